@@ -1,0 +1,71 @@
+/*
+ * Direct kernel entry for x86-64.
+ *
+ * Every system call that the runtime and the hooks make goes through here:
+ * no libc wrapper, no errno, no cancellation, no stack but the caller's.
+ * Results are those of the kernel: >= 0, or -errno.
+ *
+ * Callable from any stack, in any thread, in signal handlers.
+ */
+#ifndef FIB_ARCH_RAW_H
+#define FIB_ARCH_RAW_H
+
+#include <stdint.h>
+#include <sys/syscall.h>
+
+static inline long fib_raw6(long nr, long a, long b, long c, long d, long e,
+			    long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8),
+			   "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#define FIB_RAW_(nr, a, b, c, d, e, f, ...)                                    \
+	fib_raw6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e),  \
+		 (long)(f))
+
+/** fib_raw(SYS_x, args...): up to six arguments; missing ones are zero. */
+#define fib_raw(...) FIB_RAW_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+
+/** The %gs and %fs bases. The caller knows that the kernel allows FSGSBASE. */
+static inline uintptr_t fib_rdgsbase(void)
+{
+	uintptr_t v;
+
+	__asm__ volatile("rdgsbase %0" : "=r"(v));
+	return v;
+}
+
+static inline void fib_wrgsbase(uintptr_t v)
+{
+	__asm__ volatile("wrgsbase %0" : : "r"(v) : "memory");
+}
+
+static inline uintptr_t fib_rdfsbase(void)
+{
+	uintptr_t v;
+
+	__asm__ volatile("rdfsbase %0" : "=r"(v));
+	return v;
+}
+
+static inline void fib_wrfsbase(uintptr_t v)
+{
+	__asm__ volatile("wrfsbase %0" : : "r"(v) : "memory");
+}
+
+static inline void fib_cpu_relax(void)
+{
+	__asm__ volatile("pause" ::: "memory");
+}
+
+#endif
