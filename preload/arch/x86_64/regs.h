@@ -42,4 +42,18 @@ extern const char fib_tramp_resume[];
 long fib_tramp_clone(long nr, long a0, long a1, long a2, long a3, long a4);
 void fib_clone_child(struct fib_regs *regs);
 
+/*
+ * fib_vfork_stub in tramp.S stands in for libc's vfork, and needs two things
+ * from hooks/. The child runs none of them.
+ */
+
+/**
+ * The signal mask that the child must have. Called in the parent, on the
+ * caller's stack, right before the system call.
+ */
+uint64_t fib_vfork_prepare(void);
+
+/** vfork failed with err (-errno): sets errno, returns -1. */
+long fib_vfork_error(long err);
+
 #endif

@@ -1,0 +1,464 @@
+/*
+ * The table of rewritten sites, and writing them.
+ *
+ * A site goes through: free (object 0) - scanned (bytes prepared, nothing
+ * written) - applied. A scan that fails gives back all sites it has taken.
+ * The index of a site is the number of its slot.
+ */
+#include "preload/rewrite_int.h"
+
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "preload/arch/x86_64/regs.h"
+#include "runtime/arch/x86_64/raw.h"
+
+_Static_assert(sizeof(struct fib_regs) == 136, "tramp.S: lea 136(%rsp)");
+_Static_assert(offsetof(struct fib_regs, r15) == 0, "tramp.S: SAVE");
+_Static_assert(offsetof(struct fib_regs, rdi) == 64, "tramp.S: SAVE");
+_Static_assert(offsetof(struct fib_regs, rax) == 112, "tramp.S: SAVE");
+_Static_assert(offsetof(struct fib_regs, slot_ret) == 120, "tramp.S: call");
+_Static_assert(offsetof(struct fib_regs, rip) == 128, "tramp.S: push X");
+
+
+#define ARCH_SHSTK_STATUS 0x5005
+
+/* A loaded object, known by its place. */
+struct object {
+	uintptr_t addr;
+	const void *phdr;
+	uint16_t nsites;
+	bool present;
+};
+
+struct fib_site fib_sites[FIB_MAX_SITES];
+static struct object objects[FIB_MAX_OBJECTS]; /* [0] stands for none */
+static uint32_t nobjects = 1;
+struct fib_range fib_ranges[FIB_MAX_RANGES];
+uint32_t fib_nranges;
+static unsigned long long subs_seen, adds_seen;
+static bool scan_all;
+static struct fib_rewrite_stats stats;
+static char reason[256];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	fib_raw(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int fib_rewrite_fail(int err, const char *what, uintptr_t at,
+		     const char *object)
+{
+	if (object && !*object)
+		object = "the program itself";
+	if (object)
+		snprintf(reason, sizeof(reason), "%s %s (at %#lx)", what,
+			 object, (unsigned long)at);
+	else
+		snprintf(reason, sizeof(reason), "%s", what);
+	return err;
+}
+
+const char *fib_rewrite_reason(void)
+{
+	return reason;
+}
+
+void fib_rewrite_stats(struct fib_rewrite_stats *out)
+{
+	*out = stats;
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
+		const struct fib_site *s = &fib_sites[i];
+
+		if (!s->object)
+			continue;
+		out->sites++;
+		if (!s->slot)
+			out->entries++;
+		else if (s->entry == FIB_SLOT_CORE)
+			out->forward++;
+		else
+			out->backward++;
+	}
+}
+
+void fib_rewrite_fork_child(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* ---- the table ---- */
+
+static uintptr_t slot_addr(uint32_t i)
+{
+	return (uintptr_t)fib_slots + (uintptr_t)i * FIB_SLOT_SIZE;
+}
+
+uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site)
+{
+	static uint32_t hint;
+
+	for (uint32_t n = 0; n < FIB_MAX_SITES; n++) {
+		uint32_t i = (hint + n) % FIB_MAX_SITES;
+
+		if (fib_sites[i].object)
+			continue;
+		hint = i + 1;
+		fib_sites[i] = (struct fib_site){ .object = scan->object };
+		scan->nsites++;
+		*site = &fib_sites[i];
+		return slot_addr(i);
+	}
+	return 0;
+}
+
+static void forget_object(uint16_t id)
+{
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+		if (fib_sites[i].object == id)
+			fib_sites[i] = (struct fib_site){ 0 };
+	for (uint32_t i = 1; i < fib_nranges;)
+		if (fib_ranges[i].object == id)
+			fib_ranges[i] = fib_ranges[--fib_nranges];
+		else
+			i++;
+	objects[id] = (struct object){ 0 };
+}
+
+/* Whether the object's text is as this module left it. */
+static bool intact(uint16_t id)
+{
+	if (!objects[id].nsites)
+		return false;
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+		if (fib_sites[i].object == id && fib_sites[i].applied &&
+		    memcmp((void *)fib_sites[i].start, fib_sites[i].new, fib_sites[i].len))
+			return false;
+	return true;
+}
+
+static uint16_t new_object(const struct dl_phdr_info *info)
+{
+	uint32_t id = 1;
+
+	while (id < nobjects && objects[id].phdr)
+		id++;
+	if (id == FIB_MAX_OBJECTS)
+		return 0;
+	if (id == nobjects)
+		nobjects++;
+	objects[id] = (struct object){ info->dlpi_addr, info->dlpi_phdr, 0,
+				       true };
+	return (uint16_t)id;
+}
+
+static uint16_t find_object(const struct dl_phdr_info *info)
+{
+	for (uint32_t i = 1; i < nobjects; i++)
+		if (objects[i].phdr == info->dlpi_phdr &&
+		    objects[i].addr == info->dlpi_addr)
+			return (uint16_t)i;
+	return 0;
+}
+
+static int add_ranges(const struct dl_phdr_info *info, uint16_t id)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X))
+			continue;
+		if (fib_nranges == FIB_MAX_RANGES)
+			return -ENOSPC;
+		fib_ranges[fib_nranges++] = (struct fib_range){
+			.start = start & -4096UL,
+			.end = (start + ph->p_memsz + 4095) & -4096UL,
+			.prot = PROT_EXEC |
+				(ph->p_flags & PF_R ? PROT_READ : 0) |
+				(ph->p_flags & PF_W ? PROT_WRITE : 0),
+			.object = id,
+		};
+	}
+	return 0;
+}
+
+/* ---- scanning ---- */
+
+static bool object_has(const struct dl_phdr_info *info, uintptr_t addr)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD &&
+		    addr - info->dlpi_addr - ph->p_vaddr < ph->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static bool is_libc(const struct dl_phdr_info *info)
+{
+	return object_has(info, (uintptr_t)gnu_get_libc_version);
+}
+
+static bool is_ldso(const struct dl_phdr_info *info)
+{
+	return info->dlpi_addr == _r_debug.r_ldbase ||
+	       (getauxval(AT_BASE) && info->dlpi_addr == getauxval(AT_BASE));
+}
+
+static bool is_libpthread(const struct dl_phdr_info *info)
+{
+	const char *base = strrchr(info->dlpi_name, '/');
+
+	base = base ? base + 1 : info->dlpi_name;
+	return !strncmp(base, "libpthread.so.", 14) ||
+	       !strncmp(base, "libpthread-2.", 13);
+}
+
+static bool is_ours(const struct dl_phdr_info *info)
+{
+	return object_has(info, (uintptr_t)fib_slots);
+}
+
+static bool is_vdso(const struct dl_phdr_info *info)
+{
+	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+
+	return vdso && object_has(info, vdso);
+}
+
+struct walk {
+	int err;
+	int nsites;
+	bool libc, ldso;
+};
+
+static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
+{
+	bool libc = is_libc(info), ldso = is_ldso(info);
+	struct fib_scan scan = { .all = scan_all, .stats = &stats };
+	int err;
+
+	walk->libc |= libc;
+	walk->ldso |= ldso;
+	scan.object = new_object(info);
+	if (!scan.object)
+		return fib_rewrite_fail(-ENOSPC, "too many objects", 0, NULL);
+	if (is_ours(info) || is_vdso(info))
+		return scan.object;
+	err = fib_scan_object(&scan, info,
+			      libc || ldso || is_libpthread(info));
+	if (!err && scan.nsites)
+		err = add_ranges(info, scan.object);
+	if (err < 0) {
+		forget_object(scan.object);
+		return err;
+	}
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+		objects[scan.object].nsites +=
+			fib_sites[i].object == scan.object;
+	return scan.object;
+}
+
+static int scan_cb(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct walk *walk = arg;
+	int id = scan_object(info, walk);
+
+	adds_seen = info->dlpi_adds;
+	subs_seen = info->dlpi_subs;
+	if (id < 0)
+		walk->err = id;
+	return walk->err;
+}
+
+static void forget_all(void)
+{
+	for (uint32_t i = 1; i < nobjects; i++)
+		if (objects[i].phdr)
+			forget_object((uint16_t)i);
+	nobjects = 1;
+	stats = (struct fib_rewrite_stats){ 0 };
+}
+
+int fib_rewrite_scan(bool all)
+{
+	struct walk walk = { 0 };
+	uint64_t t0 = now_ns(), shstk = 0;
+
+	reason[0] = 0;
+	if (!fib_raw(SYS_arch_prctl, ARCH_SHSTK_STATUS, &shstk) && shstk)
+		return fib_rewrite_fail(-EPERM, "shadow stacks are on", 0,
+					NULL);
+	scan_all = all;
+	forget_all();
+	fib_ranges[0] = (struct fib_range){
+		.start = (uintptr_t)fib_slots,
+		.end = ((uintptr_t)fib_slots_end + 4095) & -4096UL,
+		.prot = PROT_READ | PROT_EXEC,
+	};
+	fib_nranges = 1;
+	dl_iterate_phdr(scan_cb, &walk);
+	if (!walk.err && (!walk.libc || !walk.ldso))
+		walk.err = fib_rewrite_fail(-ENOENT, "libc or ld.so not found",
+					    0, NULL);
+	if (walk.err)
+		forget_all();
+	stats.scan_ns = now_ns() - t0;
+	return walk.err;
+}
+
+int fib_rewrite_apply(void)
+{
+	uint64_t t0 = now_ns();
+	int err = fib_write_alone();
+
+	stats.apply_ns = now_ns() - t0;
+	return err;
+}
+
+/* ---- objects loaded later ---- */
+
+struct update {
+	struct walk walk;
+	bool started, unloaded;
+};
+
+/* What is known of objects at addresses that may have been reused. */
+static uint16_t known(const struct dl_phdr_info *info, bool unloaded)
+{
+	uint16_t id = find_object(info);
+
+	if (id && unloaded && !intact(id)) {
+		forget_object(id);
+		id = 0;
+	}
+	if (id)
+		objects[id].present = true;
+	return id;
+}
+
+static int update_cb(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct update *u = arg;
+	int id;
+
+	if (!u->started) {
+		if (info->dlpi_adds == adds_seen && info->dlpi_subs == subs_seen)
+			return 1;
+		u->started = true;
+		u->unloaded = info->dlpi_subs != subs_seen;
+		adds_seen = info->dlpi_adds;
+		subs_seen = info->dlpi_subs;
+		for (uint32_t i = 1; i < nobjects; i++)
+			objects[i].present = false;
+	}
+	if (known(info, u->unloaded))
+		return 0;
+	id = scan_object(info, &u->walk);
+	if (id > 0) {
+		/* Here, where nobody can unload it. */
+		int err = fib_write_live();
+
+		if (!err) {
+			u->walk.nsites += objects[id].nsites;
+			return 0;
+		}
+		forget_object((uint16_t)id);
+		id = err;
+	}
+	u->walk.err = id;
+	/* Known, as one that stays as it is: to be told of once. */
+	new_object(info);
+	return 0;
+}
+
+int fib_rewrite_objects(void)
+{
+	struct update u = { 0 };
+
+	pthread_mutex_lock(&lock);
+	reason[0] = 0;
+	dl_iterate_phdr(update_cb, &u);
+	for (uint32_t i = 1; u.started && i < nobjects; i++)
+		if (objects[i].phdr && !objects[i].present)
+			forget_object((uint16_t)i);
+	pthread_mutex_unlock(&lock);
+	return u.walk.err ? u.walk.err : u.walk.nsites;
+}
+
+/* ---- addresses ---- */
+
+static struct fib_site *site_of_slot(uintptr_t pc)
+{
+	uintptr_t i = (pc - (uintptr_t)fib_slots) / FIB_SLOT_SIZE;
+
+	if (pc < (uintptr_t)fib_slots || i >= FIB_MAX_SITES)
+		return NULL;
+	return __atomic_load_n(&fib_sites[i].applied, __ATOMIC_ACQUIRE) ?
+		       &fib_sites[i] : NULL;
+}
+
+uintptr_t fib_rewrite_to_original(uintptr_t pc)
+{
+	struct fib_site *s = site_of_slot(pc);
+	uintptr_t off = pc % FIB_SLOT_SIZE;
+	uintptr_t orig;
+
+	if (!s || !s->slot)
+		return pc;
+	if (off >= FIB_SLOT_CORE && off < FIB_SLOT_RET)
+		return s->insn;
+	if (off >= FIB_SLOT_RET && off < FIB_SLOT_TAIL)
+		return s->insn + 2;
+	orig = off < FIB_SLOT_CORE ? s->start : s->insn + 2;
+	for (int i = 0; i < s->nmoved; i++)
+		if (s->moved[i].to <= off &&
+		    (s->moved[i].to < FIB_SLOT_CORE) == (off < FIB_SLOT_CORE))
+			orig = s->start + s->moved[i].from;
+	return orig;
+}
+
+static uintptr_t to_slot(const struct fib_site *s, uintptr_t pc)
+{
+	if (pc == s->insn)
+		return s->slot + FIB_SLOT_CORE;
+	for (int i = 0; i < s->nmoved; i++)
+		if (pc == s->start + s->moved[i].from)
+			return s->slot + s->moved[i].to;
+	return pc;
+}
+
+uintptr_t fib_rewrite_to_slot(uintptr_t pc)
+{
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
+		const struct fib_site *s = &fib_sites[i];
+
+		if (__atomic_load_n(&s->applied, __ATOMIC_ACQUIRE) && s->slot &&
+		    pc > s->start && pc < s->start + s->len)
+			return to_slot(s, pc);
+	}
+	return pc;
+}
+
+bool fib_rewrite_is_site(uintptr_t pc)
+{
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+		if (__atomic_load_n(&fib_sites[i].applied, __ATOMIC_ACQUIRE) &&
+		    fib_sites[i].insn == pc)
+			return true;
+	return false;
+}

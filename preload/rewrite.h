@@ -1,0 +1,81 @@
+/*
+ * Rewriting the syscall instructions of loaded objects into jumps to the slots
+ * of tramp.S, from where they arrive at fib_dispatch().
+ *
+ * Owns the table of rewritten sites and the slots. fib_rewrite_scan() and
+ * fib_rewrite_apply() are called once, one after the other, in a process
+ * with one thread; fib_rewrite_objects() has a lock of its own. All of these
+ * run on an ordinary thread's or fiber's stack and call libc (dl_iterate_phdr
+ * with its lock), so never from a hook body. The rest reads, takes no lock,
+ * and may be called anywhere, signal handlers included.
+ */
+#ifndef FIB_REWRITE_H
+#define FIB_REWRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fib_rewrite_stats {
+	uint32_t objects;  /* looked at */
+	uint32_t sites;	   /* syscall instructions rewritten */
+	uint32_t forward;  /* of these: window begins with the syscall */
+	uint32_t backward; /* window begins before it */
+	uint32_t entries;  /* whole functions replaced: vfork */
+	uint32_t passed;   /* numbers that need no rewriting, rt_sigreturn */
+	uint64_t scan_ns, apply_ns;
+};
+
+/**
+ * Finds every syscall instruction of libc.so.6, ld.so and (older glibc)
+ * libpthread.so.0, and in every other object those that make futex, clone,
+ * clone3 or vfork or whose number is not known; decides how to rewrite each.
+ * Changes no text. `all`: every site of every object.
+ *
+ * Returns 0, or -errno with a reason: -ENOENT a site has no room for a jump,
+ * -ERANGE an object is too far away, -EPERM shadow stacks are on, -ENOMEM,
+ * -ENOSPC more sites than slots, -EINVAL text that cannot be decoded.
+ */
+int fib_rewrite_scan(bool all);
+
+/**
+ * Writes all that was scanned. The process has one thread, and it has all
+ * signals blocked; no saved signal frame on its stack lies in a window, or the
+ * caller corrects it by fib_rewrite_to_slot().
+ *
+ * Returns 0; or -errno with a reason, and no byte of text was changed.
+ */
+int fib_rewrite_apply(void);
+
+/**
+ * Rewrites objects that were loaded since, and forgets those unloaded. For
+ * after dlopen() and dlclose(); other threads may run. Returns the number of
+ * new sites, or -errno with a reason: the objects named there stay as they
+ * are. -EBUSY: a thread waits in the kernel, inside a window.
+ */
+int fib_rewrite_objects(void);
+
+/** In a fork child, before any of the above is called there. */
+void fib_rewrite_fork_child(void);
+
+/** One line, why the last of the above failed; "" if none did. */
+const char *fib_rewrite_reason(void);
+
+void fib_rewrite_stats(struct fib_rewrite_stats *out);
+
+/**
+ * The address in the original text that stands for pc, where pc is in a slot;
+ * otherwise pc. A pc in fib_tramp_common needs unwinding first.
+ */
+uintptr_t fib_rewrite_to_original(uintptr_t pc);
+
+/**
+ * The address in a slot at which a context goes on that was interrupted at
+ * pc before the window around pc was written; pc itself where it is in no
+ * window, or at the first byte of one.
+ */
+uintptr_t fib_rewrite_to_slot(uintptr_t pc);
+
+/** Whether the syscall instruction at pc has been rewritten. */
+bool fib_rewrite_is_site(uintptr_t pc);
+
+#endif

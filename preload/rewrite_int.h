@@ -1,0 +1,160 @@
+/*
+ * What the parts of the rewriter share. rewrite_insn.c decodes and moves
+ * instructions; rewrite_window.c finds, in one function, a window for one
+ * syscall instruction; rewrite_objects.c walks the loaded objects and their
+ * functions; rewrite.c keeps the table of sites; rewrite_write.c writes.
+ *
+ * Owns the table of sites. Scanning and applying are for one thread at a
+ * time: rewrite.c says who may call.
+ */
+#ifndef FIB_REWRITE_INT_H
+#define FIB_REWRITE_INT_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/rewrite.h"
+#include "preload/rewrite_insn.h"
+
+/* The layout of a slot: see tramp.S. */
+#define FIB_SLOT_SIZE	64
+#define FIB_SLOT_HEAD	8   /* prefix room begins; X stands before */
+#define FIB_SLOT_CORE	20  /* prefix room ends, lea -128(%rsp),%rsp */
+#define FIB_SLOT_RET	36  /* where fib_tramp_common returns to */
+#define FIB_SLOT_TAIL	44  /* rsp is the function's again */
+
+#define FIB_WINDOW_MIN	 5 /* a jmp rel32 */
+#define FIB_WINDOW_MAX	 32
+#define FIB_WINDOW_INSNS 8
+
+extern const char fib_slots[], fib_slots_end[];
+extern const char fib_tramp_common[], fib_vfork_stub[];
+
+/* Marks on the bytes of a function. */
+enum {
+	FIB_MARK_START = 1,   /* an instruction starts here */
+	FIB_MARK_TARGET = 2,  /* something may jump here */
+	FIB_MARK_CLAIMED = 4, /* part of a window */
+};
+
+/* A function, or a gap between functions. */
+struct fib_code {
+	const uint8_t *bytes; /* len + pad of them */
+	uintptr_t addr;	      /* at which they run */
+	uint32_t len;
+	uint32_t pad; /* bytes behind it that nobody reaches */
+	uint8_t *mark; /* len + pad + 1 of them */
+	bool jumps_indirectly;
+	bool undecoded; /* some of it is no code */
+	bool leas_lost; /* there were more */
+	/* What `lea` in it points at: jump tables, and their bases. */
+	uint32_t nleas;
+	uintptr_t leas[256];
+};
+
+/* Where an instruction of a window has gone. */
+struct fib_moved {
+	uint8_t from; /* offset in the window */
+	uint8_t to;   /* offset in the slot */
+};
+
+/* One rewritten site: a window of the text, and what its slot holds. */
+struct fib_site {
+	uintptr_t start;     /* the window: start .. start + len */
+	uintptr_t insn;	     /* the syscall instruction in it */
+	uintptr_t slot;	     /* 0: start is the entry of vfork */
+	uint8_t len;
+	uint8_t entry;	     /* offset in the slot that the window jumps to */
+	uint8_t ntail;	     /* bytes of the slot's tail in use */
+	uint8_t nmoved;
+	uint16_t object; /* which it belongs to; 0: the site is free */
+	bool applied;
+	uint8_t old[FIB_WINDOW_MAX]; /* the window before, */
+	uint8_t new[FIB_WINDOW_MAX]; /* and after */
+	uint8_t body[FIB_SLOT_SIZE]; /* the slot; the core is left as it is */
+	/* Ascending; the last one may be the jump back. */
+	struct fib_moved moved[FIB_WINDOW_INSNS + 1];
+};
+
+/** Decodes all of the function, filling in the marks and the leas. */
+void fib_code_mark(struct fib_code *code);
+
+/** Marks addr as a jump target if it lies within. */
+void fib_code_target(struct fib_code *code, uintptr_t addr);
+
+/**
+ * Reads the jump table at `table`, of offsets (4 bytes, from `base`) or of
+ * addresses (8 bytes, base 0), until an entry leads out of `text`, and marks
+ * the targets.
+ */
+void fib_code_table(struct fib_code *code, const uint8_t *table,
+		    const uint8_t *table_end, int width, uintptr_t base,
+		    uintptr_t text, uintptr_t text_end);
+
+/**
+ * The number of the system call made at offset `at`, where it can be read
+ * off the instructions right before; -1 where it cannot.
+ */
+long fib_code_number(const struct fib_code *code, uint32_t at);
+
+/**
+ * Chooses the window for the syscall instruction at offset `at`, and fills in
+ * the site except for `applied`. The slot is one at address `slot`. Returns 0,
+ * -ENOENT: no five bytes are free of jump targets and movable;
+ * -ERANGE: something does not reach.
+ */
+int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
+		      struct fib_site *site);
+
+/** The window is the entry of the function itself: a jmp to `to`. */
+int fib_window_entry(struct fib_code *code, uint32_t at, uintptr_t to,
+		     struct fib_site *site);
+
+#define FIB_MAX_SITES	1024 /* the slots in tramp.S */
+#define FIB_MAX_OBJECTS 4096
+#define FIB_MAX_RANGES	(FIB_MAX_OBJECTS + 64)
+
+/* A segment of text, in whole pages, and how it is protected. */
+struct fib_range {
+	uintptr_t start, end;
+	int prot;
+	uint16_t object;
+	uintptr_t image; /* of it, in a memory file */
+};
+
+extern struct fib_site fib_sites[FIB_MAX_SITES];
+extern struct fib_range fib_ranges[FIB_MAX_RANGES]; /* [0] are the slots */
+extern uint32_t fib_nranges;
+
+/** Writes all sites that are scanned and not applied: one thread. */
+int fib_write_alone(void);
+
+/** The same while other threads may run. */
+int fib_write_live(void);
+
+/* What a scan is about, and what it has found. */
+struct fib_scan {
+	bool all;	/* every site of every object */
+	uint16_t object; /* which the new sites belong to */
+	uint32_t nsites; /* found so far, the last of them in site[] */
+	struct fib_rewrite_stats *stats;
+};
+
+/** A free site, and the address of its slot; 0: none is left. */
+uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site);
+
+/**
+ * Finds and prepares the sites of one object. `whole`: of libc's family, all
+ * sites; else those that are or may be futex, clone or vfork. 0 or -errno with
+ * the reason told to fib_rewrite_fail().
+ */
+int fib_scan_object(struct fib_scan *scan, const struct dl_phdr_info *info,
+		    bool whole);
+
+/** Keeps the reason, once. Returns err. */
+int fib_rewrite_fail(int err, const char *what, uintptr_t at,
+		     const char *object);
+
+#endif

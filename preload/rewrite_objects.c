@@ -1,0 +1,568 @@
+/*
+ * The functions of one loaded object that contain syscall instructions.
+ *
+ * Function bounds come from .eh_frame by way of its sorted header; hand-made
+ * assembly (clone, clone3) lies in the gaps between. Only functions and gaps
+ * that hold the bytes 0f 05 are decoded, which is one in ten.
+ *
+ * A jump from another function (a .cold part going back, a tail call) could
+ * land in a window, too. Decoding everything would cost ten times as much: a
+ * pass over the raw bytes looks instead for anything that might be a rel32
+ * branch to the neighbourhood of a site. What looks like one by accident
+ * only makes a window longer.
+ */
+#include "preload/rewrite_int.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "runtime/arch/x86_64/raw.h"
+
+#define NEAR 32 /* a target this close to 0f 05 might matter */
+
+struct span {
+	uintptr_t start, end;
+};
+
+/* The object that is being scanned. */
+struct object {
+	struct fib_scan *scan;
+	const struct dl_phdr_info *info;
+	bool whole;
+	struct span text;     /* the segment at hand */
+	const uint8_t *hdr;   /* .eh_frame_hdr, or NULL */
+	const int32_t *table; /* pairs: function, FDE; both from hdr */
+	uint32_t nfdes;
+	uintptr_t *hits;      /* 0f 05 */
+	uint32_t nhits, max;
+	uint8_t *near;	  /* a byte for 64 of text: a hit is not far */
+	uint8_t *targets; /* a byte for each of text: branched to */
+	uint8_t *marks;	  /* of the function at hand */
+	size_t scratch_size;
+};
+
+/* ---- .eh_frame ---- */
+
+static uint64_t uleb(const uint8_t **p)
+{
+	uint64_t v = 0;
+	int shift = 0;
+	uint8_t b;
+
+	do {
+		b = *(*p)++;
+		if (shift < 64)
+			v |= (uint64_t)(b & 0x7f) << shift;
+		shift += 7;
+	} while (b & 0x80);
+	return v;
+}
+
+static uint32_t get32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Pointer in one of the encodings that are in use; false: another one. */
+static bool encoded(const uint8_t **p, uint8_t enc, uintptr_t *out)
+{
+	uintptr_t base = (enc & 0x70) == 0x10 ? (uintptr_t)*p : 0;
+	uint64_t v = 0;
+
+	if ((enc & 0x70) > 0x10)
+		return false;
+	switch (enc & 0x0f) {
+	case 0x01:
+		v = uleb(p);
+		break;
+	case 0x02:
+	case 0x0a:
+		v = (uint64_t)((*p)[0] | (*p)[1] << 8);
+		if ((enc & 0x08))
+			v = (uint64_t)(int64_t)(int16_t)v;
+		*p += 2;
+		break;
+	case 0x03:
+		v = get32(*p);
+		*p += 4;
+		break;
+	case 0x0b:
+		v = (uint64_t)(int64_t)(int32_t)get32(*p);
+		*p += 4;
+		break;
+	case 0x00:
+	case 0x04:
+	case 0x0c:
+		memcpy(&v, *p, 8);
+		*p += 8;
+		break;
+	default:
+		return false;
+	}
+	*out = v ? base + v : 0;
+	return true;
+}
+
+struct fde {
+	uintptr_t start, end;
+	uintptr_t lsda;
+};
+
+/* The augmentation of a CIE: encodings of addresses, and of LSDA pointers. */
+static bool parse_cie(const uint8_t *cie, uint8_t *fde_enc, uint8_t *lsda_enc)
+{
+	const uint8_t *p = cie + 8;
+	uint8_t version = *p++;
+	const char *aug = (const char *)p;
+	uintptr_t ignored;
+
+	*fde_enc = 0;
+	*lsda_enc = 0xff;
+	p += strlen(aug) + 1;
+	uleb(&p);
+	uleb(&p); /* signed, but of the same length */
+	if (version == 1)
+		p++;
+	else
+		uleb(&p);
+	if (*aug++ != 'z')
+		return aug[-1] == 0;
+	uleb(&p);
+	for (; *aug; aug++) {
+		uint8_t enc;
+
+		switch (*aug) {
+		case 'L':
+			*lsda_enc = *p++;
+			break;
+		case 'R':
+			*fde_enc = *p++;
+			break;
+		case 'P':
+			enc = *p++;
+			if (!encoded(&p, enc & 0x7f, &ignored))
+				return false;
+			break;
+		case 'S':
+		case 'B':
+			break;
+		default:
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool parse_fde(const uint8_t *p, struct fde *out)
+{
+	uint8_t fde_enc, lsda_enc;
+	const uint8_t *cie;
+	uintptr_t range;
+
+	if (get32(p) == 0xffffffff)
+		return false;
+	cie = p + 4 - get32(p + 4);
+	p += 8;
+	if (!parse_cie(cie, &fde_enc, &lsda_enc))
+		return false;
+	if (!encoded(&p, fde_enc, &out->start) ||
+	    !encoded(&p, fde_enc & 0x0f, &range))
+		return false;
+	out->end = out->start + range;
+	out->lsda = 0;
+	if (lsda_enc != 0xff) {
+		uleb(&p);
+		if (!encoded(&p, lsda_enc, &out->lsda))
+			return false;
+	}
+	return true;
+}
+
+/* Landing pads are jump targets: the unwinder goes there. */
+static bool mark_landing_pads(struct fib_code *code, uintptr_t lsda)
+{
+	const uint8_t *p = (const uint8_t *)lsda, *end;
+	uintptr_t base = code->addr, start, len, pad;
+	uint8_t enc = *p++;
+
+	if (enc != 0xff && !encoded(&p, enc, &base))
+		return false;
+	enc = *p++;
+	if (enc != 0xff)
+		uleb(&p);
+	enc = *p++;
+	len = uleb(&p);
+	end = p + len;
+	while (p < end) {
+		if (!encoded(&p, enc, &start) || !encoded(&p, enc, &len) ||
+		    !encoded(&p, enc, &pad))
+			return false;
+		uleb(&p);
+		if (pad)
+			fib_code_target(code, base + pad);
+	}
+	return true;
+}
+
+static void find_eh_frame(struct object *o)
+{
+	const struct dl_phdr_info *info = o->info;
+
+	o->hdr = NULL;
+	o->nfdes = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
+			o->hdr = (const uint8_t *)(info->dlpi_addr +
+						   info->dlpi_phdr[i].p_vaddr);
+	/* Version 1; count udata4; table of sdata4 from the header. */
+	if (!o->hdr || o->hdr[0] != 1 || o->hdr[2] != 0x03 ||
+	    o->hdr[3] != 0x3b || (o->hdr[1] & 0x0f) != 0x0b) {
+		o->hdr = NULL;
+		return;
+	}
+	o->nfdes = get32(o->hdr + 8);
+	o->table = (const int32_t *)(o->hdr + 12);
+}
+
+static uintptr_t fde_start(const struct object *o, uint32_t i)
+{
+	return (uintptr_t)o->hdr + (uintptr_t)(intptr_t)o->table[2 * i];
+}
+
+/*
+ * The function around addr, or the gap (lsda = 0, *gap = true).
+ * `next` is where the next function begins.
+ */
+static bool find_function(const struct object *o, uintptr_t addr,
+			  struct fde *fn, uintptr_t *next_fn, bool *gap)
+{
+	uint32_t lo = 0, hi = o->nfdes;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (fde_start(o, mid) <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	*next_fn = lo < o->nfdes ? fde_start(o, lo) : o->text.end;
+	if (*next_fn > o->text.end)
+		*next_fn = o->text.end;
+	*gap = true;
+	if (lo == 0) {
+		*fn = (struct fde){ o->text.start, *next_fn, 0 };
+		return true;
+	}
+	lo--;
+	if (!parse_fde((const uint8_t *)o->hdr + o->table[2 * lo + 1], fn))
+		return false;
+	if (addr < fn->end) {
+		*gap = false;
+		return true;
+	}
+	if (fn->end < o->text.start)
+		fn->end = o->text.start;
+	*fn = (struct fde){ fn->end, *next_fn, 0 };
+	return true;
+}
+
+/* ---- raw bytes ---- */
+
+static int find_hits(struct object *o)
+{
+	const uint8_t *p = (const uint8_t *)o->text.start;
+	const uint8_t *end = (const uint8_t *)o->text.end;
+
+	o->nhits = 0;
+	for (p++; (p = memchr(p, 0x05, (size_t)(end - p))); p++) {
+		if (p[-1] != 0x0f)
+			continue;
+		if (o->nhits == o->max)
+			return fib_rewrite_fail(-ENOSPC, "too many sites in",
+						(uintptr_t)p,
+						o->info->dlpi_name);
+		o->hits[o->nhits++] = (uintptr_t)p - 1;
+	}
+	return 0;
+}
+
+/*
+ * Whatever might be a branch with rel32 to the neighbourhood of a hit: at
+ * e8, e9 and 0f 8x.
+ */
+static void find_targets(struct object *o)
+{
+	const uint8_t *p = (const uint8_t *)o->text.start;
+	size_t size = o->text.end - o->text.start;
+
+	for (uint32_t i = 0; i < o->nhits; i++) {
+		size_t off = o->hits[i] - o->text.start;
+		size_t from = off > NEAR ? off - NEAR : 0;
+
+		for (size_t b = from / 64; b <= (off + NEAR) / 64; b++)
+			o->near[b] = 1;
+	}
+	for (size_t i = 0; i + 5 <= size; i++) {
+		uint64_t to;
+
+		if ((p[i] & 0xfe) != 0xe8 &&
+		    ((p[i] & 0xf0) != 0x80 || i == 0 || p[i - 1] != 0x0f))
+			continue;
+		to = i + 5 + (uint64_t)(int64_t)(int32_t)get32(p + i + 1);
+		if (to < size && o->near[to / 64])
+			o->targets[to] = 1;
+	}
+}
+
+/* ---- functions ---- */
+
+/* The segment of the object that addr is in, or NULL. */
+static const ElfW(Phdr) *segment(const struct object *o, uintptr_t addr)
+{
+	for (int i = 0; i < o->info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &o->info->dlpi_phdr[i];
+		uintptr_t start = o->info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_R) &&
+		    addr >= start && addr < start + ph->p_memsz)
+			return ph;
+	}
+	return NULL;
+}
+
+/*
+ * Jump tables: whatever a lea points at, while the entries lead into the
+ * text. Offsets stand in read-only data and count from the table itself, or
+ * from a label of this function; addresses stand where relocation can write.
+ */
+static void mark_tables(const struct object *o, struct fib_code *code)
+{
+	if (!code->jumps_indirectly)
+		return;
+	for (uint32_t i = 0; i < code->nleas; i++) {
+		uintptr_t at = code->leas[i], end;
+		const ElfW(Phdr) *ph = segment(o, at);
+
+		if (!ph || (ph->p_flags & PF_X))
+			continue;
+		end = o->info->dlpi_addr + ph->p_vaddr + ph->p_memsz;
+		fib_code_table(code, (const uint8_t *)at, (const uint8_t *)end,
+			       8, 0, o->text.start, o->text.end);
+		if (ph->p_flags & PF_W)
+			continue;
+		for (uint32_t j = 0; j < code->nleas; j++) {
+			uintptr_t base = code->leas[j];
+
+			if (base != at && base - code->addr >= code->len)
+				continue;
+			fib_code_table(code, (const uint8_t *)at,
+				       (const uint8_t *)end, 4, base,
+				       o->text.start, o->text.end);
+		}
+	}
+}
+
+/* mov $15,%eax or %rax, before the syscall: gdb knows these bytes, too. */
+static bool is_sigreturn(const struct object *o, uintptr_t hit)
+{
+	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0 };
+	static const uint8_t eax[] = { 0xb8, 15, 0, 0, 0 };
+	const uint8_t *p = (const uint8_t *)hit;
+
+	return hit - o->text.start >= sizeof(rax) &&
+	       (!memcmp(p - sizeof(rax), rax, sizeof(rax)) ||
+		!memcmp(p - sizeof(eax), eax, sizeof(eax)));
+}
+
+/* pop %rdi at its start: a vfork that keeps its return address there. */
+static bool is_vfork_entry(const struct fib_code *code)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const uint8_t *p = code->bytes;
+
+	if (code->len > 16 && !memcmp(p, endbr, sizeof(endbr)))
+		p += sizeof(endbr);
+	return p[0] == 0x5f;
+}
+
+/* Whether the site in this object has to be rewritten. */
+static bool wanted(const struct object *o, long nr, bool gap)
+{
+	if (o->whole || o->scan->all)
+		return true;
+	if (nr == SYS_futex || nr == SYS_clone || nr == SYS_clone3 ||
+	    nr == SYS_vfork)
+		return true;
+	/* Between functions, and with no number: rather data than code. */
+	return nr < 0 && !gap;
+}
+
+static int add_site(struct object *o, struct fib_code *code, uint32_t at,
+		    bool gap)
+{
+	struct fib_scan *scan = o->scan;
+	const char *name = o->info->dlpi_name;
+	uintptr_t addr = code->addr + at;
+	long nr = fib_code_number(code, at);
+	struct fib_site *site;
+	uintptr_t slot;
+	int err;
+
+	if (is_sigreturn(o, addr) || nr == SYS_rt_sigreturn ||
+	    !wanted(o, nr, gap)) {
+		scan->stats->passed++;
+		return 0;
+	}
+	slot = fib_scan_new_site(scan, &site);
+	if (!slot)
+		return fib_rewrite_fail(-ENOSPC, "no slot is left for", addr,
+					name);
+	if (nr == SYS_vfork) {
+		if (gap || !is_vfork_entry(code))
+			return fib_rewrite_fail(-ENOENT, "unknown kind of vfork",
+						addr, name);
+		err = fib_window_entry(code, at, (uintptr_t)fib_vfork_stub,
+				       site);
+	} else {
+		err = fib_window_choose(code, at, slot, site);
+	}
+	if (err == -ERANGE)
+		return fib_rewrite_fail(err, "too far from the trampolines",
+					addr, name);
+	if (err)
+		return fib_rewrite_fail(err, "no room for a jump", addr, name);
+	return 0;
+}
+
+/* Bytes from start on, up to `end`, that are nops. */
+static uint32_t padding(uintptr_t start, uintptr_t end)
+{
+	uintptr_t at = start;
+	struct fib_insn in;
+
+	while (at < end && at - start < FIB_INSN_MAX &&
+	       fib_insn_decode((const uint8_t *)at, end - at, &in) &&
+	       in.kind == FIB_INSN_NOP)
+		at += in.len;
+	return (uint32_t)(at - start);
+}
+
+static int scan_function(struct object *o, const struct fde *fn,
+			 uintptr_t next_fn, bool gap)
+{
+	struct fib_code code = {
+		.bytes = (const uint8_t *)fn->start,
+		.addr = fn->start,
+		.len = (uint32_t)(fn->end - fn->start),
+		.pad = padding(fn->end, next_fn),
+		.mark = o->marks,
+	};
+	int err;
+
+	fib_code_mark(&code);
+	code.mark[0] |= FIB_MARK_TARGET;
+	for (uint32_t i = 0; i < code.len; i++)
+		if (o->targets[fn->start - o->text.start + i])
+			code.mark[i] |= FIB_MARK_TARGET;
+	if (code.leas_lost && code.jumps_indirectly)
+		return fib_rewrite_fail(-EINVAL, "too many jump tables",
+					fn->start, o->info->dlpi_name);
+	mark_tables(o, &code);
+	if (fn->lsda && !mark_landing_pads(&code, fn->lsda))
+		return fib_rewrite_fail(-EINVAL, "unknown exception table",
+					fn->start, o->info->dlpi_name);
+
+	for (uint32_t at = 0; at + 2 <= code.len; at++) {
+		if (code.bytes[at] != 0x0f || code.bytes[at + 1] != 0x05)
+			continue;
+		if (code.mark[at] & FIB_MARK_START)
+			err = add_site(o, &code, at, gap);
+		else if (code.undecoded && o->whole && !gap)
+			err = fib_rewrite_fail(-EINVAL, "cannot decode",
+					       fn->start, o->info->dlpi_name);
+		else
+			continue; /* part of an operand */
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int scan_text(struct object *o)
+{
+	uintptr_t done = 0;
+	int err = find_hits(o);
+
+	if (err || !o->nhits)
+		return err;
+	find_targets(o);
+	for (uint32_t i = 0; i < o->nhits && !err; i++) {
+		uintptr_t next_fn;
+		struct fde fn;
+		bool gap;
+
+		if (o->hits[i] < done)
+			continue;
+		if (!find_function(o, o->hits[i], &fn, &next_fn, &gap) ||
+		    fn.start < o->text.start || fn.end > o->text.end)
+			return fib_rewrite_fail(-EINVAL, "unknown frame table",
+						o->hits[i], o->info->dlpi_name);
+		err = scan_function(o, &fn, next_fn, gap);
+		done = fn.end;
+	}
+	return err;
+}
+
+/* Zeroed memory for one segment of text; most of it is never touched. */
+static int scratch_map(struct object *o)
+{
+	size_t text = (o->text.end - o->text.start + 4095) & -4096UL;
+	size_t hits = 65536 * sizeof(o->hits[0]);
+	long p;
+
+	o->scratch_size = hits + 3 * text + 2 * 4096;
+	p = fib_raw(SYS_mmap, 0, o->scratch_size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p < 0)
+		return fib_rewrite_fail((int)p, "no memory to scan",
+					o->text.start, o->info->dlpi_name);
+	o->max = 65536;
+	o->hits = (uintptr_t *)p;
+	o->targets = (uint8_t *)p + hits;
+	o->near = o->targets + text;
+	o->marks = o->near + text / 64 + 4096;
+	return 0;
+}
+
+int fib_scan_object(struct fib_scan *scan, const struct dl_phdr_info *info,
+		    bool whole)
+{
+	struct object o = { .scan = scan, .info = info, .whole = whole };
+	int err = 0;
+
+	scan->stats->objects++;
+	find_eh_frame(&o);
+	if (whole && !o.hdr)
+		return fib_rewrite_fail(-EINVAL, "no frame table in",
+					info->dlpi_addr, info->dlpi_name);
+	for (int i = 0; i < info->dlpi_phnum && !err; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) ||
+		    ph->p_filesz < 8)
+			continue;
+		o.text.start = info->dlpi_addr + ph->p_vaddr;
+		o.text.end = o.text.start + ph->p_filesz;
+		err = scratch_map(&o);
+		if (err)
+			break;
+		err = scan_text(&o);
+		fib_raw(SYS_munmap, o.hits, o.scratch_size);
+	}
+	return err;
+}

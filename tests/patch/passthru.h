@@ -1,0 +1,18 @@
+/* Counters of passthru.c, written by any thread, read by passthru_init.c. */
+#ifndef TESTS_PASSTHRU_H
+#define TESTS_PASSTHRU_H
+
+#include <stdint.h>
+
+struct passthru_counts {
+	uint64_t calls, reads, futexes, children, vforks;
+};
+
+extern struct passthru_counts passthru_counts;
+
+/* For programs under test, which look them up by name. */
+#define PASSTHRU_API __attribute__((visibility("default")))
+PASSTHRU_API int passthru_rescan(void); /* fib_rewrite_objects() */
+PASSTHRU_API uint64_t passthru_calls(void);
+
+#endif
