@@ -1,0 +1,224 @@
+#!/bin/bash
+# Figures beside their baselines, from one interleaved run.
+#
+#	run.sh [--same-core] [--slices N] [--seconds S] [echo|micro]...
+#
+# echo: CPU time per request of an echo server, 64 bytes, for a number of
+# connections: the thread-per-connection server unhooked and hooked, and a
+# hand-written epoll server. The server is pinned on core 0, the client on
+# core 1, or on core 0 too with --same-core: the steadier measure. The CPU
+# time is that of the server process, over the interval in which all its
+# connections are established and loaded.
+# micro: operations per second of threads, pinned on core 0.
+#
+# All figures are medians of short slices, taken in turn; a ratio is the median
+# of the ratios of each round; spread_pct is from the lowest to the highest
+# slice, in per cent of the median. Where it is large, trust --same-core.
+#	BENCH_CONNS	numbers of connections, default "1 16 100 1000"
+#	BENCH_MICRO	names of micro benchmarks
+#	B, FIBHOOK	see demo/lib.sh
+set -u
+# shellcheck source=demo/lib.sh
+. "$(dirname "$0")/../../demo/lib.sh"
+
+CLIENT_CORE=1
+SLICES=7
+SLICE_SECONDS=0.3
+CONNS=${BENCH_CONNS:-1 16 100 1000}
+MICRO=${BENCH_MICRO:-create spawn cond sem yield sleepers}
+WHAT=
+
+usage() {
+	say "usage: run.sh [--same-core] [--slices N] [--seconds S]" \
+		"[echo|micro]..."
+	exit 2
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--same-core) CLIENT_CORE=0 ;;
+	--slices)
+		[ $# -gt 1 ] || usage
+		SLICES=$2
+		shift
+		;;
+	--seconds)
+		[ $# -gt 1 ] || usage
+		SLICE_SECONDS=$2
+		shift
+		;;
+	echo | micro) WHAT+=" $1" ;;
+	*) usage ;;
+	esac
+	shift
+done
+case $SLICES in
+'' | 0 | *[!0-9]*) usage ;;
+esac
+case $SLICE_SECONDS in
+'' | *[!0-9.]*) usage ;;
+esac
+WHAT=${WHAT:- echo micro}
+command -v taskset >/dev/null || fail "there is no taskset"
+check_fibhook
+
+# The time that a cache line takes between the cores moves on virtual
+# machines, and other figures with it.
+cacheline() {
+	[ "$(nproc)" -ge 2 ] || return
+	capture "$B/bench/micro" cacheline 0.2 || return
+	awk -v r="$CAPTURED" -v when="$1" 'BEGIN {
+		printf "# cache line between cores, %s: %.0f ns\n", when,
+			1e9 / r
+	}'
+}
+
+# rotate N NAME...: ORDER, the names from the Nth on. Each mode takes its turn
+# to be first, since what ran before it leaves its mark on a figure.
+rotate() {
+	local n=$1
+	shift
+	n=$((n % $#))
+	ORDER=("${@:n+1}" "${@:1:n}")
+}
+
+# spread NUMBER...: from the lowest to the highest, in per cent of the median
+spread() {
+	printf '%s\n' "$@" | sort -g | awk '
+		{ v[NR] = $1 }
+		END {
+			m = v[int((NR + 1) / 2)]
+			if (m > 0)
+				printf "%.0f", 100 * (v[NR] - v[1]) / m
+			else
+				printf "-"
+		}'
+}
+
+# ratio "A..." "B...": the median of the ratios of slices that ran in the same
+# round, so that the drift of the machine falls out.
+ratio() {
+	local -a a b quotients
+	local i
+
+	read -ra a <<<"$1"
+	read -ra b <<<"$2"
+	for ((i = 0; i < ${#a[@]}; i++)); do
+		quotients[i]=$(awk -v a="${a[i]}" -v b="${b[i]}" \
+			'BEGIN { print (b > 0 ? a / b : 0) }')
+	done
+	printf '%.2f' "$(median "${quotients[@]}")"
+}
+
+bench_echo() {
+	local conns slice mode key ORDER
+	local -A pid=() port=() figures=() med=()
+
+	if [ "$CLIENT_CORE" = 1 ] && [ "$(nproc)" -lt 2 ]; then
+		say "one core only: client and server share it"
+		CLIENT_CORE=0
+	fi
+	for mode in unhooked hooked epoll; do
+		preload "$mode"
+		if [ $mode = epoll ]; then
+			PRELOAD+=("$B/bench/epoll_echo")
+		else
+			PRELOAD+=("$B/demo/echo")
+		fi
+		server_start "echo-$mode" taskset -c 0 "${PRELOAD[@]}" 0
+		pid[$mode]=$SERVER_PID
+		port[$mode]=$SERVER_PORT
+	done
+
+	printf '# CPU time per request of an echo server, us; 64 bytes; server'
+	printf ' on core 0, client on core %s\n' "$CLIENT_CORE"
+	for conns in $CONNS; do
+		figures=()
+		say "echo: $conns connections, $SLICES slices of each"
+		for ((slice = 0; slice < SLICES; slice++)); do
+			rotate $slice unhooked hooked epoll
+			for mode in "${ORDER[@]}"; do
+				capture taskset -c "$CLIENT_CORE" \
+					"$B/demo/load" -c "$conns" -s 64 \
+					-t "$SLICE_SECONDS" -w 0.1 \
+					-P "${pid[$mode]}" "${port[$mode]}" ||
+					fail "$mode, $conns connections:" \
+						"${CAPTURED:-no result}"
+				for key in cpu_us rps threads starved; do
+					value $key
+					figures[$mode.$key]+=" $VALUE"
+				done
+			done
+		done
+		for key in "${!figures[@]}"; do
+			# shellcheck disable=SC2086
+			med[$key]=$(median ${figures[$key]})
+		done
+		printf '%-21s' "echo_cpu_us_$conns"
+		printf '  hooked %.3f' "${med[hooked.cpu_us]}"
+		printf '  unhooked %.3f' "${med[unhooked.cpu_us]}"
+		printf '  epoll %.3f' "${med[epoll.cpu_us]}"
+		printf '  hooked/unhooked %s' \
+			"$(ratio "${figures[hooked.cpu_us]}" \
+				"${figures[unhooked.cpu_us]}")"
+		printf '  hooked/epoll %s\n' \
+			"$(ratio "${figures[hooked.cpu_us]}" \
+				"${figures[epoll.cpu_us]}")"
+		printf '%-21s' "echo_spread_pct_$conns"
+		for mode in hooked unhooked epoll; do
+			# shellcheck disable=SC2086
+			printf '  %s %s' $mode \
+				"$(spread ${figures[$mode.cpu_us]})"
+		done
+		printf '\n'
+		for key in rps threads starved; do
+			printf '%-21s' "echo_${key}_$conns"
+			for mode in hooked unhooked epoll; do
+				printf '  %s %.0f' $mode "${med[$mode.$key]}"
+			done
+			printf '\n'
+		done
+	done
+	for mode in unhooked hooked epoll; do
+		server_stop "${pid[$mode]}"
+	done
+}
+
+bench_micro() {
+	local name slice mode ORDER
+	local -A figures=() med=()
+
+	printf '# operations per second of threads, on core 0\n'
+	for name in $MICRO; do
+		figures=()
+		say "micro: $name, $SLICES slices of each"
+		for ((slice = 0; slice < SLICES; slice++)); do
+			rotate $slice unhooked hooked
+			for mode in "${ORDER[@]}"; do
+				preload "$mode"
+				capture taskset -c 0 "${PRELOAD[@]}" \
+					"$B/bench/micro" "$name" \
+					"$SLICE_SECONDS" ||
+					fail "micro $name, $mode"
+				figures[$mode]+=" $CAPTURED"
+			done
+		done
+		for mode in unhooked hooked; do
+			# shellcheck disable=SC2086
+			med[$mode]=$(median ${figures[$mode]})
+		done
+		printf '%-21s  hooked %.0f  unhooked %.0f' \
+			"micro_$name" "${med[hooked]}" "${med[unhooked]}"
+		# shellcheck disable=SC2086
+		printf '  hooked/unhooked %s  spread_pct %s %s\n' \
+			"$(ratio "${figures[hooked]}" "${figures[unhooked]}")" \
+			"$(spread ${figures[hooked]})" \
+			"$(spread ${figures[unhooked]})"
+	done
+}
+
+cacheline before
+for what in $WHAT; do
+	bench_"$what"
+done
+cacheline after
