@@ -31,7 +31,7 @@ CORE   := $(BASE) -DFIB_PRELOAD -mgeneral-regs-only -ffreestanding \
           -fno-tree-loop-distribute-patterns
 HOST   := $(BASE) -DFIB_PRELOAD
 
-RUNTIME := $(wildcard runtime/*.c)
+RUNTIME := $(wildcard runtime/*.c runtime/arch/x86_64/*.c)
 RUNASM  := $(wildcard runtime/arch/x86_64/*.S)
 HOOKS   := $(wildcard hooks/*.c)
 PRELOAD := $(filter-out preload/cli.c preload/dump.c,$(wildcard preload/*.c))

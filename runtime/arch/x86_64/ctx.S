@@ -1,0 +1,127 @@
+/*
+ * void fib_ctx_switch(void **save, void *load)
+ *   rdi  where the old stack pointer goes
+ *   rsi  the new stack pointer
+ * The frame is struct fib_ctx_frame of ctx.h.
+ */
+	.text
+	.globl	fib_ctx_switch
+	.hidden	fib_ctx_switch
+	.type	fib_ctx_switch, @function
+	.p2align 4
+fib_ctx_switch:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbp, 0
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbx, 0
+	pushq	%r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r12, 0
+	pushq	%r13
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r13, 0
+	pushq	%r14
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r14, 0
+	pushq	%r15
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r15, 0
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	stmxcsr	(%rsp)
+	fnstcw	4(%rsp)
+	movq	%rsp, (%rdi)
+	movq	%rsi, %rsp
+	ldmxcsr	(%rsp)
+	fldcw	4(%rsp)
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%r15
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r15
+	popq	%r14
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r14
+	popq	%r13
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r13
+	popq	%r12
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r12
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rbx
+	popq	%rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rbp
+	ret
+	.cfi_endproc
+	.size	fib_ctx_switch, .-fib_ctx_switch
+
+/* The bottom of every stack that fib_ctx_make() made: rbx = fn, r12 = arg. */
+	.globl	fib_ctx_entry
+	.hidden	fib_ctx_entry
+	.type	fib_ctx_entry, @function
+fib_ctx_entry:
+	.cfi_startproc
+	.cfi_undefined rip
+	movq	%r12, %rdi
+	xorl	%ebp, %ebp
+	call	*%rbx
+	ud2
+	.cfi_endproc
+	.size	fib_ctx_entry, .-fib_ctx_entry
+
+/*
+ * long fib_thread_clone(unsigned long flags, void *stack_top, int *tid,
+ *			 void (*fn)(void *), void *arg)
+ * A kernel thread that runs fn(arg) on the given stack and ends with exit.
+ * It has no TLS: %fs is what the creator's was until fn changes it.
+ */
+	.globl	fib_thread_clone
+	.hidden	fib_thread_clone
+	.type	fib_thread_clone, @function
+fib_thread_clone:
+	.cfi_startproc
+	movq	%rcx, %r9		/* fn: r9 and r8 outlive the syscall */
+	movl	$56, %eax		/* clone(flags, stack, ptid, ctid, tls) */
+	movq	%rdx, %r10		/* CLONE_CHILD_CLEARTID: the same word */
+	syscall
+	testq	%rax, %rax
+	jz	1f
+	ret
+1:	.cfi_undefined rip
+	xorl	%ebp, %ebp
+	movq	%r8, %rdi
+	call	*%r9
+	xorl	%edi, %edi
+	movl	$60, %eax		/* exit */
+	syscall
+	ud2
+	.cfi_endproc
+	.size	fib_thread_clone, .-fib_thread_clone
+
+/*
+ * int fib_peek_raw(const uint32_t *addr, uint32_t *val): the load may fault,
+ * and fib_fault_fixup() then goes on at fib_peek_bad. See fault.h.
+ */
+	.globl	fib_peek_raw, fib_peek_load, fib_peek_bad
+	.hidden	fib_peek_raw, fib_peek_load, fib_peek_bad
+	.type	fib_peek_raw, @function
+fib_peek_raw:
+	.cfi_startproc
+fib_peek_load:
+	movl	(%rdi), %eax
+	movl	%eax, (%rsi)
+	xorl	%eax, %eax
+	ret
+fib_peek_bad:
+	movl	$-14, %eax		/* -EFAULT */
+	ret
+	.cfi_endproc
+	.size	fib_peek_raw, .-fib_peek_raw
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,75 @@
+/* Context switch, the part that needs no assembly. See ctx.h. */
+#include <cpuid.h>
+#include "runtime/base.h"
+#include "runtime/arch/x86_64/ctx.h"
+
+/* x87, SSE, AVX, and the three AVX-512 components */
+#define XSAVE_MASK 0xe7u
+#define XSAVE_HEADER 512
+
+extern const char fib_ctx_entry[];
+_Static_assert(offsetof(struct fib_ctx_frame, rip) == 56, "see ctx.S");
+
+size_t fib_xsave_size;
+
+static struct fib_ctx_frame *frame_below(void *sp)
+{
+	struct fib_ctx_frame *f = (struct fib_ctx_frame *)sp - 1;
+
+	f->mxcsr = 0x1f80;
+	f->x87cw = 0x37f;
+	f->r15 = f->r14 = f->r13 = f->r12 = f->rbx = f->rbp = 0;
+	return f;
+}
+
+void *fib_ctx_make(void *stack_top, void (*fn)(void *), void *arg)
+{
+	uintptr_t top = (uintptr_t)stack_top & ~(uintptr_t)15;
+	struct fib_ctx_frame *f = frame_below((void *)top);
+
+	f->rbx = (uint64_t)fn;
+	f->r12 = (uint64_t)arg;
+	f->rip = (uint64_t)fib_ctx_entry;
+	return f;
+}
+
+void *fib_ctx_make_at(void *sp, const void *rip)
+{
+	struct fib_ctx_frame *f = frame_below(sp);
+
+	/* a thread natively inherits its creator's control words */
+	__asm__ volatile("stmxcsr %0" : "=m"(f->mxcsr));
+	__asm__ volatile("fnstcw %0" : "=m"(f->x87cw));
+	f->rip = (uint64_t)rip;
+	return f;
+}
+
+void fib_xsave_init(void)
+{
+	unsigned a, b, c, d;
+
+	fib_xsave_size = XSAVE_HEADER + 64;
+	if (__get_cpuid_count(0xd, 0, &a, &b, &c, &d) && b > fib_xsave_size)
+		fib_xsave_size = b;
+	fib_xsave_size = FIB_ALIGN_UP(fib_xsave_size, 64);
+}
+
+void fib_xsave(void *area)
+{
+	uint64_t *header = (uint64_t *)((char *)area + XSAVE_HEADER);
+
+	for (int i = 0; i < 8; i++)
+		header[i] = 0;
+	__asm__ volatile("xsavec64 (%0)"
+			 :
+			 : "r"(area), "a"(XSAVE_MASK), "d"(0)
+			 : "memory");
+}
+
+void fib_xrstor(void *area)
+{
+	__asm__ volatile("xrstor64 (%0)"
+			 :
+			 : "r"(area), "a"(XSAVE_MASK), "d"(0)
+			 : "memory");
+}

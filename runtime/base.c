@@ -1,0 +1,200 @@
+/* Ground floor, see base.h. */
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <signal.h>
+#include <elf.h>
+#include <time.h>
+#include "runtime/base.h"
+
+static size_t str_len(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n])
+		n++;
+	return n;
+}
+
+static void put(const char *s)
+{
+	fib_raw(SYS_write, 2, s, str_len(s));
+}
+
+void fib_panic(const char *what, const char *file, int line)
+{
+	char num[16], *p = num + sizeof(num) - 1;
+	struct {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} dfl = { .handler = SIG_DFL };
+	uint64_t none = 0;
+	long pid, tid;
+
+	*p = 0;
+	do {
+		*--p = (char)('0' + line % 10);
+	} while (line /= 10);
+	put("fibhook: internal error: ");
+	put(what);
+	put(" at ");
+	put(file);
+	put(":");
+	put(p);
+	put("\n");
+	fib_raw(SYS_rt_sigaction, SIGABRT, &dfl, 0, 8);
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
+	pid = fib_raw(SYS_getpid);
+	tid = fib_raw(SYS_gettid);
+	fib_raw(SYS_tgkill, pid, tid, SIGABRT);
+	for (;;)
+		fib_raw(SYS_exit_group, 134);
+}
+
+/* The mutex of U. Drepper, "Futexes are tricky", with a short spin first. */
+void fib_lock_slow(struct fib_lock *l)
+{
+	for (int i = 0; i < 100; i++) {
+		if (fib_load(&l->word, relaxed) == 0 && fib_trylock(l))
+			return;
+		fib_cpu_relax();
+	}
+	while (fib_xchg(&l->word, 2, acquire) != 0)
+		fib_raw(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, 2, 0);
+}
+
+void fib_unlock_slow(struct fib_lock *l)
+{
+	fib_raw(SYS_futex, &l->word, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void *fib_pages_alloc(size_t bytes)
+{
+	long p = fib_raw(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+void fib_pages_free(void *p, size_t bytes)
+{
+	fib_raw(SYS_munmap, p, bytes);
+}
+
+/*
+ * The clock is read through the kernel's vdso, found in its ELF image: libc's
+ * clock_gettime may use the stack protector's canary, which a worker between
+ * two fibers has none of.
+ */
+static int (*vdso_clock)(int, struct timespec *);
+
+void fib_clock_init(uintptr_t base)
+{
+	const Elf64_Ehdr *eh = (const void *)base;
+	const Elf64_Phdr *ph;
+	const Elf64_Dyn *dyn = NULL;
+	const Elf64_Sym *sym = NULL;
+	const char *str = NULL;
+	const uint32_t *hash = NULL;
+	uintptr_t bias = 0;
+
+	if (!base)
+		return;
+	ph = (const void *)(base + eh->e_phoff);
+	for (int i = 0; i < eh->e_phnum; i++) {
+		if (ph[i].p_type == PT_LOAD && !bias)
+			bias = base + ph[i].p_offset - ph[i].p_vaddr;
+		else if (ph[i].p_type == PT_DYNAMIC)
+			dyn = (const void *)(base + ph[i].p_offset);
+	}
+	for (; dyn && dyn->d_tag; dyn++) {
+		uintptr_t at = bias + dyn->d_un.d_ptr;
+
+		if (dyn->d_tag == DT_SYMTAB)
+			sym = (const void *)at;
+		else if (dyn->d_tag == DT_STRTAB)
+			str = (const void *)at;
+		else if (dyn->d_tag == DT_HASH)
+			hash = (const void *)at;
+	}
+	if (!sym || !str || !hash)
+		return;
+	for (uint32_t i = 0; i < hash[1]; i++) {
+		const char *want = "__vdso_clock_gettime";
+		const char *name = str + sym[i].st_name;
+
+		while (*want && *want == *name)
+			want++, name++;
+		if (*want == *name && sym[i].st_value)
+			vdso_clock = (void *)(bias + sym[i].st_value);
+	}
+}
+
+int64_t fib_clock_ns(int clock)
+{
+	struct timespec ts;
+	long r = -ENOSYS;
+
+	if (vdso_clock)
+		r = vdso_clock(clock, &ts);
+	if (r)
+		r = fib_raw(SYS_clock_gettime, clock, &ts);
+	if (r)
+		return r;
+	return (int64_t)ts.tv_sec * (int64_t)FIB_NSEC_PER_SEC + ts.tv_nsec;
+}
+
+uint64_t fib_now_ns(void)
+{
+	return (uint64_t)fib_clock_ns(CLOCK_MONOTONIC);
+}
+
+/*
+ * The compiler may call these four. They are hidden, use general registers
+ * only, and so hold for code that runs where vector registers are live.
+ */
+#ifdef FIB_PRELOAD
+void *memcpy(void *restrict d, const void *restrict s, size_t n);
+void *memmove(void *d, const void *s, size_t n);
+void *memset(void *d, int c, size_t n);
+int memcmp(const void *a, const void *b, size_t n);
+
+void *memcpy(void *restrict d, const void *restrict s, size_t n)
+{
+	void *ret = d;
+
+	__asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
+	return ret;
+}
+
+void *memmove(void *d, const void *s, size_t n)
+{
+	char *dp = d;
+	const char *sp = s;
+
+	if (dp <= sp || dp >= sp + n)
+		return memcpy(d, s, n);
+	while (n--)
+		dp[n] = sp[n];
+	return d;
+}
+
+void *memset(void *d, int c, size_t n)
+{
+	void *ret = d;
+
+	__asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
+	return ret;
+}
+
+int memcmp(const void *a, const void *b, size_t n)
+{
+	const unsigned char *x = a, *y = b;
+
+	for (; n; n--, x++, y++)
+		if (*x != *y)
+			return *x - *y;
+	return 0;
+}
+#endif

@@ -1,0 +1,138 @@
+/*
+ * Ground floor: attributes, doubly linked lists, the lock, panics, memory.
+ *
+ * Nothing here calls libc. Everything may be called from a fiber or from a
+ * worker's own stack. The lock sleeps in the kernel when it is contended, so
+ * it must never be held across a park.
+ */
+#ifndef FIB_BASE_H
+#define FIB_BASE_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <limits.h>
+#include <string.h>
+#include "runtime/arch/x86_64/raw.h"
+
+#define fib_likely(x)	__builtin_expect(!!(x), 1)
+#define fib_unlikely(x) __builtin_expect(!!(x), 0)
+#define fib_container_of(p, type, member)                                      \
+	((type *)((char *)(p) - offsetof(type, member)))
+#define FIB_ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
+#define FIB_ALIGN_UP(x, a) (((x) + (a) - 1) & ~((a) - 1))
+#define FIB_PAGE	   4096ul
+#define FIB_NSEC_PER_SEC   1000000000ull
+#define FIB_NEVER	   UINT64_MAX
+
+/* atomics: the memory order is always named at the use */
+#define fib_load(p, order)	atomic_load_explicit((p), memory_order_##order)
+#define fib_store(p, v, order)	atomic_store_explicit((p), (v), memory_order_##order)
+#define fib_xchg(p, v, order)	atomic_exchange_explicit((p), (v), memory_order_##order)
+#define fib_add(p, v, order)	atomic_fetch_add_explicit((p), (v), memory_order_##order)
+#define fib_sub(p, v, order)	atomic_fetch_sub_explicit((p), (v), memory_order_##order)
+#define fib_or(p, v, order)	atomic_fetch_or_explicit((p), (v), memory_order_##order)
+#define fib_and(p, v, order)	atomic_fetch_and_explicit((p), (v), memory_order_##order)
+#define fib_fence(order)	atomic_thread_fence(memory_order_##order)
+#define fib_barrier()		atomic_signal_fence(memory_order_seq_cst)
+
+/** Write a message to fd 2 and end the process with SIGABRT. */
+void fib_panic(const char *what, const char *file, int line)
+	__attribute__((noreturn, cold));
+
+#define fib_assert(cond)                                                       \
+	do {                                                                   \
+		if (fib_unlikely(!(cond)))                                     \
+			fib_panic(#cond, __FILE__, __LINE__);                  \
+	} while (0)
+
+/* --- lists ------------------------------------------------------------- */
+
+struct fib_list {
+	struct fib_list *next, *prev;
+};
+
+static inline void fib_list_init(struct fib_list *l)
+{
+	l->next = l->prev = l;
+}
+
+static inline bool fib_list_empty(const struct fib_list *l)
+{
+	return l->next == l;
+}
+
+static inline void fib_list_add_tail(struct fib_list *head, struct fib_list *n)
+{
+	n->prev = head->prev;
+	n->next = head;
+	head->prev->next = n;
+	head->prev = n;
+}
+
+/** Unlinks @n and leaves it pointing at itself: unlinking twice is harmless. */
+static inline void fib_list_del(struct fib_list *n)
+{
+	n->prev->next = n->next;
+	n->next->prev = n->prev;
+	fib_list_init(n);
+}
+
+#define fib_list_for_each(it, head)                                            \
+	for (struct fib_list *it = (head)->next, *it##_next = it->next;        \
+	     it != (head); it = it##_next, it##_next = it->next)
+
+/* --- lock -------------------------------------------------------------- */
+
+/* 0: free, 1: held, 2: held and somebody may sleep on it */
+struct fib_lock {
+	_Atomic int word;
+};
+
+void fib_lock_slow(struct fib_lock *l);
+void fib_unlock_slow(struct fib_lock *l);
+
+static inline bool fib_trylock(struct fib_lock *l)
+{
+	int free = 0;
+
+	return atomic_compare_exchange_strong_explicit(
+		&l->word, &free, 1, memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void fib_lock(struct fib_lock *l)
+{
+	if (fib_unlikely(!fib_trylock(l)))
+		fib_lock_slow(l);
+}
+
+static inline void fib_unlock(struct fib_lock *l)
+{
+	if (fib_unlikely(fib_xchg(&l->word, 0, release) == 2))
+		fib_unlock_slow(l);
+}
+
+/* --- memory ------------------------------------------------------------ */
+
+/** Zeroed pages straight from the kernel, or NULL. */
+void *fib_pages_alloc(size_t bytes);
+void fib_pages_free(void *p, size_t bytes);
+
+/* --- clock ------------------------------------------------------------- */
+
+/** Find the vdso; before that, and without one, the kernel is asked. */
+void fib_clock_init(uintptr_t sysinfo_ehdr);
+/** CLOCK_MONOTONIC in nanoseconds. Any stack, any thread. */
+uint64_t fib_now_ns(void);
+/** Any clock in nanoseconds, or -errno. */
+int64_t fib_clock_ns(int clock);
+
+/** @a + @b, FIB_NEVER where that overflows. */
+static inline uint64_t fib_ns_add(uint64_t a, uint64_t b)
+{
+	return a > FIB_NEVER - b ? FIB_NEVER : a + b;
+}
+
+#endif

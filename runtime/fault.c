@@ -1,0 +1,17 @@
+/* Reading memory that may not be there, see fault.h. */
+#include "runtime/fault.h"
+
+int fib_peek_raw(const uint32_t *addr, uint32_t *val);
+extern const char fib_peek_load[], fib_peek_bad[];
+
+int fib_peek32(const uint32_t *addr, uint32_t *val)
+{
+	if ((uintptr_t)addr & 3)
+		return -EINVAL;
+	return fib_peek_raw(addr, val);
+}
+
+uintptr_t fib_fault_fixup(uintptr_t rip)
+{
+	return rip == (uintptr_t)fib_peek_load ? (uintptr_t)fib_peek_bad : 0;
+}

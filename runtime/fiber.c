@@ -1,0 +1,92 @@
+/* Fiber slabs, see fiber.h. */
+#include "runtime/fiber.h"
+#include "runtime/symtab.h"
+
+#define SLAB_FIBERS 256u
+
+static struct fib_lock slab_lock;
+static struct fib_list free_list = { &free_list, &free_list };
+
+struct fib *fib_alloc(void)
+{
+	struct fib *f;
+	uint32_t index, generation;
+
+	fib_lock(&slab_lock);
+	if (fib_list_empty(&free_list)) {
+		uint32_t n = fib_load(&fib_symtab.fibers, relaxed);
+		struct fib *slab = NULL;
+
+		if (n < FIB_MAX)
+			slab = fib_pages_alloc(SLAB_FIBERS * sizeof(*slab));
+		if (!slab) {
+			fib_unlock(&slab_lock);
+			return NULL;
+		}
+		for (uint32_t i = 0; i < SLAB_FIBERS; i++) {
+			slab[i].index = n + i;
+			fib_list_add_tail(&free_list, &slab[i].run);
+		}
+		fib_symtab.slabs[n / SLAB_FIBERS] = slab;
+		fib_store(&fib_symtab.fibers, n + SLAB_FIBERS, release);
+	}
+	f = fib_container_of(free_list.next, struct fib, run);
+	fib_list_del(&f->run);
+	fib_unlock(&slab_lock);
+	index = f->index;
+	generation = f->generation;
+	/*
+	 * The permit is left alone: a late wake-up of the previous life may
+	 * write it at any time, and a stray permit is a spurious wake-up.
+	 */
+	memset((char *)f + offsetof(struct fib, run), 0,
+	       sizeof(*f) - offsetof(struct fib, run));
+	f->sp = NULL;
+	f->fsbase = 0;
+	fib_store(&f->on, NULL, relaxed);
+	f->index = index;
+	f->generation = generation;
+	fib_list_init(&f->run);
+	return f;
+}
+
+void fib_free(struct fib *f)
+{
+	fib_store(&f->tid, 0, relaxed);
+	fib_store(&f->state, FIB_FREE, release);
+	f->generation++;
+	fib_lock(&slab_lock);
+	fib_list_add_tail(&free_list, &f->run);
+	fib_unlock(&slab_lock);
+}
+
+struct fib *fib_at(uint32_t index)
+{
+	if (index >= fib_load(&fib_symtab.fibers, acquire))
+		return NULL;
+	return &fib_symtab.slabs[index / SLAB_FIBERS][index % SLAB_FIBERS];
+}
+
+uint32_t fib_high_water(void)
+{
+	return fib_load(&fib_symtab.fibers, acquire);
+}
+
+void fib_reset_all(struct fib *self)
+{
+	uint32_t n = fib_high_water();
+
+	fib_store(&slab_lock.word, 0, relaxed);
+	fib_list_init(&free_list);
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib *f = fib_at(i);
+
+		if (f == self)
+			continue;
+		fib_store(&f->tid, 0, relaxed);
+		fib_store(&f->state, FIB_FREE, relaxed);
+		fib_store(&f->permit, 0, relaxed);
+		f->generation++;
+		fib_list_add_tail(&free_list, &f->run);
+	}
+}

@@ -1,0 +1,109 @@
+/*
+ * The fiber: one flow of control with a stack, and under the preload also a
+ * TLS block, a thread id and everything else by which a program tells one
+ * thread from another.
+ *
+ * Fibers live in slabs that are never unmapped, so that a late wake-up of a
+ * fiber that is gone touches valid memory and is harmless (sched.h tells
+ * why). The slab lock guards allocation alone. Fields are owned by the fiber
+ * itself unless their comment says otherwise.
+ */
+#ifndef FIB_FIBER_H
+#define FIB_FIBER_H
+
+#include "runtime/base.h"
+
+#define FIB_NAME_MAX   16
+#define FIB_INDEX_BITS 17
+#define FIB_MAX	       (1u << FIB_INDEX_BITS)
+
+struct fib_regs;
+struct fib_worker;
+
+/* Where a fiber stands, for people and for fibhook dump. */
+enum fib_state {
+	FIB_FREE = 0,	  /* not in use */
+	FIB_RUNNABLE = 1, /* in a run queue */
+	FIB_RUNNING = 2,  /* on a worker */
+	FIB_PARKED = 3,	  /* waits for a wake-up */
+};
+
+/* What a parked fiber waits for, for fibhook dump. */
+enum fib_wait {
+	FIB_WAIT_NONE = 0,
+	FIB_WAIT_FD = 1,    /* wait_arg: the descriptor */
+	FIB_WAIT_FUTEX = 2, /* wait_arg: the address */
+	FIB_WAIT_TIME = 3,  /* the deadline alone */
+	FIB_WAIT_SIGNAL = 4,
+	FIB_WAIT_POLL = 5, /* wait_arg: how many descriptors */
+};
+
+/* How a call came to its hook. */
+enum fib_door {
+	FIB_DOOR_NONE = 0,
+	FIB_DOOR_SYMBOL = 1, /* exported function: vector registers are dead */
+	FIB_DOOR_SITE = 2,   /* rewritten site: they are live */
+};
+
+struct fib_siginfo_node;
+
+struct fib {
+	/* --- switch and scheduler --- */
+	void *sp;			  /* saved context while off a worker */
+	uintptr_t fsbase;		  /* 0: runs with its worker's TLS */
+	_Atomic int permit;		  /* the park/wake word, see sched.h */
+	_Atomic int state;		  /* enum fib_state */
+	struct fib_worker *_Atomic on;	  /* the worker that runs it */
+	struct fib_list run;		  /* run queue */
+	uint32_t index;			  /* in the slabs, for ever */
+	uint32_t generation;		  /* lives of this slab entry */
+	_Atomic int tid;		  /* 0 while free */
+	char name[FIB_NAME_MAX];	  /* may be read and written by others */
+
+	/* --- the call that is under way, for the hooks and the dump --- */
+	struct fib_regs *regs; /* frame of a rewritten site, or NULL */
+	uint8_t door;	       /* enum fib_door */
+	_Atomic uint8_t in_hook;
+	uint16_t call;	       /* number of the call */
+	uint8_t wait;	       /* enum fib_wait */
+	uint8_t restarted;     /* this entry repeats an interrupted call */
+	uint64_t wait_arg;
+	uint64_t wait_deadline;
+	uint64_t restart_deadline; /* of the call that is repeated */
+
+	/* --- a thread's identity --- */
+	uint32_t *clear_tid; /* zeroed and woken at exit */
+	void *robust_head;
+	size_t robust_len;
+
+	/* --- signals: hooks/signal.c says who may touch what --- */
+	_Atomic uint64_t sigmask;
+	_Atomic uint64_t sigpend;   /* directed at this fiber */
+	_Atomic uint64_t sigwait;   /* what a sigwait under way accepts */
+	_Atomic uint32_t attention; /* look for signals at the hook's end */
+	uint64_t saved_mask;	    /* sigsuspend, ppoll, pselect */
+	bool restore_mask;
+	struct fib_siginfo_node *_Atomic sigqueue;
+	uintptr_t altstack_sp;
+	size_t altstack_size;
+	int altstack_flags;
+
+	/* --- library fibers --- */
+	void (*fn)(void *);
+	void *arg;
+	void *stack;
+	size_t stack_size;
+};
+
+/** A fiber of the slabs, zeroed but for index and generation; NULL: none. */
+struct fib *fib_alloc(void);
+/** The fiber is gone. Its memory stays valid. */
+void fib_free(struct fib *f);
+/** Entry @index, whether in use or not; NULL where no slab is yet. */
+struct fib *fib_at(uint32_t index);
+/** One more than the highest index ever used. */
+uint32_t fib_high_water(void);
+/** In a fork child: forget all fibers but @self. */
+void fib_reset_all(struct fib *self);
+
+#endif

@@ -1,0 +1,304 @@
+/* The futex table, see futex.h. */
+#include <linux/futex.h>
+#include "runtime/fault.h"
+#include "runtime/futex.h"
+#include "runtime/timer.h"
+
+#define BUCKETS 4096u
+
+struct bucket {
+	struct fib_lock lock;
+	struct fib_list waiters;
+	_Atomic uint32_t count; /* waiters, published before the word is read */
+} __attribute__((aligned(64)));
+
+struct waiter {
+	struct fib_list node;
+	struct fib *fib;
+	struct bucket *_Atomic bucket;
+	uint32_t *uaddr;
+	uint32_t bitset;
+	_Atomic bool woken;
+};
+
+static struct bucket bucket[BUCKETS];
+
+static struct bucket *bucket_of(const uint32_t *uaddr)
+{
+	uint64_t h = (uintptr_t)uaddr * 0x9e3779b97f4a7c15ull;
+
+	return &bucket[h >> 52];
+}
+
+/* Lists start zeroed; an empty one is made on first use. */
+static void lock_bucket(struct bucket *b)
+{
+	fib_lock(&b->lock);
+	if (fib_unlikely(!b->waiters.next))
+		fib_list_init(&b->waiters);
+}
+
+static void lock_two(struct bucket *a, struct bucket *b)
+{
+	if (a > b) {
+		struct bucket *t = a;
+
+		a = b;
+		b = t;
+	}
+	lock_bucket(a);
+	if (b != a)
+		lock_bucket(b);
+}
+
+static void unlock_two(struct bucket *a, struct bucket *b)
+{
+	fib_unlock(&a->lock);
+	if (b != a)
+		fib_unlock(&b->lock);
+}
+
+static void add_locked(struct bucket *b, struct waiter *w)
+{
+	fib_list_add_tail(&b->waiters, &w->node);
+	fib_store(&w->bucket, b, relaxed);
+}
+
+static void give_up(struct waiter *w)
+{
+	for (;;) {
+		struct bucket *b = fib_load(&w->bucket, acquire);
+
+		fib_lock(&b->lock);
+		if (b == fib_load(&w->bucket, relaxed)) {
+			if (!fib_load(&w->woken, relaxed)) {
+				fib_list_del(&w->node);
+				fib_sub(&b->count, 1, relaxed);
+			}
+			fib_unlock(&b->lock);
+			return;
+		}
+		fib_unlock(&b->lock);
+	}
+}
+
+int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
+		   uint64_t deadline_ns)
+{
+	struct fib *f = fib_self();
+	struct bucket *b = bucket_of(uaddr);
+	struct waiter w = { .fib = f, .uaddr = uaddr, .bitset = bitset };
+	struct fib_timer timer = { 0 };
+	uint32_t now;
+	int r;
+
+	fib_add(&b->count, 1, seq_cst);
+	lock_bucket(b);
+	r = fib_peek32(uaddr, &now);
+	if (r == 0 && now != val)
+		r = -EAGAIN;
+	if (r) {
+		fib_sub(&b->count, 1, relaxed);
+		fib_unlock(&b->lock);
+		return r;
+	}
+	add_locked(b, &w);
+	fib_unlock(&b->lock);
+	fib_count(futex_waits);
+	f->wait = FIB_WAIT_FUTEX;
+	f->wait_arg = (uintptr_t)uaddr;
+	f->wait_deadline = deadline_ns;
+	if (deadline_ns != FIB_NEVER &&
+	    fib_timer_arm(&timer, f, deadline_ns)) {
+		give_up(&w);
+		return fib_load(&w.woken, acquire) ? 0 : -ENOMEM;
+	}
+	while (!fib_load(&w.woken, acquire)) {
+		if (deadline_ns != FIB_NEVER && fib_load(&timer.fired, acquire))
+			r = -ETIMEDOUT;
+		else if (fib_load(&f->attention, acquire))
+			r = -EINTR;
+		if (r)
+			break;
+		fib_park();
+	}
+	f->wait = FIB_WAIT_NONE;
+	fib_timer_disarm(&timer);
+	if (r)
+		give_up(&w);
+	return fib_load(&w.woken, acquire) ? 0 : r;
+}
+
+static void wake_locked(struct bucket *b, struct waiter *w)
+{
+	struct fib *f = w->fib;
+
+	fib_list_del(&w->node);
+	fib_sub(&b->count, 1, relaxed);
+	fib_store(&w->woken, true, release);
+	fib_wake(f);
+	fib_count(futex_wakes);
+}
+
+static int wake_some_locked(struct bucket *b, uint32_t *uaddr, int n,
+			    uint32_t bitset)
+{
+	int woken = 0;
+
+	fib_list_for_each(it, &b->waiters)
+	{
+		struct waiter *w = fib_container_of(it, struct waiter, node);
+
+		if (w->uaddr != uaddr || !(w->bitset & bitset))
+			continue;
+		wake_locked(b, w);
+		/* as the kernel does, a count of 0 wakes one */
+		if (++woken >= n)
+			break;
+	}
+	return woken;
+}
+
+int fib_futex_wake(uint32_t *uaddr, int n, uint32_t bitset)
+{
+	struct bucket *b = bucket_of(uaddr);
+	int woken;
+
+	/* pairs with the waiter's add before it reads the word */
+	fib_fence(seq_cst);
+	if (!fib_load(&b->count, relaxed))
+		return 0;
+	lock_bucket(b);
+	woken = wake_some_locked(b, uaddr, n, bitset);
+	fib_unlock(&b->lock);
+	return woken;
+}
+
+int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
+		      const uint32_t *cmp)
+{
+	struct bucket *a = bucket_of(from), *b = bucket_of(to);
+	int woken = 0, moved = 0, r = 0;
+	uint32_t now;
+
+	lock_two(a, b);
+	if (cmp) {
+		r = fib_peek32(from, &now);
+		if (r == 0 && now != *cmp)
+			r = -EAGAIN;
+	}
+	if (r) {
+		unlock_two(a, b);
+		return r;
+	}
+	fib_list_for_each(it, &a->waiters)
+	{
+		struct waiter *w = fib_container_of(it, struct waiter, node);
+
+		if (w->uaddr != from)
+			continue;
+		if (woken < nwake) {
+			wake_locked(a, w);
+			woken++;
+		} else if (moved < nmove) {
+			moved++;
+			if (from == to)
+				continue;
+			fib_list_del(&w->node);
+			fib_sub(&a->count, 1, relaxed);
+			w->uaddr = to;
+			fib_add(&b->count, 1, relaxed);
+			add_locked(b, w);
+		} else {
+			break;
+		}
+	}
+	unlock_two(a, b);
+	return cmp ? woken + moved : woken;
+}
+
+static int apply_op(uint32_t *addr, uint32_t op, int *old)
+{
+	int arg = (int)(op << 8) >> 20;
+	uint32_t was, is;
+	int r = fib_peek32(addr, &was);
+
+	if (r)
+		return r;
+	if (op & ((uint32_t)FUTEX_OP_OPARG_SHIFT << 28))
+		arg = 1 << (arg & 31);
+	for (;;) {
+		switch (op >> 28 & 7) {
+		case FUTEX_OP_SET:
+			is = (uint32_t)arg;
+			break;
+		case FUTEX_OP_ADD:
+			is = was + (uint32_t)arg;
+			break;
+		case FUTEX_OP_OR:
+			is = was | (uint32_t)arg;
+			break;
+		case FUTEX_OP_ANDN:
+			is = was & ~(uint32_t)arg;
+			break;
+		case FUTEX_OP_XOR:
+			is = was ^ (uint32_t)arg;
+			break;
+		default:
+			return -ENOSYS;
+		}
+		if (atomic_compare_exchange_strong((_Atomic uint32_t *)addr,
+						   &was, is))
+			break;
+	}
+	*old = (int)was;
+	return 0;
+}
+
+static int compare_op(uint32_t op, int old)
+{
+	int arg = (int)(op << 20) >> 20;
+
+	switch (op >> 24 & 15) {
+	case FUTEX_OP_CMP_EQ:
+		return old == arg;
+	case FUTEX_OP_CMP_NE:
+		return old != arg;
+	case FUTEX_OP_CMP_LT:
+		return old < arg;
+	case FUTEX_OP_CMP_GE:
+		return old >= arg;
+	case FUTEX_OP_CMP_LE:
+		return old <= arg;
+	case FUTEX_OP_CMP_GT:
+		return old > arg;
+	default:
+		return -ENOSYS;
+	}
+}
+
+int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
+		      uint32_t op)
+{
+	struct bucket *ba = bucket_of(a), *bb = bucket_of(b);
+	int old = 0, woken, r;
+
+	lock_two(ba, bb);
+	r = apply_op(b, op, &old);
+	if (r == 0)
+		r = compare_op(op, old);
+	if (r < 0) {
+		unlock_two(ba, bb);
+		return r;
+	}
+	woken = wake_some_locked(ba, a, nwake, FIB_FUTEX_ANY);
+	if (r)
+		woken += wake_some_locked(bb, b, nwake2, FIB_FUTEX_ANY);
+	unlock_two(ba, bb);
+	return woken;
+}
+
+void fib_futex_reset(void)
+{
+	memset(bucket, 0, sizeof(bucket));
+}

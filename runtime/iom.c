@@ -1,0 +1,325 @@
+/* IOManager, see iom.h. */
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include "runtime/iom.h"
+
+#define CHUNK_BITS   10
+#define CHUNK	     (1u << CHUNK_BITS)
+#define MAX_FD	     (1u << 20)
+#define MAX_EVENTS   128
+#define WAKE_DATA    UINT64_MAX
+#define OURS_MAX     64
+
+static struct fib_fd *_Atomic chunk[MAX_FD / CHUNK];
+static struct fib_lock chunk_lock;
+/* The descriptors that are ours. Few, long-lived, rarely changed. */
+static _Atomic int ours[OURS_MAX];
+
+struct fib_fd *fib_fd_peek(int fd)
+{
+	struct fib_fd *c;
+
+	if ((unsigned)fd >= MAX_FD)
+		return NULL;
+	c = fib_load(&chunk[(unsigned)fd >> CHUNK_BITS], acquire);
+	return c ? &c[(unsigned)fd & (CHUNK - 1)] : NULL;
+}
+
+struct fib_fd *fib_fd_get(int fd)
+{
+	struct fib_fd *s = fib_fd_peek(fd), *c;
+	unsigned i = (unsigned)fd >> CHUNK_BITS;
+
+	if (fib_likely(s))
+		return s;
+	if ((unsigned)fd >= MAX_FD)
+		return NULL;
+	fib_lock(&chunk_lock);
+	c = fib_load(&chunk[i], relaxed);
+	if (!c) {
+		c = fib_pages_alloc(CHUNK * sizeof(*c));
+		for (unsigned k = 0; c && k < CHUNK; k++) {
+			c[k].fd = (int)(i * CHUNK + k);
+			fib_list_init(&c[k].waiters);
+		}
+		fib_store(&chunk[i], c, release);
+	}
+	fib_unlock(&chunk_lock);
+	return fib_fd_peek(fd);
+}
+
+static int register_locked(struct fib_fd *s)
+{
+	struct epoll_event ev = {
+		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET,
+		.data.u64 = (uint64_t)s->generation << 32 | (uint32_t)s->fd,
+	};
+	long r = fib_raw(SYS_epoll_ctl, fib_sched.epfd, EPOLL_CTL_ADD, s->fd,
+			 &ev);
+
+	/* Closed behind our back and opened anew as the same file. */
+	if (r == -EEXIST)
+		r = fib_raw(SYS_epoll_ctl, fib_sched.epfd, EPOLL_CTL_MOD, s->fd,
+			    &ev);
+	if (r == 0) {
+		s->registered = true;
+		fib_count(io_registered);
+	}
+	return (int)r;
+}
+
+int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
+		    bool observer)
+{
+	int r = 0;
+
+	w->fib = fib_self();
+	w->events = events;
+	w->observer = observer;
+	fib_store(&w->woken, false, relaxed);
+	fib_list_init(&w->node);
+	fib_lock(&s->lock);
+	if (!s->registered)
+		r = register_locked(s);
+	if (r == 0 && !observer && (fib_load(&s->ready, relaxed) & events)) {
+		fib_and(&s->ready, (uint8_t)~events, relaxed);
+		r = 1;
+	}
+	if (r == 0) {
+		fib_list_add_tail(&s->waiters, &w->node);
+		fib_store(&s->waiting, 1, relaxed);
+	}
+	fib_unlock(&s->lock);
+	return r;
+}
+
+static void unlink_locked(struct fib_fd *s, struct fib_waiter *w)
+{
+	fib_list_del(&w->node);
+	if (fib_list_empty(&s->waiters))
+		fib_store(&s->waiting, 0, relaxed);
+}
+
+void fib_iom_retract(struct fib_fd *s, struct fib_waiter *w)
+{
+	fib_lock(&s->lock);
+	if (!fib_list_empty(&w->node))
+		unlink_locked(s, w);
+	fib_unlock(&s->lock);
+}
+
+static void wake_locked(struct fib_fd *s, struct fib_waiter *w)
+{
+	struct fib *f = w->fib;
+
+	unlink_locked(s, w);
+	/* The waiter's frame may be gone as soon as woken is seen and the
+	 * lock is free: f was read before. */
+	fib_store(&w->woken, true, release);
+	fib_wake(f);
+}
+
+/* Wake one consumer for each direction in @events; the rest becomes ready. */
+static void feed_locked(struct fib_fd *s, uint8_t events, bool observers)
+{
+	uint8_t left = events;
+
+	fib_list_for_each(it, &s->waiters)
+	{
+		struct fib_waiter *w =
+			fib_container_of(it, struct fib_waiter, node);
+
+		if (w->observer) {
+			if (observers && (w->events & events))
+				wake_locked(s, w);
+		} else if (w->events & left) {
+			left &= (uint8_t)~w->events;
+			wake_locked(s, w);
+		}
+	}
+	if (left)
+		fib_or(&s->ready, left, seq_cst);
+}
+
+void fib_iom_pass(struct fib_fd *s, uint8_t events)
+{
+	if (!fib_load(&s->waiting, relaxed))
+		return;
+	fib_lock(&s->lock);
+	feed_locked(s, events, false);
+	fib_unlock(&s->lock);
+}
+
+static void handle(const struct epoll_event *ev)
+{
+	uint32_t e = ev->events;
+	struct fib_fd *s = fib_fd_peek((int)(uint32_t)ev->data.u64);
+	uint8_t events = 0;
+
+	if (!s)
+		return;
+	if (e & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		events |= FIB_EV_READ;
+	if (e & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+		events |= FIB_EV_WRITE;
+	fib_lock(&s->lock);
+	if (s->generation == (uint32_t)(ev->data.u64 >> 32)) {
+		if (e & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+			s->untrusted = true;
+		feed_locked(s, events, true);
+	}
+	fib_unlock(&s->lock);
+}
+
+static long epoll_sleep(struct epoll_event *ev, uint64_t deadline_ns)
+{
+	static _Atomic bool no_pwait2;
+	struct timespec ts, *tp = NULL;
+	uint64_t ns = 0;
+	long r;
+
+	if (deadline_ns != FIB_NEVER) {
+		uint64_t now = deadline_ns ? fib_now_ns() : 0;
+
+		ns = deadline_ns > now ? deadline_ns - now : 0;
+		ts.tv_sec = (time_t)(ns / FIB_NSEC_PER_SEC);
+		ts.tv_nsec = (long)(ns % FIB_NSEC_PER_SEC);
+		tp = &ts;
+	}
+	if (ns && !fib_load(&no_pwait2, relaxed)) {
+		r = fib_raw(SYS_epoll_pwait2, fib_sched.epfd, ev, MAX_EVENTS,
+			    tp, 0, 0);
+		if (r != -ENOSYS)
+			return r;
+		fib_store(&no_pwait2, true, relaxed);
+	}
+	ns = (ns + 999999) / 1000000;
+	return fib_raw(SYS_epoll_wait, fib_sched.epfd, ev, MAX_EVENTS,
+		       !tp ? -1 : ns > INT_MAX ? INT_MAX : (int)ns);
+}
+
+unsigned fib_iom_poll(uint64_t deadline_ns)
+{
+	struct epoll_event ev[MAX_EVENTS];
+	struct fib_worker *w = fib_worker_self();
+	long n = epoll_sleep(ev, deadline_ns);
+
+	if (fib_load(&w->idle, relaxed)) {
+		fib_store(&w->idle, 0, relaxed);
+		fib_sub(&fib_sched.nidle, 1, seq_cst);
+		if (fib_load(&fib_monitor_asleep, relaxed))
+			fib_monitor_poke();
+	}
+	fib_count(io_polls);
+	for (long i = 0; i < n; i++) {
+		if (ev[i].data.u64 == WAKE_DATA)
+			fib_store(&fib_sched.wake_pending, 0, seq_cst);
+		else
+			handle(&ev[i]);
+	}
+	if (n > 0)
+		fib_add(&fib_symtab.stats[FIB_STAT_io_events], (uint64_t)n,
+			relaxed);
+	return n > 0 ? (unsigned)n : 0;
+}
+
+int fib_iom_init(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET,
+				  .data.u64 = WAKE_DATA };
+	int r;
+
+	fib_sched.epfd = r =
+		fib_fd_hide((int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC));
+	if (r < 0)
+		return r;
+	fib_sched.wakefd = r = fib_fd_hide(
+		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (r < 0)
+		return r;
+	return (int)fib_raw(SYS_epoll_ctl, fib_sched.epfd, EPOLL_CTL_ADD,
+			    fib_sched.wakefd, &ev);
+}
+
+void fib_iom_forget(struct fib_fd *s, bool shared)
+{
+	fib_lock(&s->lock);
+	/* Another description of the same file would keep it registered. */
+	if (s->registered && shared)
+		fib_raw(SYS_epoll_ctl, fib_sched.epfd, EPOLL_CTL_DEL, s->fd, 0);
+	s->registered = s->drained = s->untrusted = s->connecting = false;
+	s->generation++;
+	s->kind = FIB_FD_UNKNOWN;
+	s->attr_epoch = s->born_epoch = 0;
+	s->busy = 0;
+	fib_store(&s->ready, 0, relaxed);
+	fib_unlock(&s->lock);
+}
+
+void fib_iom_reset(void)
+{
+	for (unsigned i = 0; i < FIB_ARRAY_SIZE(chunk); i++) {
+		struct fib_fd *c = fib_load(&chunk[i], relaxed);
+
+		for (unsigned k = 0; c && k < CHUNK; k++) {
+			int fd = c[k].fd;
+			uint32_t generation = c[k].generation;
+
+			memset(&c[k], 0, sizeof(c[k]));
+			c[k].fd = fd;
+			c[k].generation = generation + 1;
+			fib_list_init(&c[k].waiters);
+		}
+	}
+	fib_store(&chunk_lock.word, 0, relaxed);
+	for (unsigned i = 0; i < OURS_MAX; i++) {
+		int fd = fib_xchg(&ours[i], 0, relaxed);
+
+		if (fd)
+			fib_raw(SYS_close, fd);
+	}
+}
+
+int fib_fd_hide(int fd)
+{
+	struct rlimit lim = { .rlim_cur = 1024 };
+	long high = -1;
+
+	if (fd < 0)
+		return fd;
+	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
+	if (lim.rlim_cur > 64 && lim.rlim_cur <= MAX_FD)
+		high = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC,
+			       lim.rlim_cur - 32);
+	else if (lim.rlim_cur > MAX_FD)
+		high = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, MAX_FD - 32);
+	if (high >= 0) {
+		fib_raw(SYS_close, fd);
+		fd = (int)high;
+	}
+	for (unsigned i = 0; i < OURS_MAX; i++) {
+		int none = 0;
+
+		if (atomic_compare_exchange_strong(&ours[i], &none, fd))
+			break;
+	}
+	return fd;
+}
+
+bool fib_fd_is_ours(int fd)
+{
+	if (fd < 32)
+		return false;
+	for (unsigned i = 0; i < OURS_MAX; i++) {
+		int o = fib_load(&ours[i], relaxed);
+
+		if (o == 0)
+			break;
+		if (o == fd)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,123 @@
+/*
+ * IOManager: one epoll descriptor for all workers, edge-triggered, and one
+ * slot for each file descriptor of the program.
+ *
+ * A slot's life: a descriptor is registered when somebody first has to wait
+ * for it, for both directions at once, and stays so until it is closed. An
+ * edge wakes one waiting consumer per direction (readers and writers eat what
+ * made the descriptor ready) and every waiting observer (poll, select). When
+ * no consumer waits, the edge is kept in ready.
+ *
+ *	consumer                              harvester
+ *	--------                              ---------
+ *	ready = 0                 (A)         edge
+ *	try the call: EAGAIN                  lock
+ *	lock                                    a consumer waits: wake it
+ *	  ready set: unlock, try again          none: ready = 1       (B)
+ *	  else publish waiter                 unlock
+ *	unlock; park
+ *
+ * An edge after the failing try is either found in ready or finds the waiter.
+ * (A) is an exchange, so that it is ordered before the try; an edge that it
+ * wipes out came before the try, which then finds what the edge was about.
+ *
+ * One edge may stand for food for many. So a consumer that was woken hands
+ * the wake-up on to the next one when it has done its call, whatever came of
+ * it (fib_iom_pass).
+ *
+ * After a short read from a plain TCP socket the socket is known to be empty,
+ * unless an edge came meanwhile: then the next read may wait at once, without
+ * a call that fails first. That holds only while no HUP, RDHUP, ERR or PRI was
+ * ever seen on it, for they may come with the data and make no further edge.
+ *
+ * Closing: the slot's generation is part of the epoll event, so that a stale
+ * event is told from a fresh one. A close with waiters is for the caller to
+ * handle (hooks/fd.c).
+ *
+ * The slot's lock ranks above the timer heaps' and the run queues'.
+ */
+#ifndef FIB_IOM_H
+#define FIB_IOM_H
+
+#include "runtime/sched.h"
+
+enum {
+	FIB_EV_READ = 1,
+	FIB_EV_WRITE = 2,
+};
+
+enum fib_fd_kind {
+	FIB_FD_UNKNOWN = 0,
+	FIB_FD_TCP,	/* stream socket of the inet families */
+	FIB_FD_STREAM,	/* other stream or seqpacket socket */
+	FIB_FD_DGRAM,	/* datagrams: a send seldom blocks */
+	FIB_FD_NOWAIT,	/* pipes and the like: RWF_NOWAIT works */
+	FIB_FD_POLLED,	/* poll, then call: terminals, timerfd, ... */
+	FIB_FD_ALWAYS,	/* never would block, as poll sees it: files */
+};
+
+struct fib_fd {
+	struct fib_lock lock;
+	struct fib_list waiters;
+	int fd;
+	uint32_t generation;
+	_Atomic uint8_t ready;	 /* FIB_EV_*: edges nobody has used */
+	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
+	uint8_t busy;		 /* FIB_EV_*: poll-then-call under way */
+	bool registered;
+	bool drained;	/* the last read was short */
+	bool untrusted; /* short reads prove nothing */
+	/* what the hooks remember of the descriptor; hooks/fd.c */
+	uint8_t kind;
+	bool nonblock;
+	bool connecting;
+	uint32_t attr_epoch;
+	uint32_t born_epoch;
+	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
+};
+
+struct fib_waiter {
+	struct fib_list node; /* empty: not waiting (any more) */
+	struct fib *fib;
+	uint8_t events;
+	bool observer;
+	_Atomic bool woken;
+};
+
+/** Slot of @fd; NULL if it is out of range or memory is short. */
+struct fib_fd *fib_fd_get(int fd);
+/** Slot of @fd if there ever was one. */
+struct fib_fd *fib_fd_peek(int fd);
+
+/** (A): what comes from now on counts. */
+static inline void fib_iom_begin(struct fib_fd *s, uint8_t ev)
+{
+	if (fib_load(&s->ready, relaxed) & ev)
+		fib_and(&s->ready, (uint8_t)~ev, seq_cst);
+}
+
+/**
+ * Publish @w for @events. For a consumer, 1 if an unused edge says that the
+ * call should be tried again first. -errno of epoll_ctl: EPERM means that the
+ * descriptor is always ready.
+ */
+int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
+		    bool observer);
+/** Take @w back. */
+void fib_iom_retract(struct fib_fd *s, struct fib_waiter *w);
+/** A woken consumer is done: let the next one try. */
+void fib_iom_pass(struct fib_fd *s, uint8_t events);
+
+/** Harvest; wait until @deadline_ns at most, 0: do not wait. Workers only. */
+unsigned fib_iom_poll(uint64_t deadline_ns);
+int fib_iom_init(void);
+/** The descriptor is going to be closed or replaced. */
+void fib_iom_forget(struct fib_fd *s, bool shared);
+/** In a fork child: the table begins anew. */
+void fib_iom_reset(void);
+
+/** Our own descriptors live high, out of the way: move @fd there. */
+int fib_fd_hide(int fd);
+bool fib_fd_is_ours(int fd);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * The monitor: one kernel thread beside the workers.
+ *
+ * Every tick it looks for workers that are stuck in one fiber (a system call
+ * that blocks, a page fault, a loop) while no worker is idle. Such a worker
+ * loses its place among the running ones to a spare, which steals what it has
+ * queued; when it comes back it is one too many, and a worker retires (sched.c,
+ * check_place). So no fiber waits for another one that never yields, as no
+ * kernel thread does, and while kernel threads are to be had.
+ *
+ * With all workers asleep for some ticks it sleeps as well, in poll; the first
+ * worker that leaves its sleep pokes it. fib_monitor_asleep is written and
+ * then the workers are looked at again; a worker leaves the idle count and
+ * then reads fib_monitor_asleep.
+ *
+ * The host's signal receiver shares the thread (hooks/signal.c).
+ */
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include "runtime/iom.h"
+#include "runtime/sched.h"
+
+#define TICK_NS	     10000000ull
+#define QUIET_TICKS  4
+#define STACK_SIZE   (64ul * 1024)
+
+_Atomic uint32_t fib_monitor_asleep;
+_Atomic uint32_t fib_monitor_tid;
+static int poke_fd = -1;
+static void *stack_top;
+static _Atomic int tid_word;
+
+void fib_monitor_poke(void)
+{
+	uint64_t one = 1;
+
+	fib_store(&fib_monitor_asleep, 0, seq_cst);
+	fib_raw(SYS_write, poke_fd, &one, sizeof(one));
+}
+
+/* Put one more worker to work: one that retired, or a new one. */
+static bool start_spare(void)
+{
+	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = fib_symtab.worker[i];
+		int spare = 1;
+
+		if (fib_load(&w->spare, relaxed) == 1 &&
+		    atomic_compare_exchange_strong(&w->spare, &spare, 0)) {
+			fib_raw(SYS_futex, &w->spare, FUTEX_WAKE_PRIVATE, 1);
+			return true;
+		}
+	}
+	return fib_worker_create(true) != NULL;
+}
+
+static void give_away(struct fib_worker *w)
+{
+	if (fib_xchg(&w->taken, 1, seq_cst))
+		return;
+	fib_sub(&fib_sched.running, 1, seq_cst);
+	if (start_spare()) {
+		fib_add(&fib_sched.running, 1, seq_cst);
+		fib_count(spares);
+	} else if (fib_xchg(&w->taken, 0, seq_cst)) {
+		/* No kernel thread to be had: as it was. */
+		fib_add(&fib_sched.running, 1, seq_cst);
+	}
+}
+
+/* True while some worker is busy. */
+static bool look(bool tick)
+{
+	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	struct fib_worker *stuck = NULL;
+	bool busy = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = fib_symtab.worker[i];
+		uint32_t runs = fib_load(&w->runs, relaxed);
+		bool same = runs == w->seen_runs;
+
+		if (tick)
+			w->seen_runs = runs;
+		if (fib_load(&w->spare, relaxed) || fib_load(&w->idle, relaxed))
+			continue;
+		busy = true;
+		if (fib_load(&w->taken, relaxed))
+			continue;
+		if (w->cur &&
+		    ((tick && same) || fib_load(&w->blocking, relaxed)))
+			stuck = w;
+	}
+	if (stuck && !fib_load(&fib_sched.nidle, seq_cst))
+		give_away(stuck);
+	return busy;
+}
+
+static void monitor(void *arg)
+{
+	struct pollfd p[2] = {
+		{ .fd = poke_fd, .events = POLLIN },
+		{ .fd = fib_sched.host.receiver_fd, .events = POLLIN },
+	};
+	unsigned quiet = 0;
+	uint64_t last = 0;
+
+	fib_worker_set(NULL);
+	if (fib_sched.host.thread_init)
+		fib_sched.host.thread_init(NULL);
+	for (;;) {
+		struct timespec ts = { 0, (long)TICK_NS };
+		bool sleepy = quiet >= QUIET_TICKS;
+		uint64_t now;
+		long n;
+
+		if (sleepy) {
+			fib_store(&fib_monitor_asleep, 1, seq_cst);
+			fib_fence(seq_cst);
+			sleepy = !look(false);
+		}
+		n = fib_raw(SYS_ppoll, p, 2, sleepy ? NULL : &ts, 0, 8);
+		fib_store(&fib_monitor_asleep, 0, relaxed);
+		if (n > 0 && p[0].revents) {
+			uint64_t drop;
+
+			fib_raw(SYS_read, poke_fd, &drop, sizeof(drop));
+		}
+		if (n > 0 && p[1].revents)
+			fib_sched.host.receive();
+		now = fib_now_ns();
+		if (now - last >= TICK_NS) {
+			quiet = look(true) ? 0 : quiet + 1;
+			last = now;
+		} else {
+			quiet = look(false) ? 0 : quiet;
+		}
+	}
+}
+
+int fib_monitor_start(void)
+{
+	long tid;
+
+	poke_fd = fib_fd_hide(
+		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (poke_fd < 0)
+		return poke_fd;
+	if (!stack_top)
+		stack_top = fib_thread_stack(STACK_SIZE);
+	if (!stack_top)
+		return -ENOMEM;
+	tid = fib_thread_clone(FIB_THREAD_FLAGS, stack_top, &tid_word, monitor,
+			       NULL);
+	fib_store(&fib_monitor_tid, tid < 0 ? 0 : (uint32_t)tid, relaxed);
+	return tid < 0 ? (int)tid : 0;
+}
+
+void fib_monitor_forget(void)
+{
+	poke_fd = -1;
+	fib_store(&fib_monitor_asleep, 0, relaxed);
+}

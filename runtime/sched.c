@@ -1,0 +1,520 @@
+/* The scheduler, see sched.h. */
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include "runtime/arch/x86_64/ctx.h"
+#include "runtime/iom.h"
+#include "runtime/sched.h"
+#include "runtime/timer.h"
+
+#define WORKER_STACK (64ul * 1024)
+#define POLL_EVERY   61 /* resumes between two looks at epoll while busy */
+
+struct fib_sched fib_sched = { .epfd = -1, .wakefd = -1 };
+
+/* --- queues -------------------------------------------------------------- */
+
+static void push_local(struct fib_worker *w, struct fib *f)
+{
+	fib_lock(&w->lock);
+	fib_list_add_tail(&w->queue, &f->run);
+	fib_add(&w->queued, 1, relaxed);
+	fib_unlock(&w->lock);
+}
+
+static void push_inject(struct fib *f)
+{
+	fib_lock(&fib_sched.inject_lock);
+	fib_list_add_tail(&fib_sched.inject, &f->run);
+	fib_add(&fib_sched.injected, 1, relaxed);
+	fib_unlock(&fib_sched.inject_lock);
+}
+
+static struct fib *pop(struct fib_lock *lock, struct fib_list *q,
+		       _Atomic uint32_t *n)
+{
+	struct fib *f = NULL;
+
+	if (!fib_load(n, relaxed))
+		return NULL;
+	fib_lock(lock);
+	if (!fib_list_empty(q)) {
+		f = fib_container_of(q->next, struct fib, run);
+		fib_list_del(&f->run);
+		fib_sub(n, 1, relaxed);
+	}
+	fib_unlock(lock);
+	return f;
+}
+
+/* Take half of what some other worker has queued; one of them is returned. */
+static struct fib *steal(struct fib_worker *w)
+{
+	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+
+	for (uint32_t i = 1; i < n; i++) {
+		struct fib_worker *v = fib_symtab.worker[(w->id + i) % n];
+		struct fib_list taken = { &taken, &taken };
+		struct fib *first = NULL;
+		uint32_t want, got = 0;
+
+		if (!fib_load(&v->queued, relaxed))
+			continue;
+		fib_lock(&v->lock);
+		want = (fib_load(&v->queued, relaxed) + 1) / 2;
+		while (got < want) {
+			struct fib_list *it = v->queue.next;
+
+			fib_list_del(it);
+			fib_list_add_tail(&taken, it);
+			got++;
+		}
+		fib_sub(&v->queued, got, relaxed);
+		fib_unlock(&v->lock);
+		if (!got)
+			continue;
+		fib_add(&fib_symtab.stats[FIB_STAT_steals], got, relaxed);
+		first = fib_container_of(taken.next, struct fib, run);
+		fib_list_del(&first->run);
+		fib_list_for_each(it, &taken)
+		{
+			fib_list_del(it);
+			push_local(w, fib_container_of(it, struct fib, run));
+		}
+		return first;
+	}
+	return NULL;
+}
+
+static bool work_is_queued(void)
+{
+	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+
+	if (fib_load(&fib_sched.injected, relaxed))
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (fib_load(&fib_symtab.worker[i]->queued, relaxed))
+			return true;
+	return false;
+}
+
+/* --- sleeping and waking workers ----------------------------------------- */
+
+void fib_notify_one(void)
+{
+	uint64_t one = 1;
+
+	if (fib_load(&fib_sched.wake_pending, relaxed) ||
+	    fib_xchg(&fib_sched.wake_pending, 1, seq_cst))
+		return;
+	fib_count(notifies);
+	fib_raw(SYS_write, fib_sched.wakefd, &one, sizeof(one));
+}
+
+static void queue_fiber(struct fib *f)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	fib_store(&f->state, FIB_RUNNABLE, relaxed);
+	if (w)
+		push_local(w, f);
+	else
+		push_inject(f);
+	fib_fence(seq_cst);
+	if (fib_load(&fib_sched.nidle, relaxed))
+		fib_notify_one();
+}
+
+void fib_sched_deadline(uint64_t ns)
+{
+	uint32_t n;
+
+	fib_fence(seq_cst);
+	if (!fib_load(&fib_sched.nidle, relaxed))
+		return;
+	n = fib_load(&fib_symtab.workers, acquire);
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = fib_symtab.worker[i];
+
+		if (fib_load(&w->idle, relaxed) &&
+		    fib_load(&w->sleeps_until, relaxed) <= ns)
+			return;
+	}
+	fib_notify_one();
+}
+
+static uint64_t next_deadline(void)
+{
+	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	uint64_t least = FIB_NEVER;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t d = fib_load(&fib_symtab.worker[i]->timers.next_ns,
+				      relaxed);
+
+		if (d < least)
+			least = d;
+	}
+	return least;
+}
+
+static void run_timers(void)
+{
+	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	uint64_t now;
+
+	if (next_deadline() == FIB_NEVER)
+		return;
+	now = fib_now_ns();
+	for (uint32_t i = 0; i < n; i++)
+		fib_timers_run(&fib_symtab.worker[i]->timers, now);
+}
+
+/* Sleep until there may be work. The idle count is dropped by the poll. */
+static void idle(struct fib_worker *w)
+{
+	uint64_t deadline = 0;
+
+	fib_store(&w->sleeps_until, FIB_NEVER, relaxed);
+	fib_store(&w->idle, 1, relaxed);
+	fib_add(&fib_sched.nidle, 1, seq_cst);
+	fib_fence(seq_cst);
+	if (!work_is_queued()) {
+		deadline = next_deadline();
+		fib_store(&w->sleeps_until, deadline, relaxed);
+	}
+	fib_iom_poll(deadline);
+	run_timers();
+}
+
+/*
+ * Too many workers run, since one that was given up has come back: this one
+ * lies down until the monitor needs it again.
+ */
+static void retire(struct fib_worker *w)
+{
+	struct fib *f;
+
+	while ((f = pop(&w->lock, &w->queue, &w->queued)))
+		push_inject(f);
+	fib_store(&w->spare, 1, seq_cst);
+	fib_fence(seq_cst);
+	if (fib_load(&fib_sched.nidle, relaxed) && work_is_queued())
+		fib_notify_one();
+	while (fib_load(&w->spare, acquire) == 1)
+		fib_raw(SYS_futex, &w->spare, FUTEX_WAIT_PRIVATE, 1, 0);
+}
+
+static void check_place(struct fib_worker *w)
+{
+	int32_t running;
+
+	if (!fib_load(&w->taken, relaxed) || !fib_xchg(&w->taken, 0, seq_cst))
+		return;
+	running = fib_add(&fib_sched.running, 1, seq_cst) + 1;
+	while (running > (int32_t)fib_sched.target) {
+		if (atomic_compare_exchange_weak(&fib_sched.running, &running,
+						 running - 1)) {
+			retire(w);
+			return;
+		}
+	}
+}
+
+/* --- the loop ------------------------------------------------------------ */
+
+static struct fib *next(struct fib_worker *w)
+{
+	for (;;) {
+		struct fib *f = NULL;
+
+		check_place(w);
+		if (++w->tick % POLL_EVERY == 0) {
+			fib_iom_poll(0);
+			run_timers();
+			f = pop(&fib_sched.inject_lock, &fib_sched.inject,
+				&fib_sched.injected);
+		}
+		if (!f)
+			f = pop(&w->lock, &w->queue, &w->queued);
+		if (!f)
+			f = pop(&fib_sched.inject_lock, &fib_sched.inject,
+				&fib_sched.injected);
+		if (!f && fib_iom_poll(0)) {
+			run_timers();
+			f = pop(&w->lock, &w->queue, &w->queued);
+		}
+		if (!f)
+			f = steal(w);
+		if (!f) {
+			idle(w);
+			continue;
+		}
+		if (fib_load(&fib_sched.nidle, relaxed) &&
+		    (fib_load(&w->queued, relaxed) ||
+		     fib_load(&fib_sched.injected, relaxed)))
+			fib_notify_one();
+		return f;
+	}
+}
+
+static void do_park(struct fib_worker *w, struct fib *f)
+{
+	int none = FIB_PERMIT_NONE;
+
+	fib_store(&f->state, FIB_PARKED, relaxed);
+	fib_store(&f->on, NULL, release);
+	/* (A) */
+	if (atomic_compare_exchange_strong(&f->permit, &none,
+					   FIB_PERMIT_PARKED))
+		return;
+	fib_store(&f->permit, FIB_PERMIT_NONE, seq_cst);
+	queue_fiber(f);
+}
+
+static void do_yield(struct fib_worker *w, struct fib *f)
+{
+	fib_store(&f->on, NULL, release);
+	queue_fiber(f);
+}
+
+static void do_exit(struct fib_worker *w, struct fib *f)
+{
+	fib_store(&f->on, NULL, release);
+	if (fib_sched.host.fiber_exit)
+		fib_sched.host.fiber_exit(f);
+	fib_count(fibers_exited);
+	fib_free(f);
+}
+
+static void loop(void *arg)
+{
+	struct fib_worker *w = arg;
+
+	for (;;) {
+		struct fib *f = w->cur;
+
+		w->cur = NULL;
+		fib_barrier();
+		if (f)
+			w->action(w, f);
+		f = next(w);
+		fib_add(&w->runs, 1, relaxed);
+		fib_store(&f->state, FIB_RUNNING, relaxed);
+		fib_store(&f->on, w, relaxed);
+		if (f->fsbase)
+			fib_wrfsbase(f->fsbase);
+		w->cur = f;
+		fib_barrier();
+		fib_ctx_switch(&w->sched_sp, f->sp);
+	}
+}
+
+/* Leave the fiber's stack; @action is called on the worker's. */
+static void __attribute__((noinline))
+leave(void (*action)(struct fib_worker *, struct fib *))
+{
+	struct fib_worker *w = fib_worker_self();
+	struct fib *f = w->cur;
+
+	w->action = action;
+	fib_ctx_switch(&f->sp, w->sched_sp);
+}
+
+static void __attribute__((noinline)) leave_with_vectors(void)
+{
+	char area[fib_xsave_size + 64];
+	void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
+
+	fib_xsave(at);
+	leave(do_park);
+	fib_xrstor(at);
+}
+
+void fib_park(void)
+{
+	struct fib *f = fib_self();
+	int notified = FIB_PERMIT_NOTIFIED;
+
+	if (atomic_compare_exchange_strong(&f->permit, &notified,
+					   FIB_PERMIT_NONE))
+		return;
+	fib_count(parks);
+	if (f->door == FIB_DOOR_SITE)
+		leave_with_vectors();
+	else
+		leave(do_park);
+}
+
+void fib_wake(struct fib *f)
+{
+	/* (B) */
+	if (fib_xchg(&f->permit, FIB_PERMIT_NOTIFIED, seq_cst) !=
+	    FIB_PERMIT_PARKED)
+		return;
+	fib_store(&f->permit, FIB_PERMIT_NONE, seq_cst);
+	queue_fiber(f);
+}
+
+void fib_launch(struct fib *f)
+{
+	fib_count(fibers_created);
+	queue_fiber(f);
+}
+
+void fib_yield(void)
+{
+	struct fib *f = fib_self();
+	struct fib_worker *w = fib_worker_self();
+
+	if (f->door == FIB_DOOR_SITE) {
+		char area[fib_xsave_size + 64];
+		void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
+
+		fib_xsave(at);
+		leave(do_yield);
+		fib_xrstor(at);
+		return;
+	}
+	(void)w;
+	leave(do_yield);
+}
+
+void fib_exit(void)
+{
+	leave(do_exit);
+	__builtin_unreachable();
+}
+
+void fib_block_enter(void)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	fib_count(kernel_blocks);
+	fib_store(&w->blocking, 1, seq_cst);
+	if (!fib_load(&fib_sched.nidle, seq_cst))
+		fib_monitor_poke();
+}
+
+void fib_block_leave(void)
+{
+	fib_store(&fib_worker_self()->blocking, 0, relaxed);
+}
+
+/* --- workers ------------------------------------------------------------- */
+
+void *fib_thread_stack(size_t size)
+{
+	char *p = fib_pages_alloc(size + FIB_PAGE);
+
+	if (!p)
+		return NULL;
+	fib_raw(SYS_mprotect, p, FIB_PAGE, PROT_NONE);
+	return p + FIB_PAGE + size;
+}
+
+static void worker_main(void *arg)
+{
+	struct fib_worker *w = arg;
+
+	fib_worker_set(w);
+	if (fib_sched.host.thread_init)
+		fib_sched.host.thread_init(w);
+	loop(w);
+}
+
+/* A worker, with a kernel thread of its own if @start. NULL: no resources. */
+struct fib_worker *fib_worker_create(bool start)
+{
+	size_t size = FIB_ALIGN_UP(sizeof(struct fib_worker), FIB_PAGE);
+	struct fib_worker *w;
+	uint32_t n;
+	void *top;
+
+	fib_lock(&fib_sched.workers_lock);
+	n = fib_load(&fib_symtab.workers, relaxed);
+	if (n == FIB_SYMTAB_WORKERS)
+		goto fail;
+	w = fib_symtab.worker[n];
+	if (!w)
+		w = fib_pages_alloc(size);
+	if (!w)
+		goto fail;
+	fib_symtab.worker[n] = w;
+	top = w->stack ? w->stack : fib_thread_stack(WORKER_STACK);
+	if (!top)
+		goto fail;
+	w->stack = top;
+	w->self = w;
+	w->id = n;
+	fib_list_init(&w->queue);
+	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
+	if (start) {
+		long tid = fib_thread_clone(FIB_THREAD_FLAGS, top, &w->tid,
+					    worker_main, w);
+
+		if (tid < 0)
+			goto fail;
+	} else {
+		w->sched_sp = fib_ctx_make(top, loop, w);
+		fib_store(&w->tid, (int)fib_raw(SYS_gettid), relaxed);
+	}
+	fib_store(&fib_symtab.workers, n + 1, release);
+	fib_unlock(&fib_sched.workers_lock);
+	return w;
+fail:
+	fib_unlock(&fib_sched.workers_lock);
+	return NULL;
+}
+
+int fib_sched_start(unsigned n, struct fib *main_fiber,
+		    const struct fib_host *host)
+{
+	struct fib_worker *w;
+	int r;
+
+	fib_sched.host = *host;
+	fib_sched.target = n;
+	fib_list_init(&fib_sched.inject);
+	r = fib_iom_init();
+	if (r < 0)
+		return r;
+	w = fib_worker_create(false);
+	if (!w)
+		return -ENOMEM;
+	main_fiber->on = w;
+	fib_store(&main_fiber->state, FIB_RUNNING, relaxed);
+	w->cur = main_fiber;
+	fib_store(&fib_sched.running, 1, relaxed);
+	for (unsigned i = 1; i < n; i++) {
+		if (!fib_worker_create(true))
+			break;
+		fib_add(&fib_sched.running, 1, relaxed);
+	}
+	r = fib_monitor_start();
+	if (r < 0)
+		return r;
+	fib_worker_set(w);
+	fib_store(&fib_symtab.active, 1, release);
+	return 0;
+}
+
+void fib_sched_forget(void)
+{
+	uint32_t n = fib_load(&fib_symtab.workers, relaxed);
+
+	fib_worker_set(NULL);
+	fib_store(&fib_symtab.active, 0, relaxed);
+	/* The stacks and structs stay for the next start. */
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = fib_symtab.worker[i];
+		void *stack = w->stack;
+
+		memset(w, 0, sizeof(*w));
+		w->stack = stack;
+	}
+	fib_store(&fib_symtab.workers, 0, relaxed);
+	memset(&fib_sched, 0, sizeof(fib_sched));
+	fib_monitor_forget();
+}

@@ -1,0 +1,193 @@
+/*
+ * The N:M scheduler: N workers (kernel threads) run any number of fibers.
+ *
+ * Park and wake
+ * -------------
+ * A fiber that waits publishes itself where its waker will look (a waiter in
+ * a list under that list's lock), checks its condition once more, and calls
+ * fib_park(). A waker takes the waiter off the list under the same lock, says
+ * in the waiter what happened, and calls fib_wake(). Between the two stands
+ * one word in the fiber, the permit:
+ *
+ *	NONE      nothing has happened since the last park
+ *	PARKED    the fiber is off its stack and nobody has woken it
+ *	NOTIFIED  a wake-up came and has not been used up
+ *
+ *	fiber                                waker
+ *	-----                                -----
+ *	lock; publish waiter; unlock
+ *	fib_park(): leave the stack          lock; take waiter; unlock
+ *	on the worker's stack:               (B) old = xchg(permit, NOTIFIED)
+ *	(A) CAS(permit, NONE -> PARKED)      old == PARKED: it is ours:
+ *	    fails: it was NOTIFIED:              permit = NONE, queue it
+ *	    permit = NONE, queue it          else: the permit stays for (A)
+ *
+ * (A) comes after the fiber has left its stack and on->NULL is visible, so a
+ * stack is never on two workers. Whoever wins the one atomic word queues the
+ * fiber, so it is queued once. A wake-up that comes before the park is kept
+ * in the permit, so none is lost. The price is that a permit may be stale (a
+ * waker that was late): parks return spuriously, and every wait is a loop
+ * around its condition. Fibers' memory is never unmapped, so that a late
+ * waker may touch the permit of a fiber that is gone.
+ *
+ * Rejected: a state machine with WAITING/WAKING states per wait queue (as in
+ * the seeds): every queue had its own race. Deciding under one scheduler lock:
+ * contended by every wake-up.
+ *
+ * Sleeping workers
+ * ----------------
+ * A worker with nothing to run counts itself idle, looks once more at every
+ * queue, and blocks in epoll_wait. Who queues a fiber looks at the idle count
+ * after it, and writes the eventfd if somebody is idle and no earlier wake-up
+ * is still under way (wake_pending). Both sides have a full fence between
+ * their write and their read, so one of them sees the other. The worker that
+ * takes the wake-up clears wake_pending before it looks at the queues. Each
+ * worker that has found work and sees more of it passes the wake-up on.
+ *
+ * Liveness
+ * --------
+ * The monitor (monitor.c) looks at busy workers every 10 ms. One that is still
+ * in the same fiber while no worker is idle is taken out of the count, and a
+ * spare worker takes its place; when it comes back it is surplus and one
+ * worker retires.
+ *
+ * Locks, in rank order: timer heap, run queue. Neither is held across a park.
+ */
+#ifndef FIB_SCHED_H
+#define FIB_SCHED_H
+
+#include "runtime/fiber.h"
+#include "runtime/symtab.h"
+
+enum fib_permit {
+	FIB_PERMIT_NONE = 0,
+	FIB_PERMIT_PARKED = 1,
+	FIB_PERMIT_NOTIFIED = 2,
+};
+
+struct fib_timer_heap {
+	struct fib_lock lock;
+	struct fib_timer **node;
+	uint32_t count, size;
+	_Atomic uint64_t next_ns; /* of the root; FIB_NEVER when empty */
+};
+
+struct fib_worker {
+	struct fib_worker *self; /* %gs:0 */
+	struct fib *cur;	 /* %gs:8: the fiber that runs, or NULL */
+	void *sched_sp;		 /* the scheduler's own context */
+	void (*action)(struct fib_worker *, struct fib *);
+	uint32_t id;
+	uint32_t tick;
+	_Atomic int tid;
+	_Atomic uint32_t runs; /* fibers resumed: the monitor watches it */
+
+	struct fib_lock lock; /* the run queue */
+	struct fib_list queue;
+	_Atomic uint32_t queued;
+
+	struct fib_timer_heap timers;
+
+	_Atomic uint32_t idle;	       /* sleeps in epoll_wait */
+	_Atomic uint64_t sleeps_until; /* valid while idle */
+	_Atomic uint32_t taken;	       /* the monitor gave its place away */
+	_Atomic uint32_t blocking;     /* in a call that is known to block */
+	_Atomic int spare;	       /* futex: 1 while retired */
+	uint32_t seen_runs;	       /* the monitor's */
+	void *stack;
+};
+
+/* What the layer above adds. All may be NULL. */
+struct fib_host {
+	/* On the worker's stack, after the fiber has left its own for good. */
+	void (*fiber_exit)(struct fib *f);
+	/* In a new kernel thread of ours, before it runs fibers. */
+	void (*thread_init)(struct fib_worker *w);
+	/* The monitor's thread: poll this descriptor as well (-1: none). */
+	int receiver_fd;
+	void (*receive)(void);
+};
+
+struct fib_sched {
+	struct fib_host host;
+	uint32_t target;	  /* workers that should be running */
+	_Atomic int32_t running;  /* workers that are: not taken, not spare */
+	_Atomic uint32_t nidle;
+	_Atomic uint32_t wake_pending;
+	struct fib_lock inject_lock;
+	struct fib_list inject; /* fibers queued from outside */
+	_Atomic uint32_t injected;
+	struct fib_lock workers_lock;
+	int epfd, wakefd;
+};
+
+extern struct fib_sched fib_sched;
+
+#ifdef FIB_PRELOAD
+/** The worker this kernel thread is, or NULL. */
+static inline struct fib_worker *fib_worker_self(void)
+{
+	return (struct fib_worker *)fib_rdgsbase();
+}
+
+/** The current fiber; only where the caller is known to be on a worker. */
+static inline struct fib *fib_self(void)
+{
+	struct fib *f;
+
+	__asm__ volatile("movq %%gs:8, %0" : "=r"(f));
+	return f;
+}
+static inline void fib_worker_set(struct fib_worker *w)
+{
+	fib_wrgsbase((uintptr_t)w);
+}
+#else
+struct fib_worker *fib_worker_self(void);
+struct fib *fib_self(void);
+void fib_worker_set(struct fib_worker *w);
+#endif
+
+/**
+ * Start @n workers with the calling thread as the first: it goes on as fiber
+ * @main_fiber, which is RUNNING when this returns. 0 or -errno.
+ */
+int fib_sched_start(unsigned n, struct fib *main_fiber,
+		    const struct fib_host *host);
+/** In a fork child: there is no scheduler any more, and it may start anew. */
+void fib_sched_forget(void);
+
+/** Wait for fib_wake(). May return without one. Fibers only. */
+void fib_park(void);
+/** Let @f run. Any thread, any stack; under any lock but a run queue's. */
+void fib_wake(struct fib *f);
+/** Make a new fiber runnable for the first time. */
+void fib_launch(struct fib *f);
+/** Let others run first. */
+void fib_yield(void);
+/** End the calling fiber. */
+void fib_exit(void) __attribute__((noreturn));
+
+/** Around a kernel call that may block for long: others need a worker. */
+void fib_block_enter(void);
+void fib_block_leave(void);
+
+/** New timer deadline @ns: is some sleeping worker awake in time? */
+void fib_sched_deadline(uint64_t ns);
+
+/* for monitor.c */
+int fib_monitor_start(void);
+void fib_monitor_poke(void);
+void fib_monitor_forget(void);
+extern _Atomic uint32_t fib_monitor_asleep;
+extern _Atomic uint32_t fib_monitor_tid;
+struct fib_worker *fib_worker_create(bool start);
+void fib_notify_one(void);
+long fib_thread_clone(unsigned long flags, void *stack_top, _Atomic int *tid,
+		      void (*fn)(void *), void *arg);
+void *fib_thread_stack(size_t size);
+#define FIB_THREAD_FLAGS                                                       \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |    \
+	 CLONE_SYSVSEM | CLONE_PARENT_SETTID)
+
+#endif

@@ -1,0 +1,260 @@
+/* Thread stacks, see stack.h. */
+#include <sys/mman.h>
+#include "runtime/stack.h"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE  103
+#endif
+
+#define TCB_BYTES 4096ul /* struct pthread of any glibc fits */
+#define KEEP_MAX  1024u  /* free blocks kept */
+#define FIRST	  1024u
+
+/* A block is in the table from its mapping until it really is unmapped. */
+struct block {
+	uintptr_t base; /* 0: empty, 1: deleted */
+	size_t size;
+	size_t guard;
+	bool in_use;
+	uint32_t next_free; /* index + 1 */
+};
+
+static struct fib_lock lock;
+static struct block *table;
+static uint32_t slots, used; /* used counts deleted entries too */
+static uint32_t free_head, free_count;
+static bool no_guard_madvise;
+
+static uint32_t hash(uintptr_t base)
+{
+	return (uint32_t)((base >> 12) * 0x9e3779b97f4a7c15ull >> 40);
+}
+
+static struct block *find_locked(uintptr_t base)
+{
+	if (!slots)
+		return NULL;
+	for (uint32_t i = hash(base);; i++) {
+		struct block *b = &table[i & (slots - 1)];
+
+		if (b->base == base)
+			return b;
+		if (!b->base)
+			return NULL;
+	}
+}
+
+static struct block *insert_locked(uintptr_t base);
+
+static bool grow_locked(void)
+{
+	uint32_t old_slots = slots;
+	struct block *old = table, *fresh;
+
+	fresh = fib_pages_alloc((slots ? slots * 2 : FIRST) * sizeof(*fresh));
+	if (!fresh)
+		return false;
+	slots = slots ? slots * 2 : FIRST;
+	table = fresh;
+	used = 0;
+	free_head = free_count = 0;
+	for (uint32_t i = 0; i < old_slots; i++) {
+		struct block *b;
+
+		if (old[i].base <= 1)
+			continue;
+		b = insert_locked(old[i].base);
+		b->size = old[i].size;
+		b->guard = old[i].guard;
+		b->in_use = old[i].in_use;
+		if (!b->in_use) {
+			b->next_free = free_head;
+			free_head = (uint32_t)(b - table) + 1;
+			free_count++;
+		}
+	}
+	if (old)
+		fib_pages_free(old, old_slots * sizeof(*old));
+	return true;
+}
+
+static struct block *insert_locked(uintptr_t base)
+{
+	if ((used + 1) * 2 > slots && !grow_locked())
+		return NULL;
+	for (uint32_t i = hash(base);; i++) {
+		struct block *b = &table[i & (slots - 1)];
+
+		if (!b->base) {
+			used++;
+			b->base = base;
+			return b;
+		}
+	}
+}
+
+static struct block *take_free_locked(size_t size)
+{
+	uint32_t *link = &free_head;
+
+	while (*link) {
+		struct block *b = &table[*link - 1];
+
+		if (b->size == size) {
+			*link = b->next_free;
+			free_count--;
+			return b;
+		}
+		link = &b->next_free;
+	}
+	return NULL;
+}
+
+long fib_stack_map(size_t size)
+{
+	struct block *b;
+	long base;
+
+	fib_lock(&lock);
+	b = take_free_locked(size);
+	if (b) {
+		b->in_use = true;
+		base = (long)b->base;
+		fib_unlock(&lock);
+		memset((char *)base + size - TCB_BYTES, 0, TCB_BYTES);
+		fib_count(stacks_reused);
+		return base;
+	}
+	base = fib_raw(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE,
+		       -1, 0);
+	if (base < 0 && base > -4096) {
+		fib_unlock(&lock);
+		return base;
+	}
+	fib_raw(SYS_madvise, base, size, MADV_NOHUGEPAGE);
+	b = insert_locked((uintptr_t)base);
+	if (!b) {
+		fib_unlock(&lock);
+		fib_raw(SYS_munmap, base, size);
+		return -ENOMEM;
+	}
+	b->size = size;
+	b->guard = 0;
+	b->in_use = true;
+	fib_unlock(&lock);
+	fib_count(stacks_mapped);
+	return base;
+}
+
+/* Blocks are not ordered: only a base can be looked up, so try both ways. */
+static struct block *holds_locked(uintptr_t addr, size_t size)
+{
+	struct block *b = find_locked(addr);
+
+	if (b)
+		return size <= b->size ? b : NULL;
+	for (uint32_t i = 0; i < slots; i++) {
+		b = &table[i];
+		if (b->base > 1 && addr >= b->base &&
+		    addr + size <= b->base + b->size)
+			return b;
+	}
+	return NULL;
+}
+
+bool fib_stack_contains(uintptr_t addr, size_t size)
+{
+	bool r;
+
+	fib_lock(&lock);
+	r = holds_locked(addr, size) != NULL;
+	fib_unlock(&lock);
+	return r;
+}
+
+static void set_guard(struct block *b, size_t guard)
+{
+	long r = -EINVAL;
+
+	if (guard == b->guard)
+		return;
+	if (b->guard > guard) {
+		uintptr_t from = b->base + guard;
+		size_t len = b->guard - guard;
+
+		fib_raw(SYS_madvise, from, len, MADV_GUARD_REMOVE);
+		fib_raw(SYS_mprotect, from, len, PROT_READ | PROT_WRITE);
+	} else {
+		if (!no_guard_madvise)
+			r = fib_raw(SYS_madvise, b->base, guard,
+				    MADV_GUARD_INSTALL);
+		if (r == -EINVAL) {
+			no_guard_madvise = true;
+			r = fib_raw(SYS_mprotect, b->base, guard, PROT_NONE);
+		}
+		if (r < 0)
+			fib_count(unguarded_stacks);
+	}
+	b->guard = guard;
+}
+
+int fib_stack_protect(uintptr_t addr, size_t size, int prot)
+{
+	struct block *b;
+	int r = 1;
+
+	if (prot != (PROT_READ | PROT_WRITE) && prot != PROT_NONE)
+		return 1;
+	fib_lock(&lock);
+	b = holds_locked(addr, size);
+	if (b && prot == PROT_NONE && addr == b->base) {
+		set_guard(b, size);
+		r = 0;
+	} else if (b && prot != PROT_NONE && addr + size == b->base + b->size) {
+		set_guard(b, addr - b->base);
+		r = 0;
+	} else if (b && prot != PROT_NONE && addr < b->base + b->guard &&
+		   addr + size == b->base + b->guard) {
+		/* the guard shrinks from above */
+		set_guard(b, addr - b->base);
+		r = 0;
+	}
+	fib_unlock(&lock);
+	return r;
+}
+
+bool fib_stack_unmap(uintptr_t addr, size_t size)
+{
+	struct block *b;
+
+	fib_lock(&lock);
+	b = find_locked(addr);
+	if (!b || b->size != size || !b->in_use) {
+		fib_unlock(&lock);
+		return false;
+	}
+	b->in_use = false;
+	if (free_count < KEEP_MAX) {
+		b->next_free = free_head;
+		free_head = (uint32_t)(b - table) + 1;
+		free_count++;
+		fib_unlock(&lock);
+		return true;
+	}
+	b->base = 1;
+	fib_unlock(&lock);
+	fib_raw(SYS_munmap, addr, size);
+	return true;
+}
+
+void fib_stack_lock(void)
+{
+	fib_lock(&lock);
+}
+
+void fib_stack_unlock(void)
+{
+	fib_unlock(&lock);
+}

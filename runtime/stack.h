@@ -1,0 +1,37 @@
+/*
+ * Thread stacks that cost one mapping together instead of two each.
+ *
+ * NPTL maps a stack PROT_NONE and opens all of it but the guard, which makes
+ * two VMAs a thread; vm.max_map_count then ends the party at 32k threads. We
+ * map it readable and writable at once and make the guard with
+ * MADV_GUARD_INSTALL (Linux 6.13), which splits nothing, so that neighbouring
+ * stacks merge into one VMA; older kernels get a PROT_NONE page. A stack that
+ * NPTL unmaps is kept for the next thread of the same size.
+ *
+ * Only calls that NPTL makes from within pthread_create are served, since only
+ * NPTL is known to need nothing of a fresh stack but a zeroed struct pthread
+ * at its top (allocate_stack and _dl_allocate_tls_init of glibc 2.36 set
+ * everything else). The program's own MAP_STACK mappings are its own.
+ *
+ * One lock; any stack; no park. In a fork child all stays valid.
+ */
+#ifndef FIB_STACK_H
+#define FIB_STACK_H
+
+#include "runtime/sched.h"
+
+/** A block of @size bytes as mmap would give it, or -errno. */
+long fib_stack_map(size_t size);
+/** Is [@addr, @addr + @size) within a block of ours? */
+bool fib_stack_contains(uintptr_t addr, size_t size);
+/**
+ * mprotect on a block: 0 if it was done here; 1 if the kernel has to do it.
+ */
+int fib_stack_protect(uintptr_t addr, size_t size, int prot);
+/** munmap of a whole block: false if it is not one of ours. */
+bool fib_stack_unmap(uintptr_t addr, size_t size);
+
+void fib_stack_lock(void);
+void fib_stack_unlock(void);
+
+#endif

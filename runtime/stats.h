@@ -1,0 +1,22 @@
+/*
+ * Counters. Rows live in stats.def; each is one relaxed atomic, so they may
+ * be counted anywhere, a signal handler included.
+ */
+#ifndef FIB_STATS_H
+#define FIB_STATS_H
+
+enum fib_stat {
+#define FIB_STAT(name, text) FIB_STAT_##name,
+#include "runtime/stats.def"
+#undef FIB_STAT
+	FIB_STATS
+};
+
+#define fib_count(name)                                                        \
+	atomic_fetch_add_explicit(&fib_symtab.stats[FIB_STAT_##name], 1,       \
+				  memory_order_relaxed)
+
+/** Name of counter @i as it is printed. */
+const char *fib_stat_name(unsigned i);
+
+#endif

@@ -1,0 +1,21 @@
+/* The object that is read from outside, see symtab.h. */
+#include "runtime/sched.h"
+#include "runtime/symtab.h"
+
+struct fib_symtab fib_symtab = {
+	.magic = FIB_SYMTAB_MAGIC,
+	.size_self = sizeof(struct fib_symtab),
+	.size_fib = sizeof(struct fib),
+	.size_worker = sizeof(struct fib_worker),
+};
+
+static const char *const stat_names[] = {
+#define FIB_STAT(name, text) #name,
+#include "runtime/stats.def"
+#undef FIB_STAT
+};
+
+const char *fib_stat_name(unsigned i)
+{
+	return i < FIB_STATS ? stat_names[i] : NULL;
+}

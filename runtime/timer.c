@@ -1,0 +1,139 @@
+/* Timers, see timer.h. */
+#include <sys/mman.h>
+#include "runtime/timer.h"
+
+#define FIRST_SIZE 512u
+
+static void place(struct fib_timer_heap *h, uint32_t i, struct fib_timer *t)
+{
+	h->node[i] = t;
+	fib_store(&t->pos, i + 1, relaxed);
+}
+
+static void sift_up(struct fib_timer_heap *h, uint32_t i, struct fib_timer *t)
+{
+	while (i > 0) {
+		uint32_t up = (i - 1) / 4;
+
+		if (h->node[up]->deadline_ns <= t->deadline_ns)
+			break;
+		place(h, i, h->node[up]);
+		i = up;
+	}
+	place(h, i, t);
+}
+
+static void sift_down(struct fib_timer_heap *h, uint32_t i, struct fib_timer *t)
+{
+	for (;;) {
+		uint32_t first = i * 4 + 1, least = first;
+
+		if (first >= h->count)
+			break;
+		for (uint32_t c = first + 1; c < first + 4 && c < h->count; c++)
+			if (h->node[c]->deadline_ns <
+			    h->node[least]->deadline_ns)
+				least = c;
+		if (h->node[least]->deadline_ns >= t->deadline_ns)
+			break;
+		place(h, i, h->node[least]);
+		i = least;
+	}
+	place(h, i, t);
+}
+
+static void publish_next(struct fib_timer_heap *h)
+{
+	fib_store(&h->next_ns, h->count ? h->node[0]->deadline_ns : FIB_NEVER,
+		  release);
+}
+
+static void remove_locked(struct fib_timer_heap *h, struct fib_timer *t)
+{
+	uint32_t i = fib_load(&t->pos, relaxed) - 1;
+	struct fib_timer *last = h->node[--h->count];
+
+	fib_store(&t->pos, 0, relaxed);
+	if (last != t) {
+		if (i > 0 &&
+		    last->deadline_ns < h->node[(i - 1) / 4]->deadline_ns)
+			sift_up(h, i, last);
+		else
+			sift_down(h, i, last);
+	}
+	publish_next(h);
+}
+
+static int grow_locked(struct fib_timer_heap *h)
+{
+	uint32_t size = h->size ? h->size * 2 : FIRST_SIZE;
+	struct fib_timer **node = fib_pages_alloc(size * sizeof(*node));
+
+	if (!node)
+		return -ENOMEM;
+	if (h->size) {
+		memcpy(node, h->node, h->count * sizeof(*node));
+		fib_pages_free(h->node, h->size * sizeof(*node));
+	}
+	h->node = node;
+	h->size = size;
+	return 0;
+}
+
+int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
+{
+	struct fib_timer_heap *h = &fib_worker_self()->timers;
+	bool first;
+
+	t->fib = fib;
+	t->deadline_ns = deadline_ns;
+	t->heap = h;
+	fib_store(&t->fired, false, relaxed);
+	fib_lock(&h->lock);
+	if (h->count == h->size && grow_locked(h)) {
+		fib_unlock(&h->lock);
+		t->heap = NULL;
+		return -ENOMEM;
+	}
+	sift_up(h, h->count++, t);
+	first = h->node[0] == t;
+	if (first)
+		publish_next(h);
+	fib_unlock(&h->lock);
+	if (first)
+		fib_sched_deadline(deadline_ns);
+	return 0;
+}
+
+void fib_timer_disarm(struct fib_timer *t)
+{
+	struct fib_timer_heap *h = t->heap;
+
+	if (!h)
+		return;
+	fib_lock(&h->lock);
+	if (fib_load(&t->pos, relaxed))
+		remove_locked(h, t);
+	fib_unlock(&h->lock);
+	t->heap = NULL;
+}
+
+unsigned fib_timers_run(struct fib_timer_heap *h, uint64_t now_ns)
+{
+	unsigned n = 0;
+
+	if (fib_load(&h->next_ns, acquire) > now_ns)
+		return 0;
+	fib_lock(&h->lock);
+	while (h->count && h->node[0]->deadline_ns <= now_ns) {
+		struct fib_timer *t = h->node[0];
+
+		remove_locked(h, t);
+		fib_store(&t->fired, true, release);
+		fib_wake(t->fib);
+		fib_count(timer_fires);
+		n++;
+	}
+	fib_unlock(&h->lock);
+	return n;
+}

@@ -1,0 +1,28 @@
+/*
+ * Timers: a heap per worker, armed by the fiber that waits.
+ *
+ * A timer belongs to its caller (most live on a fiber's stack). It is fired
+ * under its heap's lock, so once fib_timer_disarm() has returned nobody holds
+ * a reference to it. Fibers and workers may call; the lock ranks above the
+ * run queues'.
+ */
+#ifndef FIB_TIMER_H
+#define FIB_TIMER_H
+
+#include "runtime/sched.h"
+
+struct fib_timer {
+	uint64_t deadline_ns;	     /* CLOCK_MONOTONIC */
+	struct fib *fib;	     /* woken when it fires */
+	struct fib_timer_heap *heap; /* NULL: never armed */
+	_Atomic uint32_t pos;	     /* 1-based in the heap, 0: not in it */
+	_Atomic bool fired;
+};
+
+/** Wake @fib at @deadline_ns. The heap may be out of memory: -ENOMEM. */
+int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns);
+void fib_timer_disarm(struct fib_timer *t);
+/** Fire what is due in @heap; the number fired. */
+unsigned fib_timers_run(struct fib_timer_heap *heap, uint64_t now_ns);
+
+#endif
