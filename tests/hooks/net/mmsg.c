@@ -1,0 +1,80 @@
+/* recvmmsg and sendmmsg, blocking, with timeout and MSG_WAITFORONE. */
+#include "t.h"
+
+enum { N = 8 };
+
+static int rd;
+
+static int receive(int flags, struct timespec *ts)
+{
+	struct mmsghdr mm[N];
+	struct iovec v[N];
+	char b[N][16];
+	int n;
+
+	memset(mm, 0, sizeof(mm));
+	for (int i = 0; i < N; i++) {
+		v[i] = (struct iovec){b[i], sizeof(b[i])};
+		mm[i].msg_hdr.msg_iov = &v[i];
+		mm[i].msg_hdr.msg_iovlen = 1;
+	}
+	n = recvmmsg(rd, mm, N, flags, ts);
+	CHECK(n > 0);
+	for (int i = 0; i < n; i++) {
+		CHECK(mm[i].msg_len == (unsigned)i + 1);
+		CHECK(b[i][0] == (char)('a' + i));
+	}
+	return n;
+}
+
+static void *all(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)receive(0, NULL);
+}
+
+static void *for_one(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)receive(MSG_WAITFORONE, NULL);
+}
+
+static void transmit(int fd, int n)
+{
+	struct mmsghdr mm[N];
+	struct iovec v[N];
+	char b[N][16];
+
+	memset(mm, 0, sizeof(mm));
+	for (int i = 0; i < n; i++) {
+		memset(b[i], 'a' + i, sizeof(b[i]));
+		v[i] = (struct iovec){b[i], (size_t)i + 1};
+		mm[i].msg_hdr.msg_iov = &v[i];
+		mm[i].msg_hdr.msg_iovlen = 1;
+	}
+	CHECK(sendmmsg(fd, mm, (unsigned)n, 0) == n);
+}
+
+int main(void)
+{
+	int sv[2];
+	pthread_t th;
+
+	CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, sv) == 0);
+	rd = sv[0];
+	th = t_thread(all, NULL);
+	t_settle();
+	transmit(sv[1], N);
+	t_say("all: %d", (int)(intptr_t)t_join(th));
+	transmit(sv[1], 3);
+	th = t_thread(for_one, NULL);
+	t_say("wait for one: %d", (int)(intptr_t)t_join(th));
+	th = t_thread(for_one, NULL);
+	t_settle();
+	transmit(sv[1], 1);
+	t_say("wait for one, late: %d", (int)(intptr_t)t_join(th));
+	struct mmsghdr none;
+	CHECK_ERR(recvmmsg(rd, &none, 1, MSG_DONTWAIT, NULL), EAGAIN);
+	t_say("nothing: EAGAIN");
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* shutdown() wakes this process's own blocked readers, writers, acceptors. */
+#include "t.h"
+
+static void *reader(void *arg)
+{
+	t_eof(*(int *)arg);
+	return NULL;
+}
+
+static void *writer(void *arg)
+{
+	static char b[8 << 20];
+	ssize_t n;
+
+	do
+		n = send(*(int *)arg, b, sizeof(b), MSG_NOSIGNAL);
+	while (n > 0);
+	CHECK(errno == EPIPE);
+	return NULL;
+}
+
+static void *acceptor(void *arg)
+{
+	CHECK_ERR(accept(*(int *)arg, NULL, NULL), EINVAL);
+	return NULL;
+}
+
+static void *poller(void *arg)
+{
+	struct pollfd pf = {*(int *)arg, POLLRDHUP, 0};
+
+	CHECK(poll(&pf, 1, 20000) == 1);
+	CHECK(pf.revents & POLLRDHUP);
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t th[4];
+	int sv[2], l, port;
+
+	for (int tcp = 0; tcp < 2; tcp++) {
+		if (tcp)
+			t_tcp_pair(sv);
+		else
+			t_pair(sv);
+		th[0] = t_thread(reader, &sv[0]);
+		th[1] = t_thread(reader, &sv[0]);
+		th[2] = t_thread(writer, &sv[0]);
+		th[3] = t_thread(poller, &sv[0]);
+		t_settle();
+		CHECK(shutdown(sv[0], SHUT_RDWR) == 0);
+		for (int i = 0; i < 4; i++)
+			t_join(th[i]);
+		t_close(sv[0]);
+		t_close(sv[1]);
+		t_say("%s", tcp ? "tcp" : "unix");
+	}
+	l = t_listen(&port);
+	for (int i = 0; i < 4; i++)
+		th[i] = t_thread(acceptor, &l);
+	t_settle();
+	CHECK(shutdown(l, SHUT_RDWR) == 0);
+	for (int i = 0; i < 4; i++)
+		t_join(th[i]);
+	t_say("listener");
+
+	/* Half closed: one direction ends, the other goes on. */
+	t_tcp_pair(sv);
+	th[0] = t_thread(reader, &sv[1]);
+	t_settle();
+	CHECK(shutdown(sv[0], SHUT_WR) == 0);
+	t_join(th[0]);
+	t_put(sv[1], 'k');
+	CHECK(t_get(sv[0]) == 'k');
+	CHECK_ERR(send(sv[0], "x", 1, MSG_NOSIGNAL), EPIPE);
+	t_say("half closed");
+	l = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK_ERR(shutdown(l, SHUT_RD), ENOTCONN);
+	return 0;
+}

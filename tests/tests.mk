@@ -1,0 +1,66 @@
+# The test run. Included by the top Makefile, which defines B and CC.
+#
+#   make check             everything, through tests/run.sh
+#   make check-hooks       behaviour programs, natively and hooked
+#   make check-native      behaviour programs, natively only
+#   make check-apps        real programs from Debian packages
+#   make check-<part>      one part: unit patch stress cli
+#
+# ONLY=io/ restricts check-hooks, ONLY=tinyproxy check-apps; REPEAT=n repeats.
+# A part is a target check-<part> whose last line is "N passed, N failed"
+# (", N skipped"). A part of its own adds its name to CHECKS.
+
+CXX    ?= g++
+ONLY   ?=
+REPEAT ?= 1
+RUNS   ?= 1
+
+CHECKS := unit patch hooks stress apps cli
+
+T_WARN  := -Wall -Wextra $(WERROR)
+T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/lib $(T_WARN)
+T_C     := $(sort $(wildcard tests/hooks/*/*.c))
+T_CC    := $(sort $(wildcard tests/hooks/*/*.cc))
+T_PROGS := $(T_C:%.c=$(B)/%) $(T_CC:%.cc=$(B)/%)
+T_LIBS  := $(B)/tests/lib/libttls.so $(B)/tests/lib/libtctor.so
+T_RPATH := -Wl,-rpath,'$$ORIGIN/../../lib'
+
+.PHONY: check-hooks check-native check-apps build-tests print-checks
+
+$(B)/tests/lib/libttls.so: tests/lib/tlslib.c tests/lib/tlslib.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
+
+$(B)/tests/lib/libtctor.so: tests/lib/ctorlib.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
+
+$(T_C:%.c=$(B)/%): $(B)/%: %.c tests/lib/t.h tests/lib/poke.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
+
+$(T_CC:%.cc=$(B)/%): $(B)/%: %.cc tests/lib/t.h
+	@mkdir -p $(@D)
+	$(CXX) -std=gnu++20 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
+
+# The compiler turns read() into __read_chk() and so on.
+$(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2
+# This one has a library whose constructor starts a thread before main().
+$(B)/tests/hooks/thread/ctor_thread: $(B)/tests/lib/libtctor.so
+$(B)/tests/hooks/thread/ctor_thread: T_LINK := -L$(B)/tests/lib -ltctor
+
+build-tests: $(T_PROGS) $(T_LIBS)
+
+check-hooks: all build-tests
+	@python3 tests/lib/behave.py --build $(B) --repeat $(REPEAT) \
+	  $(ONLY:%=--only %) $(T_C) $(T_CC)
+
+check-native: build-tests
+	@python3 tests/lib/behave.py --native --build $(B) $(ONLY:%=--only %) \
+	  $(T_C) $(T_CC)
+
+-include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
+-include tests/cli/cli.mk tests/apps/apps.mk
+
+print-checks:
+	@echo $(CHECKS)
