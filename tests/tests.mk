@@ -48,6 +48,7 @@ $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2
 # This one has a library whose constructor starts a thread before main().
 $(B)/tests/hooks/thread/ctor_thread: $(B)/tests/lib/libtctor.so
 $(B)/tests/hooks/thread/ctor_thread: T_LINK := -L$(B)/tests/lib -ltctor
+$(B)/tests/hooks/thread/registers: T_LINK := -lm
 
 build-tests: $(T_PROGS) $(T_LIBS)
 

@@ -110,7 +110,8 @@ def run(case, build, env):
             if not k.startswith("FIBHOOK_") and k != "LD_PRELOAD"}
     full.update(env)
     full["LC_ALL"] = "C"
-    full["T_BUILD"] = build
+    if "LD_PRELOAD" in env:
+        full["T_HOOKED"] = "1"
     dump = ""
     with tempfile.TemporaryDirectory(prefix="behave.") as tmp, \
          tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
