@@ -43,7 +43,8 @@ static struct object objects[FIB_MAX_OBJECTS]; /* [0] stands for none */
 static uint32_t nobjects = 1;
 struct fib_range fib_ranges[FIB_MAX_RANGES];
 uint32_t fib_nranges;
-static unsigned long long subs_seen, adds_seen;
+static unsigned long long subs_seen;
+static int late_sites, late_err; /* of objects loaded later */
 static bool scan_all;
 static struct fib_rewrite_stats stats;
 static char reason[256];
@@ -240,6 +241,8 @@ static bool is_vdso(const struct dl_phdr_info *info)
 	return vdso && object_has(info, vdso);
 }
 
+static void on_debug_state(void);
+
 struct walk {
 	int err;
 	int nsites;
@@ -261,6 +264,10 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 		return scan.object;
 	err = fib_scan_object(&scan, info,
 			      libc || ldso || is_libpthread(info));
+	if (!err && ldso && fib_scan_debug_state(&scan, _r_debug.r_brk,
+						 on_debug_state))
+		err = fib_rewrite_fail(-ENOENT, "unknown _dl_debug_state in",
+				       _r_debug.r_brk, info->dlpi_name);
 	if (!err && scan.nsites)
 		err = add_ranges(info, scan.object);
 	if (err < 0) {
@@ -278,7 +285,6 @@ static int scan_cb(struct dl_phdr_info *info, size_t size, void *arg)
 	struct walk *walk = arg;
 	int id = scan_object(info, walk);
 
-	adds_seen = info->dlpi_adds;
 	subs_seen = info->dlpi_subs;
 	if (id < 0)
 		walk->err = id;
@@ -334,11 +340,11 @@ int fib_rewrite_apply(void)
 
 struct update {
 	struct walk walk;
-	bool started, unloaded;
+	bool unloaded;
 };
 
-/* What is known of objects at addresses that may have been reused. */
-static uint16_t known(const struct dl_phdr_info *info, bool unloaded)
+/* Whether the object is known: its address may have been reused. */
+static bool known(const struct dl_phdr_info *info, bool unloaded)
 {
 	uint16_t id = find_object(info);
 
@@ -354,25 +360,16 @@ static uint16_t known(const struct dl_phdr_info *info, bool unloaded)
 static int update_cb(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct update *u = arg;
-	int id;
+	int id, err;
 
-	if (!u->started) {
-		if (info->dlpi_adds == adds_seen && info->dlpi_subs == subs_seen)
-			return 1;
-		u->started = true;
-		u->unloaded = info->dlpi_subs != subs_seen;
-		adds_seen = info->dlpi_adds;
-		subs_seen = info->dlpi_subs;
-		for (uint32_t i = 1; i < nobjects; i++)
-			objects[i].present = false;
-	}
+	if (info->dlpi_subs != subs_seen)
+		u->unloaded = true;
+	subs_seen = info->dlpi_subs;
 	if (known(info, u->unloaded))
 		return 0;
 	id = scan_object(info, &u->walk);
 	if (id > 0) {
-		/* Here, where nobody can unload it. */
-		int err = fib_write_live();
-
+		err = objects[id].nsites ? fib_write_unused() : 0;
 		if (!err) {
 			u->walk.nsites += objects[id].nsites;
 			return 0;
@@ -381,23 +378,49 @@ static int update_cb(struct dl_phdr_info *info, size_t size, void *arg)
 		id = err;
 	}
 	u->walk.err = id;
-	/* Known, as one that stays as it is: to be told of once. */
+	/* Known from now on, as one that stays as it is. */
 	new_object(info);
 	return 0;
 }
 
-int fib_rewrite_objects(void)
+static void update(void)
 {
 	struct update u = { 0 };
 
-	pthread_mutex_lock(&lock);
-	reason[0] = 0;
+	for (uint32_t i = 1; i < nobjects; i++)
+		objects[i].present = false;
 	dl_iterate_phdr(update_cb, &u);
-	for (uint32_t i = 1; u.started && i < nobjects; i++)
+	for (uint32_t i = 1; i < nobjects; i++)
 		if (objects[i].phdr && !objects[i].present)
 			forget_object((uint16_t)i);
+	late_sites += u.walk.nsites;
+	if (u.walk.err)
+		late_err = u.walk.err;
+}
+
+/*
+ * In place of _dl_debug_state(), under the loader's lock: objects were added
+ * and none of their code, constructors included, has run; or some were taken
+ * away.
+ */
+static void on_debug_state(void)
+{
+	if (_r_debug.r_state != RT_CONSISTENT)
+		return;
+	pthread_mutex_lock(&lock);
+	update();
 	pthread_mutex_unlock(&lock);
-	return u.walk.err ? u.walk.err : u.walk.nsites;
+}
+
+int fib_rewrite_objects(void)
+{
+	int ret;
+
+	pthread_mutex_lock(&lock);
+	ret = late_err ? late_err : late_sites;
+	late_err = late_sites = 0;
+	pthread_mutex_unlock(&lock);
+	return ret;
 }
 
 /* ---- addresses ---- */

@@ -4,10 +4,11 @@
  *
  * Owns the table of rewritten sites and the slots. fib_rewrite_scan() and
  * fib_rewrite_apply() are called once, one after the other, in a process
- * with one thread; fib_rewrite_objects() has a lock of its own. All of these
- * run on an ordinary thread's or fiber's stack and call libc (dl_iterate_phdr
- * with its lock), so never from a hook body. The rest reads, takes no lock,
- * and may be called anywhere, signal handlers included.
+ * with one thread. One mutex guards the table when objects come later; it is
+ * taken under the loader's lock, and dl_iterate_phdr's under it. All of these
+ * run on an ordinary thread's or fiber's stack and call libc, so never from a
+ * hook body. The rest reads, takes no lock, and may be called anywhere,
+ * signal handlers included.
  */
 #ifndef FIB_REWRITE_H
 #define FIB_REWRITE_H
@@ -20,7 +21,7 @@ struct fib_rewrite_stats {
 	uint32_t sites;	   /* syscall instructions rewritten */
 	uint32_t forward;  /* of these: window begins with the syscall */
 	uint32_t backward; /* window begins before it */
-	uint32_t entries;  /* whole functions replaced: vfork */
+	uint32_t entries;  /* functions replaced: vfork, _dl_debug_state */
 	uint32_t passed;   /* numbers that need no rewriting, rt_sigreturn */
 	uint64_t scan_ns, apply_ns;
 };
@@ -47,10 +48,10 @@ int fib_rewrite_scan(bool all);
 int fib_rewrite_apply(void);
 
 /**
- * Rewrites objects that were loaded since, and forgets those unloaded. For
- * after dlopen() and dlclose(); other threads may run. Returns the number of
- * new sites, or -errno with a reason: the objects named there stay as they
- * are. -EBUSY: a thread waits in the kernel, inside a window.
+ * Objects loaded later are rewritten on their own, before any of their code
+ * runs: _dl_debug_state(), which ld.so calls at that time, is replaced. This
+ * tells how it went since the last call: the number of new sites, or -errno
+ * with a reason where an object had to be left as it is. For after dlopen().
  */
 int fib_rewrite_objects(void);
 

@@ -1,7 +1,7 @@
 /*
  * The x86-64 instruction decoder of the rewriter: see rewrite_insn.h. The
- * opcode maps are those of the Intel SDM, volume 2, appendix A; what AMD
- * alone has (3DNow!, XOP, SSE4a) is refused or sized, never guessed.
+ * opcode maps are those of the Intel SDM, volume 2, appendix A, and of
+ * AMD's manual, volume 4, for XOP. SSE4a's oddities are refused.
  */
 #include "preload/rewrite_insn.h"
 
@@ -16,6 +16,7 @@ enum {
 	Z = 0x08,  /* imm32, or imm16 under a 66 prefix */
 	R = 0x10,  /* rel32 whatever the prefixes */
 	G = 0x20,  /* depends on ModRM or prefixes: see operands() */
+	D = 0x40,  /* imm32 */
 	X = 0x80,  /* not an opcode of 64-bit mode, or a prefix */
 };
 
@@ -147,8 +148,29 @@ static int vector_prefix(struct cursor *c, struct fib_insn *in, int b)
 	return M;
 }
 
+/* XOP: 8f where a pop would have another reg field than 0. */
+static int xop_prefix(struct cursor *c, struct fib_insn *in)
+{
+	int map = next(c) & 0x1f;
+	int b;
+
+	next(c);
+	b = next(c);
+	if (b < 0 || map > 10)
+		return X;
+	in->vex = 1;
+	in->map = (uint8_t)map;
+	in->opcode = (uint8_t)b;
+	if (map == 8)
+		return M | B;
+	return map == 9 ? M : M | D;
+}
+
 static int opcode(struct cursor *c, struct fib_insn *in, int b)
 {
+	if (b == 0x8f && c->at < c->room && (c->p[c->at] & 0x38) &&
+	    (c->p[c->at] & 0x1f) >= 8)
+		return xop_prefix(c, in);
 	if (b == 0xc4 || b == 0xc5 || b == 0x62)
 		return vector_prefix(c, in, b);
 	if (b == 0x0f) {
@@ -222,7 +244,7 @@ static size_t immediates(const struct cursor *c, const struct fib_insn *in,
 		n += 2;
 	if (what & Z)
 		n += z;
-	if (what & R)
+	if (what & (R | D))
 		n += 4;
 	if (!(what & G) || in->map)
 		return n;
@@ -237,7 +259,7 @@ static size_t immediates(const struct cursor *c, const struct fib_insn *in,
 	return n;
 }
 
-static int kind_of_one_byte(const struct cursor *c, struct fib_insn *in)
+static int kind_of_one_byte(const struct fib_insn *in)
 {
 	int op = in->opcode, reg = in->modrm >> 3 & 7;
 
@@ -274,12 +296,12 @@ static int kind_of_one_byte(const struct cursor *c, struct fib_insn *in)
 	}
 }
 
-static int kind_of(const struct cursor *c, struct fib_insn *in)
+static int kind_of(const struct fib_insn *in)
 {
 	if (in->vex || in->map > 1)
 		return FIB_INSN_PLAIN;
 	if (in->map == 0)
-		return kind_of_one_byte(c, in);
+		return kind_of_one_byte(in);
 	switch (in->opcode) {
 	case 0x05:
 		return FIB_INSN_SYSCALL;
@@ -310,7 +332,6 @@ int fib_insn_decode(const uint8_t *p, size_t room, struct fib_insn *in)
 	what = opcode(&c, in, b);
 	if (what & X)
 		return 0;
-	/* 8f with another reg field than 0 is AMD's XOP. */
 	if (what & M) {
 		int control_reg = in->map == 1 && (what & G);
 
@@ -323,7 +344,7 @@ int fib_insn_decode(const uint8_t *p, size_t room, struct fib_insn *in)
 	if (c.at > c.room)
 		return 0;
 	in->len = (uint8_t)c.at;
-	in->kind = (uint8_t)kind_of(&c, in);
+	in->kind = (uint8_t)kind_of(in);
 	switch (in->kind) {
 	case FIB_INSN_JMP:
 	case FIB_INSN_JCC:

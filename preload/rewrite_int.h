@@ -64,7 +64,7 @@ struct fib_moved {
 struct fib_site {
 	uintptr_t start;     /* the window: start .. start + len */
 	uintptr_t insn;	     /* the syscall instruction in it */
-	uintptr_t slot;	     /* 0: start is the entry of vfork */
+	uintptr_t slot;	     /* 0: a function is replaced: start is its entry */
 	uint8_t len;
 	uint8_t entry;	     /* offset in the slot that the window jumps to */
 	uint8_t ntail;	     /* bytes of the slot's tail in use */
@@ -131,8 +131,8 @@ extern uint32_t fib_nranges;
 /** Writes all sites that are scanned and not applied: one thread. */
 int fib_write_alone(void);
 
-/** The same while other threads may run. */
-int fib_write_live(void);
+/** The same for text that no thread executes, while other threads run. */
+int fib_write_unused(void);
 
 /* What a scan is about, and what it has found. */
 struct fib_scan {
@@ -153,7 +153,11 @@ uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site);
 int fib_scan_object(struct fib_scan *scan, const struct dl_phdr_info *info,
 		    bool whole);
 
-/** Keeps the reason, once. Returns err. */
+/** Prepares the function at addr, empty but for its ret, to become `hook`. */
+int fib_scan_debug_state(struct fib_scan *scan, uintptr_t addr,
+			 void (*hook)(void));
+
+/** Keeps the reason. Returns err. */
 int fib_rewrite_fail(int err, const char *what, uintptr_t at,
 		     const char *object);
 

@@ -13,6 +13,7 @@
  */
 #include "preload/rewrite_int.h"
 
+#include <emmintrin.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -291,6 +292,37 @@ static int find_hits(struct object *o)
 	return 0;
 }
 
+/* A bit for each of the 16 bytes at p: e8, e9, or 8x after 0f. */
+static uint32_t branches(const uint8_t *p, bool has_before)
+{
+	__m128i v = _mm_loadu_si128((const __m128i *)p);
+	__m128i b = has_before ? _mm_loadu_si128((const __m128i *)(p - 1)) :
+				 _mm_slli_si128(v, 1);
+	__m128i call = _mm_cmpeq_epi8(_mm_and_si128(v, _mm_set1_epi8(-2)),
+				      _mm_set1_epi8((char)0xe8));
+	__m128i jcc = _mm_and_si128(
+		_mm_cmpeq_epi8(_mm_and_si128(v, _mm_set1_epi8(-16)),
+			       _mm_set1_epi8((char)0x80)),
+		_mm_cmpeq_epi8(b, _mm_set1_epi8(0x0f)));
+
+	return (uint32_t)_mm_movemask_epi8(_mm_or_si128(call, jcc));
+}
+
+/* If the byte at offset i were the last of a branch's opcode. */
+static void note_target(struct object *o, size_t i)
+{
+	size_t size = o->text.end - o->text.start;
+	uint64_t to;
+
+	if (i + 5 > size)
+		return;
+	to = i + 5;
+	to += (uint64_t)(int64_t)(int32_t)get32((uint8_t *)o->text.start + i +
+						1);
+	if (to < size && o->near[to / 64])
+		o->targets[to] = 1;
+}
+
 /*
  * Whatever might be a branch with rel32 to the neighbourhood of a hit: at
  * e8, e9 and 0f 8x.
@@ -307,15 +339,13 @@ static void find_targets(struct object *o)
 		for (size_t b = from / 64; b <= (off + NEAR) / 64; b++)
 			o->near[b] = 1;
 	}
-	for (size_t i = 0; i + 5 <= size; i++) {
-		uint64_t to;
+	for (size_t i = 0; i + 5 <= size;) {
+		uint32_t found = i + 16 <= size ? branches(p + i, i > 0) :
+						  0xffff;
 
-		if ((p[i] & 0xfe) != 0xe8 &&
-		    ((p[i] & 0xf0) != 0x80 || i == 0 || p[i - 1] != 0x0f))
-			continue;
-		to = i + 5 + (uint64_t)(int64_t)(int32_t)get32(p + i + 1);
-		if (to < size && o->near[to / 64])
-			o->targets[to] = 1;
+		for (; found; found &= found - 1)
+			note_target(o, i + (size_t)__builtin_ctz(found));
+		i += 16;
 	}
 }
 
@@ -491,6 +521,39 @@ static int scan_function(struct object *o, const struct fde *fn,
 			return err;
 	}
 	return 0;
+}
+
+/*
+ * ld.so calls _dl_debug_state(), an empty function made for debuggers, once
+ * new objects are mapped and before any of their code runs. Its `ret` and the
+ * padding behind are replaced by a jump to `hook`.
+ */
+int fib_scan_debug_state(struct fib_scan *scan, uintptr_t addr,
+			 void (*hook)(void))
+{
+	uint8_t mark[32];
+	struct fib_code code = {
+		.bytes = (const uint8_t *)addr,
+		.addr = addr,
+		.len = 1,
+		.mark = mark,
+	};
+	struct fib_site *site;
+	int err;
+
+	if (!memcmp(code.bytes, "\xf3\x0f\x1e\xfa", 4)) /* endbr64 */
+		code.len = 5;
+	if (code.bytes[code.len - 1] != 0xc3)
+		return -ENOENT;
+	code.pad = padding(addr + code.len, (addr | 15) + 1);
+	fib_code_mark(&code);
+	if (code.len + code.pad < FIB_WINDOW_MIN ||
+	    !fib_scan_new_site(scan, &site))
+		return -ENOENT;
+	err = fib_window_entry(&code, 0, (uintptr_t)hook, site);
+	if (err)
+		*site = (struct fib_site){ 0 };
+	return err;
 }
 
 static int scan_text(struct object *o)

@@ -385,14 +385,14 @@ int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
 int fib_window_entry(struct fib_code *code, uint32_t at, uintptr_t to,
 		     struct fib_site *site)
 {
+	uint32_t end = 0, limit = code->len + code->pad;
 	struct fib_insn in;
-	uint32_t end = 0;
 
 	site->slot = 0;
 	site->start = code->addr;
 	site->insn = code->addr + at;
 	while (end < FIB_WINDOW_MIN) {
-		if (!fib_insn_decode(code->bytes + end, code->len - end, &in))
+		if (!fib_insn_decode(code->bytes + end, limit - end, &in))
 			return -ENOENT;
 		end += in.len;
 	}

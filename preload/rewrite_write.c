@@ -6,18 +6,14 @@
  * has changed; then images of the text in memory files are prepared beside
  * it, and moved over it only when all of them are complete.
  *
- * Where other threads run (an object that dlopen() just brought), a window is
- * written in three steps, each made known to all CPUs before the next: its
- * first two bytes become a jump to itself, where who arrives spins; then the
- * rest; then the first two. What remains is a thread inside the window: one
- * that waits in the kernel is seen in /proc, and the object is left alone;
- * one that was preempted between the two instructions of the window, in the
- * microseconds before, is not.
+ * Text that a thread may be executing is never written: a thread that waits
+ * in the kernel or was preempted on its way out of it has a pc right behind a
+ * syscall instruction, which is inside the window. Objects that are loaded
+ * later are therefore written before any of their code can run (rewrite.c).
  */
 #include "preload/rewrite_int.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -212,170 +208,25 @@ int fib_write_alone(void)
 	return 0;
 }
 
-/* ---- while other threads run ---- */
-
 /* Every thread of the process has executed a serializing instruction. */
 static void serialize(void)
 {
-	if (fib_raw(SYS_membarrier,
-		    MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0))
-		fib_raw(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	static bool registered;
+
+	if (!registered)
+		fib_raw(SYS_membarrier,
+			MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0,
+			0);
+	registered = true;
+	fib_raw(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0,
+		0);
 }
 
-static void store16(uintptr_t at, const uint8_t *bytes)
+int fib_write_unused(void)
 {
-	uint16_t v;
+	int err = fib_write_alone();
 
-	memcpy(&v, bytes, 2);
-	/* One store, seen whole unless it crosses a cache line. */
-	*(volatile uint16_t *)at = v;
-}
-
-static bool inside_pending(uintptr_t pc)
-{
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
-		const struct fib_site *s = &fib_sites[i];
-
-		if (is_pending(s) && pc > s->start && pc < s->start + s->len)
-			return true;
-	}
-	return false;
-}
-
-/* The pc in a line of /proc/TID/syscall: its last field; 0: running. */
-static uintptr_t last_field(const char *line, long len)
-{
-	uintptr_t v = 0;
-	long i = len;
-
-	while (i > 0 && line[i - 1] != ' ')
-		i--;
-	if (len - i < 3 || line[i] != '0' || line[i + 1] != 'x')
-		return 0;
-	for (i += 2; i < len && line[i] != '\n'; i++)
-		v = v << 4 | (uintptr_t)(line[i] <= '9' ? line[i] - '0' :
-							  line[i] - 'a' + 10);
-	return v;
-}
-
-static bool waits_inside(int dir, const char *tid)
-{
-	char path[64], line[256];
-	size_t n = strlen(tid);
-	long fd, len;
-
-	if (tid[0] == '.' || n > 20)
-		return false;
-	memcpy(path, tid, n);
-	memcpy(path + n, "/syscall", sizeof("/syscall"));
-	fd = fib_raw(SYS_openat, dir, path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return fd != -ENOENT && fd != -ESRCH;
-	len = fib_raw(SYS_read, fd, line, sizeof(line));
-	fib_raw(SYS_close, fd);
-	return len > 0 && inside_pending(last_field(line, len));
-}
-
-struct dirent64 {
-	uint64_t ino;
-	int64_t off;
-	uint16_t reclen;
-	uint8_t type;
-	char name[];
-};
-
-/* 0, -EBUSY: a thread waits inside a window; or that cannot be known. */
-static int check_threads(void)
-{
-	char buf[4096] __attribute__((aligned(8)));
-	long dir, len, at;
-	int err = 0;
-
-	dir = fib_raw(SYS_open, "/proc/self/task",
-		      O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	if (dir < 0)
-		return -EBUSY;
-	while ((len = fib_raw(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
-		for (at = 0; at < len;) {
-			struct dirent64 *d = (struct dirent64 *)(buf + at);
-
-			if (waits_inside((int)dir, d->name))
-				err = -EBUSY;
-			at += d->reclen;
-		}
-	}
-	fib_raw(SYS_close, dir);
-	return len < 0 ? -EBUSY : err;
-}
-
-enum step { STEP_HOLD, STEP_REST, STEP_HEAD, STEP_UNDO };
-
-static void write_step(enum step step)
-{
-	static const uint8_t spin[] = { 0xeb, 0xfe }; /* jmp to itself */
-
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
-		const struct fib_site *s = &fib_sites[i];
-
-		if (!is_pending(s))
-			continue;
-		switch (step) {
-		case STEP_HOLD:
-			store16(s->start, spin);
-			break;
-		case STEP_REST:
-			memcpy((void *)(s->start + 2), s->new + 2,
-			       (size_t)s->len - 2);
-			break;
-		case STEP_HEAD:
-			store16(s->start, s->new);
-			break;
-		case STEP_UNDO:
-			store16(s->start, s->old);
-			break;
-		}
-	}
-	serialize();
-}
-
-static int write_held(void)
-{
-	int err;
-
-	write_range(&fib_ranges[0], 0, false);
-	write_step(STEP_HOLD);
-	err = check_threads();
-	if (err) {
-		write_step(STEP_UNDO);
-		return err;
-	}
-	write_step(STEP_REST);
-	write_step(STEP_HEAD);
-	return 0;
-}
-
-int fib_write_live(void)
-{
-	uint64_t all = ~0UL, old;
-	int err = verify();
-
-	if (err)
-		return err;
-	fib_raw(SYS_membarrier,
-		MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
-	fib_raw(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &old, 8);
-	err = open_ranges();
-	if (!err) {
-		err = write_held();
-		close_ranges();
-	}
-	fib_raw(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, 8);
-	if (err == -EBUSY)
-		return fib_rewrite_fail(err, "a thread waits in the text", 0,
-					NULL);
-	if (err)
-		return fib_rewrite_fail(err, "text may not be rewritten", 0,
-					NULL);
-	mark_applied();
-	return 0;
+	if (!err)
+		serialize();
+	return err;
 }
