@@ -11,12 +11,15 @@
 #   make clean
 #   make help        this text
 #
-# CC=clang builds with clang. WERROR= keeps warnings from being errors.
+# V= shows the commands. CC=clang builds with clang. WERROR= keeps warnings from being errors.
 
 B      ?= build
-CC     ?= gcc
+ifeq ($(origin CC),default)
+CC     := gcc
+endif
 PREFIX ?= /usr/local
 WERROR ?= -Werror
+V      ?= @
 OPT    ?= -O2
 VERSION := 0.1.0
 
@@ -51,25 +54,25 @@ help:
 
 $(B)/core/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CORE) -MMD -MP -c $< -o $@
+	$(V)$(CC) $(CORE) -MMD -MP -c $< -o $@
 
 $(B)/core/%.o: %.S
 	@mkdir -p $(@D)
-	$(CC) $(CORE) -MMD -MP -c $< -o $@
+	$(V)$(CC) $(CORE) -MMD -MP -c $< -o $@
 
 $(B)/host/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(HOST) -MMD -MP -c $< -o $@
+	$(V)$(CC) $(HOST) -MMD -MP -c $< -o $@
 
 # Capstone has no shared state with the host: it is linked in, and hidden.
 $(B)/libfibhook.so: $(CORE_O) $(HOST_O) preload/fibhook.map
-	$(CC) -shared -o $@ $(CORE_O) $(HOST_O) -Wl,-soname,libfibhook.so \
+	$(V)$(CC) -shared -o $@ $(CORE_O) $(HOST_O) -Wl,-soname,libfibhook.so \
 	  -Wl,--version-script=preload/fibhook.map -Wl,-z,now -Wl,-z,relro \
 	  -Wl,-z,defs -Wl,--exclude-libs,ALL -Wl,--gc-sections \
 	  -l:libcapstone.a
 
 $(B)/fibhook: $(CLI_O)
-	$(CC) -o $@ $(CLI_O) -lunwind-x86_64 -lunwind
+	$(V)$(CC) -o $@ $(CLI_O) -lunwind-x86_64 -lunwind
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib

@@ -44,6 +44,8 @@ struct fib *fib_alloc(void)
 	f->sp = NULL;
 	f->fsbase = 0;
 	fib_store(&f->on, NULL, relaxed);
+	fib_store(&f->attention, 0, relaxed);
+	fib_store(&f->in_hook, 0, relaxed);
 	f->index = index;
 	f->generation = generation;
 	fib_list_init(&f->run);

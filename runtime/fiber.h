@@ -46,12 +46,15 @@ enum fib_door {
 };
 
 struct fib_siginfo_node;
+struct fib_sigframe;
 
 struct fib {
 	/* --- switch and scheduler --- */
 	void *sp;			  /* saved context while off a worker */
 	uintptr_t fsbase;		  /* 0: runs with its worker's TLS */
 	_Atomic int permit;		  /* the park/wake word, see sched.h */
+	_Atomic uint32_t attention;	  /* look for signals at the hook's end */
+	_Atomic uint8_t in_hook;	  /* below libc: no signal handler here */
 	_Atomic int state;		  /* enum fib_state */
 	struct fib_worker *_Atomic on;	  /* the worker that runs it */
 	struct fib_list run;		  /* run queue */
@@ -63,7 +66,6 @@ struct fib {
 	/* --- the call that is under way, for the hooks and the dump --- */
 	struct fib_regs *regs; /* frame of a rewritten site, or NULL */
 	uint8_t door;	       /* enum fib_door */
-	_Atomic uint8_t in_hook;
 	uint16_t call;	       /* number of the call */
 	uint8_t wait;	       /* enum fib_wait */
 	uint8_t restarted;     /* this entry repeats an interrupted call */
@@ -72,7 +74,9 @@ struct fib {
 	uint64_t restart_deadline; /* of the call that is repeated */
 
 	/* --- a thread's identity --- */
+	bool creating;	     /* in pthread_create: its mmap makes a stack */
 	uint32_t *clear_tid; /* zeroed and woken at exit */
+	int exit_status;
 	void *robust_head;
 	size_t robust_len;
 
@@ -80,10 +84,10 @@ struct fib {
 	_Atomic uint64_t sigmask;
 	_Atomic uint64_t sigpend;   /* directed at this fiber */
 	_Atomic uint64_t sigwait;   /* what a sigwait under way accepts */
-	_Atomic uint32_t attention; /* look for signals at the hook's end */
 	uint64_t saved_mask;	    /* sigsuspend, ppoll, pselect */
 	bool restore_mask;
-	struct fib_siginfo_node *_Atomic sigqueue;
+	struct fib_siginfo_node *sigqueue;
+	struct fib_sigframe *sigframe; /* registers of the interrupted code */
 	uintptr_t altstack_sp;
 	size_t altstack_size;
 	int altstack_flags;

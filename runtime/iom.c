@@ -11,12 +11,13 @@
 #define MAX_FD	     (1u << 20)
 #define MAX_EVENTS   128
 #define WAKE_DATA    UINT64_MAX
-#define OURS_MAX     64
+#define OURS_MAX     256
 
 static struct fib_fd *_Atomic chunk[MAX_FD / CHUNK];
 static struct fib_lock chunk_lock;
 /* The descriptors that are ours. Few, long-lived, rarely changed. */
 static _Atomic int ours[OURS_MAX];
+static _Atomic int ours_low = INT_MAX; /* none of ours is below */
 
 struct fib_fd *fib_fd_peek(int fd)
 {
@@ -79,6 +80,7 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	w->fib = fib_self();
 	w->events = events;
 	w->observer = observer;
+	fib_store(&w->slot, s, relaxed);
 	fib_store(&w->woken, false, relaxed);
 	fib_list_init(&w->node);
 	fib_lock(&s->lock);
@@ -103,9 +105,22 @@ static void unlink_locked(struct fib_fd *s, struct fib_waiter *w)
 		fib_store(&s->waiting, 0, relaxed);
 }
 
-void fib_iom_retract(struct fib_fd *s, struct fib_waiter *w)
+static struct fib_fd *lock_slot_of(struct fib_waiter *w)
 {
-	fib_lock(&s->lock);
+	for (;;) {
+		struct fib_fd *s = fib_load(&w->slot, acquire);
+
+		fib_lock(&s->lock);
+		if (s == fib_load(&w->slot, relaxed))
+			return s;
+		fib_unlock(&s->lock);
+	}
+}
+
+void fib_iom_retract(struct fib_waiter *w)
+{
+	struct fib_fd *s = lock_slot_of(w);
+
 	if (!fib_list_empty(&w->node))
 		unlink_locked(s, w);
 	fib_unlock(&s->lock);
@@ -150,6 +165,31 @@ void fib_iom_pass(struct fib_fd *s, uint8_t events)
 		return;
 	fib_lock(&s->lock);
 	feed_locked(s, events, false);
+	fib_unlock(&s->lock);
+}
+
+bool fib_iom_claim(struct fib_fd *s, uint8_t ev)
+{
+	bool mine;
+
+	fib_lock(&s->lock);
+	mine = !(s->busy & ev);
+	if (mine)
+		s->busy |= ev;
+	else
+		s->contended |= ev;
+	fib_unlock(&s->lock);
+	return mine;
+}
+
+void fib_iom_release(struct fib_fd *s, uint8_t ev)
+{
+	fib_lock(&s->lock);
+	s->busy &= (uint8_t)~ev;
+	if (s->contended & ev) {
+		s->contended &= (uint8_t)~ev;
+		feed_locked(s, ev, false);
+	}
 	fib_unlock(&s->lock);
 }
 
@@ -250,13 +290,63 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	/* Another description of the same file would keep it registered. */
 	if (s->registered && shared)
 		fib_raw(SYS_epoll_ctl, fib_sched.epfd, EPOLL_CTL_DEL, s->fd, 0);
-	s->registered = s->drained = s->untrusted = s->connecting = false;
+	s->registered = s->untrusted = s->connecting = false;
+	fib_add(&s->reads, 2, relaxed);
+	fib_and(&s->reads, ~1u, relaxed);
 	s->generation++;
 	s->kind = FIB_FD_UNKNOWN;
 	s->attr_epoch = s->born_epoch = 0;
-	s->busy = 0;
+	s->busy = s->contended = 0;
 	fib_store(&s->ready, 0, relaxed);
 	fib_unlock(&s->lock);
+}
+
+void fib_iom_evict(struct fib_fd *s)
+{
+	int fd = (int)fib_raw(SYS_fcntl, s->fd, F_DUPFD_CLOEXEC, s->fd);
+	struct fib_fd *to;
+	uint32_t moved = 0;
+
+	fd = fib_fd_hide(fd);
+	to = fd < 0 ? NULL : fib_fd_get(fd);
+	if (!to) {
+		/* They will see that it is closed. */
+		fib_lock(&s->lock);
+		feed_locked(s, FIB_EV_READ | FIB_EV_WRITE, false);
+		fib_unlock(&s->lock);
+		return;
+	}
+	fib_lock(&s->lock);
+	fib_lock(&to->lock);
+	to->kind = s->kind;
+	fib_list_for_each(it, &s->waiters)
+	{
+		struct fib_waiter *w =
+			fib_container_of(it, struct fib_waiter, node);
+
+		if (w->observer)
+			continue;
+		unlink_locked(s, w);
+		fib_list_add_tail(&to->waiters, &w->node);
+		fib_store(&to->waiting, 1, relaxed);
+		fib_store(&w->slot, to, release);
+		moved++;
+	}
+	fib_store(&to->guests, moved, relaxed);
+	if (moved)
+		register_locked(to);
+	fib_unlock(&to->lock);
+	fib_unlock(&s->lock);
+	if (!moved)
+		fib_fd_unhide(fd);
+}
+
+void fib_iom_guest_leave(struct fib_fd *s)
+{
+	if (fib_sub(&s->guests, 1, acq_rel) != 1)
+		return;
+	fib_iom_forget(s, true);
+	fib_fd_unhide(s->fd);
 }
 
 void fib_iom_reset(void)
@@ -300,6 +390,8 @@ int fib_fd_hide(int fd)
 		fib_raw(SYS_close, fd);
 		fd = (int)high;
 	}
+	if (fd < fib_load(&ours_low, relaxed))
+		fib_store(&ours_low, fd, relaxed);
 	for (unsigned i = 0; i < OURS_MAX; i++) {
 		int none = 0;
 
@@ -311,15 +403,21 @@ int fib_fd_hide(int fd)
 
 bool fib_fd_is_ours(int fd)
 {
-	if (fd < 32)
+	if (fd < fib_load(&ours_low, relaxed))
 		return false;
-	for (unsigned i = 0; i < OURS_MAX; i++) {
-		int o = fib_load(&ours[i], relaxed);
-
-		if (o == 0)
-			break;
-		if (o == fd)
+	for (unsigned i = 0; i < OURS_MAX; i++)
+		if (fib_load(&ours[i], relaxed) == fd)
 			return true;
-	}
 	return false;
+}
+
+void fib_fd_unhide(int fd)
+{
+	for (unsigned i = 0; i < OURS_MAX; i++) {
+		int want = fd;
+
+		if (atomic_compare_exchange_strong(&ours[i], &want, 0))
+			break;
+	}
+	fib_raw(SYS_close, fd);
 }

@@ -31,8 +31,11 @@
  * ever seen on it, for they may come with the data and make no further edge.
  *
  * Closing: the slot's generation is part of the epoll event, so that a stale
- * event is told from a fresh one. A close with waiters is for the caller to
- * handle (hooks/fd.c).
+ * event is told from a fresh one. Natively, who waits on a descriptor that
+ * another thread closes goes on waiting for the file: fib_iom_evict() gives the
+ * waiters a duplicate under a high number, and moves them to its slot. So a
+ * waiter's slot may change while it is parked; it is looked up again under the
+ * lock, as a futex waiter's bucket is.
  *
  * The slot's lock ranks above the timer heaps' and the run queues'.
  */
@@ -64,9 +67,15 @@ struct fib_fd {
 	_Atomic uint8_t ready;	 /* FIB_EV_*: edges nobody has used */
 	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
 	uint8_t busy;		 /* FIB_EV_*: poll-then-call under way */
+	uint8_t contended;	 /* FIB_EV_*: somebody waits for busy */
 	bool registered;
-	bool drained;	/* the last read was short */
 	bool untrusted; /* short reads prove nothing */
+	/*
+	 * Reads begun, times two; the lowest bit says that the last one was
+	 * short. Only the last to begin may set it (compare and swap), since
+	 * another reader may have left something behind.
+	 */
+	_Atomic uint32_t reads;
 	/* what the hooks remember of the descriptor; hooks/fd.c */
 	uint8_t kind;
 	bool nonblock;
@@ -74,6 +83,7 @@ struct fib_fd {
 	uint32_t attr_epoch;
 	uint32_t born_epoch;
 	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
+	_Atomic uint32_t guests; /* fibers that a close moved here */
 };
 
 struct fib_waiter {
@@ -82,6 +92,7 @@ struct fib_waiter {
 	uint8_t events;
 	bool observer;
 	_Atomic bool woken;
+	struct fib_fd *_Atomic slot; /* where it is published */
 };
 
 /** Slot of @fd; NULL if it is out of range or memory is short. */
@@ -104,9 +115,22 @@ static inline void fib_iom_begin(struct fib_fd *s, uint8_t ev)
 int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    bool observer);
 /** Take @w back. */
-void fib_iom_retract(struct fib_fd *s, struct fib_waiter *w);
+void fib_iom_retract(struct fib_waiter *w);
+/**
+ * The descriptor of @s is going to be closed under its waiting consumers: give
+ * them a duplicate of their own. Each of them says goodbye to it in the end.
+ */
+void fib_iom_evict(struct fib_fd *s);
+void fib_iom_guest_leave(struct fib_fd *s);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
+
+/**
+ * One at a time for calls that are made after a poll said they would not
+ * block. False: somebody else is at it; wait as if it had been EAGAIN.
+ */
+bool fib_iom_claim(struct fib_fd *s, uint8_t ev);
+void fib_iom_release(struct fib_fd *s, uint8_t ev);
 
 /** Harvest; wait until @deadline_ns at most, 0: do not wait. Workers only. */
 unsigned fib_iom_poll(uint64_t deadline_ns);
@@ -119,5 +143,7 @@ void fib_iom_reset(void);
 /** Our own descriptors live high, out of the way: move @fd there. */
 int fib_fd_hide(int fd);
 bool fib_fd_is_ours(int fd);
+/** Close one that was hidden. */
+void fib_fd_unhide(int fd);
 
 #endif

@@ -509,10 +509,11 @@ void fib_sched_forget(void)
 	/* The stacks and structs stay for the next start. */
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib_worker *w = fib_symtab.worker[i];
-		void *stack = w->stack;
+		void *stack = w->stack, *altstack = w->altstack;
 
 		memset(w, 0, sizeof(*w));
 		w->stack = stack;
+		w->altstack = altstack;
 	}
 	fib_store(&fib_symtab.workers, 0, relaxed);
 	memset(&fib_sched, 0, sizeof(fib_sched));

@@ -95,6 +95,7 @@ struct fib_worker {
 	_Atomic int spare;	       /* futex: 1 while retired */
 	uint32_t seen_runs;	       /* the monitor's */
 	void *stack;
+	void *altstack; /* the host's, for its signal handler */
 };
 
 /* What the layer above adds. All may be NULL. */

@@ -8,7 +8,7 @@
 #define XSAVE_HEADER 512
 
 extern const char fib_ctx_entry[];
-_Static_assert(offsetof(struct fib_ctx_frame, rip) == 56, "see ctx.S");
+_Static_assert(offsetof(struct fib_ctx_frame, rip) == 56, "see switch.S");
 
 size_t fib_xsave_size;
 

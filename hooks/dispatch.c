@@ -1,0 +1,196 @@
+/* The way in: dispatch table, and what happens around every body. */
+#include "hooks/hooks.h"
+#include "preload/arch/x86_64/regs.h"
+
+#define FIB_HOOK0(nm, fl)                                                      \
+	static long call_##nm(const long *a)                                   \
+	{                                                                      \
+		return fib_sys_##nm();                                         \
+	}
+#define FIB_HOOK1(nm, t1, a1, fl)                                              \
+	static long call_##nm(const long *a)                                   \
+	{                                                                      \
+		return fib_sys_##nm((t1)a[0]);                                 \
+	}
+#define FIB_HOOK2(nm, t1, a1, t2, a2, fl)                                      \
+	static long call_##nm(const long *a)                                   \
+	{                                                                      \
+		return fib_sys_##nm((t1)a[0], (t2)a[1]);                       \
+	}
+#define FIB_HOOK3(nm, t1, a1, t2, a2, t3, a3, fl)                              \
+	static long call_##nm(const long *a)                                   \
+	{                                                                      \
+		return fib_sys_##nm((t1)a[0], (t2)a[1], (t3)a[2]);             \
+	}
+#define FIB_HOOK4(nm, t1, a1, t2, a2, t3, a3, t4, a4, fl)                      \
+	static long call_##nm(const long *a)                                   \
+	{                                                                      \
+		return fib_sys_##nm((t1)a[0], (t2)a[1], (t3)a[2], (t4)a[3]);   \
+	}
+#define FIB_HOOK5(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, fl)              \
+	static long call_##nm(const long *a)                                   \
+	{                                                                      \
+		return fib_sys_##nm((t1)a[0], (t2)a[1], (t3)a[2], (t4)a[3],    \
+				    (t5)a[4]);                                 \
+	}
+#define FIB_HOOK6(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, fl)      \
+	static long call_##nm(const long *a)                                   \
+	{                                                                      \
+		return fib_sys_##nm((t1)a[0], (t2)a[1], (t3)a[2], (t4)a[3],    \
+				    (t5)a[4], (t6)a[5]);                       \
+	}
+#include "hooks/hooks.def"
+#undef FIB_HOOK0
+#undef FIB_HOOK1
+#undef FIB_HOOK2
+#undef FIB_HOOK3
+#undef FIB_HOOK4
+#undef FIB_HOOK5
+#undef FIB_HOOK6
+
+struct entry {
+	long (*call)(const long *a);
+	const char *name;
+	unsigned flags;
+};
+
+#define ENTRY(nm, fl) [SYS_##nm] = { call_##nm, #nm, fl },
+#define FIB_HOOK0(nm, fl)				  ENTRY(nm, fl)
+#define FIB_HOOK1(nm, t1, a1, fl)			  ENTRY(nm, fl)
+#define FIB_HOOK2(nm, t1, a1, t2, a2, fl)		  ENTRY(nm, fl)
+#define FIB_HOOK3(nm, t1, a1, t2, a2, t3, a3, fl)	  ENTRY(nm, fl)
+#define FIB_HOOK4(nm, t1, a1, t2, a2, t3, a3, t4, a4, fl) ENTRY(nm, fl)
+#define FIB_HOOK5(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, fl)              \
+	ENTRY(nm, fl)
+#define FIB_HOOK6(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, fl)      \
+	ENTRY(nm, fl)
+static const struct entry table[512] = {
+#include "hooks/hooks.def"
+};
+
+struct fib_libc fib_libc;
+
+const char *fib_call_name(unsigned nr)
+{
+	return nr < FIB_ARRAY_SIZE(table) ? table[nr].name : NULL;
+}
+
+/* A call that ended early, or a signal that came: what does the caller see? */
+static bool __attribute__((noinline))
+look_for_signals(struct fib *f, const struct entry *e, long *r)
+{
+	bool interrupted = true, restart = false;
+
+	switch (-*r) {
+	case FIB_ERESTARTSYS:
+		restart = true;
+		break;
+	case FIB_ERESTARTNOHAND:
+		break;
+	case EINTR:
+		restart = e && (e->flags & FIB_RESTART);
+		break;
+	default:
+		interrupted = false;
+	}
+	fib_signal_deliver(f, &restart);
+	if (!interrupted)
+		return false;
+	*r = -EINTR;
+	return restart;
+}
+
+long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
+		   struct fib_regs *regs)
+{
+	const struct entry *e = nr < FIB_ARRAY_SIZE(table) ? &table[nr] : NULL;
+	long r;
+
+	fib_store(&f->in_hook, 1, relaxed);
+	fib_barrier();
+	f->door = door;
+	f->regs = regs;
+	f->call = (uint16_t)nr;
+	f->restarted = 0;
+	for (;;) {
+		if (fib_likely(e && e->call)) {
+			r = e->call(a);
+		} else {
+			fib_count(passed);
+			r = fib_pass(nr, a);
+			if (r == -EPIPE)
+				fib_signal_pipe(f, true);
+		}
+		/*
+		 * From here a signal to this fiber is delivered by its sender's
+		 * kick; what came before is seen in attention.
+		 */
+		if (fib_likely(!fib_load(&f->attention, acquire) &&
+			       !f->restore_mask && r != -FIB_ERESTARTSYS &&
+			       r != -FIB_ERESTARTNOHAND && r != -EINTR)) {
+			fib_barrier();
+			fib_store(&f->in_hook, 0, relaxed);
+			fib_barrier();
+			if (fib_likely(!fib_load(&f->attention, acquire)))
+				return r;
+			fib_store(&f->in_hook, 1, relaxed);
+			fib_barrier();
+		}
+		if (!look_for_signals(f, e, &r)) {
+			fib_barrier();
+			fib_store(&f->in_hook, 0, relaxed);
+			fib_barrier();
+			if (fib_likely(!fib_load(&f->attention, acquire)))
+				return r;
+			fib_store(&f->in_hook, 1, relaxed);
+			fib_barrier();
+			fib_signal_deliver(f, &(bool){ false });
+			fib_barrier();
+			fib_store(&f->in_hook, 0, relaxed);
+			return r;
+		}
+		f->door = door;
+		f->regs = regs;
+		f->call = (uint16_t)nr;
+		f->restarted = 1;
+	}
+}
+
+/*
+ * A kernel thread that is not ours, a vfork child, or a fork child that has no
+ * fibers yet: the kernel answers, but for what shares state with fibers.
+ */
+static void dispatch_foreign(struct fib_regs *r)
+{
+	const long a[6] = { (long)r->rdi, (long)r->rsi, (long)r->rdx,
+			    (long)r->r10, (long)r->r8,	(long)r->r9 };
+
+	switch (r->rax) {
+	case SYS_clone:
+	case SYS_clone3:
+		if (fib_clone_foreign(r))
+			return;
+		break;
+	case SYS_futex:
+		if (fib_load(&fib_symtab.active, relaxed)) {
+			r->rax = (uint64_t)fib_futex_foreign(a);
+			return;
+		}
+		break;
+	}
+	r->rax = (uint64_t)fib_pass((long)r->rax, a);
+}
+
+void fib_dispatch(struct fib_regs *r)
+{
+	struct fib_worker *w = fib_worker_self();
+	const long a[6] = { (long)r->rdi, (long)r->rsi, (long)r->rdx,
+			    (long)r->r10, (long)r->r8,	(long)r->r9 };
+
+	if (fib_unlikely(!w || !w->cur)) {
+		dispatch_foreign(r);
+		return;
+	}
+	r->rax = (uint64_t)fib_hook_call(w->cur, (unsigned)r->rax, a,
+					 FIB_DOOR_SITE, r);
+}

@@ -1,0 +1,276 @@
+/*
+ * What is known of each descriptor, and how it ends.
+ *
+ * The slot remembers the kind of file (found once by fstat) and attributes
+ * (O_NONBLOCK, SO_RCVTIMEO, SO_SNDTIMEO) that decide how a call waits. Kind
+ * belongs to the file and holds until the number is closed. Attributes belong
+ * to the open file description, which other numbers and other processes may
+ * share: a change through any number of this process starts a new attr_epoch,
+ * and what is remembered counts only for descriptors born after the last fork
+ * (share_epoch). Others are asked anew each time that a call would block.
+ */
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include "hooks/hooks.h"
+
+static _Atomic uint32_t attr_epoch = 1;
+static _Atomic uint32_t share_epoch = 1;
+
+void fib_fd_changed(void)
+{
+	fib_add(&attr_epoch, 1, seq_cst);
+}
+
+void fib_fd_shared(void)
+{
+	fib_add(&share_epoch, 1, seq_cst);
+}
+
+bool fib_fd_may_be_shared(void)
+{
+	return fib_load(&share_epoch, relaxed) != 1;
+}
+
+static int sock_opt(int fd, int name)
+{
+	int val = 0, len = sizeof(val);
+	long r = fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &val, &len);
+
+	return r < 0 ? (int)r : val;
+}
+
+static uint8_t find_kind(int fd)
+{
+	struct stat st;
+	int domain, type;
+
+	if (fib_raw(SYS_fstat, fd, &st) < 0)
+		return FIB_FD_UNKNOWN;
+	switch (st.st_mode & S_IFMT) {
+	case S_IFSOCK:
+		domain = sock_opt(fd, SO_DOMAIN);
+		type = sock_opt(fd, SO_TYPE);
+		if (type == SOCK_STREAM &&
+		    (domain == AF_INET || domain == AF_INET6))
+			return FIB_FD_TCP;
+		return type == SOCK_STREAM || type == SOCK_SEQPACKET ?
+			       FIB_FD_STREAM :
+			       FIB_FD_DGRAM;
+	case S_IFREG:
+	case S_IFDIR:
+	case S_IFBLK:
+	case S_IFLNK:
+		return FIB_FD_ALWAYS;
+	case S_IFCHR:
+		return FIB_FD_POLLED;
+	default:
+		return FIB_FD_NOWAIT;
+	}
+}
+
+struct fib_fd *fib_fd_know(int fd)
+{
+	struct fib_fd *s = fib_fd_get(fd);
+
+	if (fib_unlikely(!s))
+		return NULL;
+	if (fib_unlikely(s->kind == FIB_FD_UNKNOWN)) {
+		if (fib_fd_is_ours(fd))
+			return NULL;
+		s->kind = find_kind(fd);
+		if (s->kind == FIB_FD_UNKNOWN)
+			return NULL;
+	}
+	return s;
+}
+
+static bool is_socket(const struct fib_fd *s)
+{
+	return s->kind == FIB_FD_TCP || s->kind == FIB_FD_STREAM ||
+	       s->kind == FIB_FD_DGRAM;
+}
+
+static uint64_t sock_timeout(int fd, int name)
+{
+	struct timeval tv = { 0, 0 };
+	int len = sizeof(tv);
+
+	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &tv, &len);
+	if (tv.tv_sec == 0 && tv.tv_usec == 0)
+		return FIB_NEVER;
+	return (uint64_t)tv.tv_sec * FIB_NSEC_PER_SEC +
+	       (uint64_t)tv.tv_usec * 1000;
+}
+
+static void refresh(struct fib_fd *s)
+{
+	uint32_t now = fib_load(&attr_epoch, acquire);
+	long fl;
+
+	if (s->attr_epoch == now &&
+	    s->born_epoch == fib_load(&share_epoch, relaxed))
+		return;
+	fl = fib_raw(SYS_fcntl, s->fd, F_GETFL);
+	s->nonblock = fl >= 0 && (fl & O_NONBLOCK) && !s->connecting;
+	s->rcvtimeo_ns = s->sndtimeo_ns = FIB_NEVER;
+	if (is_socket(s)) {
+		s->rcvtimeo_ns = sock_timeout(s->fd, SO_RCVTIMEO);
+		s->sndtimeo_ns = sock_timeout(s->fd, SO_SNDTIMEO);
+	}
+	s->attr_epoch = now;
+}
+
+bool fib_fd_nonblock(struct fib_fd *s)
+{
+	refresh(s);
+	return s->nonblock;
+}
+
+uint64_t fib_fd_deadline(struct fib_fd *s, uint8_t ev)
+{
+	uint64_t ns;
+
+	refresh(s);
+	ns = ev == FIB_EV_READ ? s->rcvtimeo_ns : s->sndtimeo_ns;
+	return ns == FIB_NEVER ? FIB_NEVER : fib_deadline_in(ns);
+}
+
+void fib_fd_born(int fd, uint8_t kind, bool nonblock)
+{
+	struct fib_fd *s = fib_fd_get(fd);
+
+	if (!s)
+		return;
+	s->kind = kind;
+	s->born_epoch = fib_load(&share_epoch, relaxed);
+	s->attr_epoch = 0;
+}
+
+/* --- the end of a descriptor --------------------------------------------- */
+
+static void forget(int fd)
+{
+	struct fib_fd *s = fib_fd_peek(fd);
+
+	if (!s)
+		return;
+	if (fib_load(&s->waiting, relaxed) && s->registered)
+		fib_iom_evict(s);
+	if (s->kind != FIB_FD_UNKNOWN || s->registered)
+		fib_iom_forget(s, fib_fd_may_be_shared());
+}
+
+long fib_sys_close(int fd)
+{
+	if (fib_unlikely(fib_fd_is_ours(fd)))
+		return -EBADF;
+	forget(fd);
+	return fib_raw(SYS_close, fd);
+}
+
+/* Ours stay out of reach: the range is closed piece by piece around them. */
+long fib_sys_close_range(unsigned first, unsigned last, unsigned flags)
+{
+	bool cloexec = flags & 4; /* CLOSE_RANGE_CLOEXEC */
+	unsigned from = first;
+	long r = 0;
+
+	if (first > last || (flags & ~6u))
+		return fib_raw(SYS_close_range, first, last, flags);
+	for (unsigned fd = first; fd <= last && fd < 1u << 20; fd++) {
+		if (!cloexec)
+			if (!fib_fd_is_ours((int)fd))
+				forget((int)fd);
+		if (fib_fd_is_ours((int)fd)) {
+			if (fd > from)
+				r = fib_raw(SYS_close_range, from, fd - 1,
+					    flags);
+			if (r < 0)
+				return r;
+			from = fd + 1;
+		}
+	}
+	return from <= last ? fib_raw(SYS_close_range, from, last, flags) : r;
+}
+
+/* A second number for one file: closing either leaves it registered. */
+static long duplicated(long fd)
+{
+	if (fd >= 0)
+		fib_fd_shared();
+	return fd;
+}
+
+long fib_sys_dup(int fd)
+{
+	return fib_fd_is_ours(fd) ? -EBADF :
+				    duplicated(fib_raw(SYS_dup, fd));
+}
+
+long fib_sys_dup2(int from, int to)
+{
+	if (fib_fd_is_ours(from) || fib_fd_is_ours(to))
+		return -EBADF;
+	if (from != to && fib_raw(SYS_fcntl, from, F_GETFD) >= 0)
+		forget(to);
+	return duplicated(fib_raw(SYS_dup2, from, to));
+}
+
+long fib_sys_dup3(int from, int to, int flags)
+{
+	if (fib_fd_is_ours(from) || fib_fd_is_ours(to))
+		return -EBADF;
+	if (from != to && fib_raw(SYS_fcntl, from, F_GETFD) >= 0)
+		forget(to);
+	return duplicated(fib_raw(SYS_dup3, from, to, flags));
+}
+
+long fib_sys_fcntl(int fd, int cmd, long arg)
+{
+	long r;
+
+	if (fib_unlikely(fib_fd_is_ours(fd)))
+		return -EBADF;
+	if (cmd == F_SETLKW || cmd == F_OFD_SETLKW) {
+		/* Most locks are free: ask first. */
+		r = fib_raw(SYS_fcntl, fd,
+			    cmd == F_SETLKW ? F_SETLK : F_OFD_SETLK, arg);
+		if (r != -EAGAIN && r != -EACCES)
+			return r;
+		return fib_blocking(SYS_fcntl, (long[6]){ fd, cmd, arg });
+	}
+	r = fib_raw(SYS_fcntl, fd, cmd, arg);
+	if (cmd == F_SETFL)
+		fib_fd_changed();
+	else if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
+		duplicated(r);
+	return r;
+}
+
+long fib_sys_ioctl(int fd, unsigned cmd, long arg)
+{
+	long r;
+
+	if (fib_unlikely(fib_fd_is_ours(fd)))
+		return -EBADF;
+	r = fib_raw(SYS_ioctl, fd, cmd, arg);
+	if (cmd == FIONBIO)
+		fib_fd_changed();
+	return r;
+}
+
+long fib_sys_flock(int fd, int op)
+{
+	long r = fib_raw(SYS_flock, fd, op | 4 /* LOCK_NB */);
+
+	if (r != -EWOULDBLOCK || (op & 4))
+		return r;
+	return fib_blocking(SYS_flock, (long[6]){ fd, op });
+}
+
+/* A FIFO's open waits for the other end; everything else is quick. */
+long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)
+{
+	return fib_raw(SYS_openat, dir, path, flags, mode);
+}

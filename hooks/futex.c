@@ -1,0 +1,279 @@
+/*
+ * futex: words of this process's own memory wait in user space, shared ones in
+ * the kernel.
+ *
+ * Which is which is told by the mapping, not by FUTEX_PRIVATE_FLAG: robust
+ * mutexes and pthread_join use the shared form on private memory. A word is
+ * shared if it lies in a mapping made with MAP_SHARED or by shmat: the table
+ * below is filled from /proc/self/maps when the runtime starts, and kept by the
+ * mmap hook. A private operation is private by its own word.
+ */
+#include <fcntl.h>
+#include <linux/futex.h>
+#include "hooks/hooks.h"
+
+#define RANGES 4096
+
+struct range {
+	uintptr_t from, to;
+};
+
+static struct fib_lock ranges_lock;
+static struct range range[RANGES]; /* sorted, disjoint */
+static _Atomic uint32_t nranges;
+static _Atomic bool overflow; /* too many: no operation is private */
+/* Threads that are no fibers and wait in the kernel. */
+static _Atomic int foreign_waiters;
+
+/* --- shared mappings ----------------------------------------------------- */
+
+static void cut_locked(uintptr_t from, uintptr_t to)
+{
+	uint32_t n = fib_load(&nranges, relaxed), out = 0;
+	static struct range next[RANGES + 1];
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct range r = range[i];
+
+		if (r.to <= from || r.from >= to) {
+			next[out++] = r;
+			continue;
+		}
+		if (r.from < from && out < RANGES)
+			next[out++] = (struct range){ r.from, from };
+		if (r.to > to && out < RANGES)
+			next[out++] = (struct range){ to, r.to };
+	}
+	memcpy(range, next, out * sizeof(*range));
+	fib_store(&nranges, out, release);
+}
+
+void fib_shared_map(uintptr_t addr, size_t len, bool shared)
+{
+	uintptr_t to = addr + FIB_ALIGN_UP(len, FIB_PAGE);
+	uint32_t n;
+
+	if (!shared && !fib_load(&nranges, relaxed))
+		return;
+	fib_lock(&ranges_lock);
+	cut_locked(addr, to);
+	n = fib_load(&nranges, relaxed);
+	if (shared && n == RANGES) {
+		fib_store(&overflow, true, relaxed);
+	} else if (shared) {
+		range[n] = (struct range){ addr, to };
+		fib_store(&nranges, n + 1, release);
+	}
+	fib_unlock(&ranges_lock);
+}
+
+static bool is_shared(uintptr_t addr)
+{
+	bool r = false;
+
+	if (fib_load(&overflow, relaxed))
+		return true;
+	if (!fib_load(&nranges, acquire))
+		return false;
+	fib_lock(&ranges_lock);
+	for (uint32_t i = 0; !r && i < fib_load(&nranges, relaxed); i++)
+		r = addr >= range[i].from && addr < range[i].to;
+	fib_unlock(&ranges_lock);
+	return r;
+}
+
+static int hex(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' :
+	       c >= 'a' && c <= 'f' ? c - 'a' + 10 :
+				      -1;
+}
+
+/* One line of maps: "from-to rwxs ..." */
+static void scan_line(const char *p)
+{
+	uintptr_t v[2] = { 0, 0 };
+
+	for (int i = 0; i < 2; i++) {
+		while (hex(*p) >= 0)
+			v[i] = v[i] << 4 | (unsigned)hex(*p++);
+		p++;
+	}
+	if (p[3] == 's')
+		fib_shared_map(v[0], v[1] - v[0], true);
+}
+
+void fib_shared_init(void)
+{
+	long fd = fib_raw(SYS_openat, AT_FDCWD, "/proc/self/maps",
+			  O_RDONLY | O_CLOEXEC);
+	char buf[4096], line[128];
+	unsigned len = 0;
+	long n;
+
+	fib_store(&nranges, 0, relaxed);
+	fib_store(&ranges_lock.word, 0, relaxed);
+	fib_store(&foreign_waiters, 0, relaxed);
+	if (fd < 0) {
+		fib_store(&overflow, true, relaxed);
+		return;
+	}
+	while ((n = fib_raw(SYS_read, fd, buf, sizeof(buf))) > 0) {
+		for (long i = 0; i < n; i++) {
+			if (buf[i] == '\n') {
+				line[len] = 0;
+				scan_line(line);
+				len = 0;
+			} else if (len < sizeof(line) - 1) {
+				line[len++] = buf[i];
+			}
+		}
+	}
+	fib_raw(SYS_close, fd);
+}
+
+/* --- the call ------------------------------------------------------------ */
+
+static long deadline_of(int op, const struct timespec *ts, uint64_t *deadline)
+{
+	int cmd = op & FUTEX_CMD_MASK;
+	int64_t ns, now;
+
+	*deadline = FIB_NEVER;
+	if (!ts)
+		return 0;
+	ns = fib_timespec_ns(ts);
+	if (ns < 0)
+		return ns;
+	if (cmd == FUTEX_WAIT) {
+		*deadline = fib_deadline_in((uint64_t)ns);
+		return 0;
+	}
+	if (!(op & FUTEX_CLOCK_REALTIME)) {
+		*deadline = (uint64_t)ns;
+		return 0;
+	}
+	now = fib_clock_ns(CLOCK_REALTIME);
+	*deadline = ns > now ? fib_ns_add(fib_now_ns(), (uint64_t)(ns - now)) :
+			       fib_now_ns();
+	return 0;
+}
+
+static long wait(int op, uint32_t *uaddr, uint32_t val,
+		 const struct timespec *ts, uint32_t bitset)
+{
+	struct fib_cancel cancel;
+	uint64_t deadline;
+	long r = deadline_of(op, ts, &deadline);
+
+	if (r)
+		return r;
+	if (!bitset)
+		return -EINVAL;
+	fib_cancel_begin(&cancel);
+	r = fib_futex_wait(uaddr, val, bitset, deadline);
+	fib_cancel_end(&cancel);
+	if (r == -EINTR)
+		return ts ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;
+	return r;
+}
+
+static long wake(uint32_t *uaddr, int n, uint32_t bitset, long nr_op)
+{
+	long woken;
+
+	if (!bitset)
+		return -EINVAL;
+	woken = fib_futex_wake(uaddr, n, bitset);
+	if (fib_unlikely(fib_load(&foreign_waiters, seq_cst)) && woken < n) {
+		long r = fib_raw(SYS_futex, uaddr, nr_op, n - woken, 0, 0,
+				 bitset);
+
+		if (r > 0)
+			woken += r;
+	}
+	return woken;
+}
+
+/* Wakers and requeuers of a shared word; its waiters are in the kernel. */
+static long shared(const long a[6])
+{
+	int cmd = (int)a[1] & FUTEX_CMD_MASK;
+
+	fib_count(futex_shared);
+	switch (cmd) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+	case FUTEX_WAIT_REQUEUE_PI:
+		return fib_blocking(SYS_futex, a);
+	}
+	return fib_pass(SYS_futex, a);
+}
+
+long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
+		   uint32_t *uaddr2, uint32_t val3)
+{
+	const long a[6] = { (long)uaddr,  op,		(long)val,
+			    (long)timeout, (long)uaddr2, (long)val3 };
+	const struct timespec *ts = (const void *)timeout;
+
+	if (!(op & FUTEX_PRIVATE_FLAG) && is_shared((uintptr_t)uaddr))
+		return shared(a);
+	if ((uintptr_t)uaddr & 3)
+		return -EINVAL;
+	switch (op & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+		return wait(op, uaddr, val, ts, FIB_FUTEX_ANY);
+	case FUTEX_WAIT_BITSET:
+		return wait(op, uaddr, val, ts, val3);
+	case FUTEX_WAKE:
+		return wake(uaddr, (int)val, FIB_FUTEX_ANY, FUTEX_WAKE);
+	case FUTEX_WAKE_BITSET:
+		return wake(uaddr, (int)val, val3, FUTEX_WAKE_BITSET);
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+		if ((int)val < 0 || (int)timeout < 0)
+			return -EINVAL;
+		return fib_futex_requeue(uaddr, uaddr2, (int)val, (int)timeout,
+					 (op & FUTEX_CMD_MASK) ==
+							 FUTEX_CMP_REQUEUE ?
+						 &val3 :
+						 NULL);
+	case FUTEX_WAKE_OP:
+		return fib_futex_wake_op(uaddr, uaddr2, (int)val, (int)timeout,
+					 val3);
+	}
+	return shared(a);
+}
+
+/*
+ * A thread that is no fiber: what it wakes may be fibers, and while it waits
+ * in the kernel, fibers wake there as well.
+ */
+long fib_futex_foreign(const long a[6])
+{
+	int cmd = (int)a[1] & FUTEX_CMD_MASK;
+	uint32_t *uaddr = (uint32_t *)a[0];
+	long woken = 0, r;
+
+	switch (cmd) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+		fib_add(&foreign_waiters, 1, seq_cst);
+		r = fib_pass(SYS_futex, a);
+		fib_sub(&foreign_waiters, 1, seq_cst);
+		return r;
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+		woken = fib_futex_wake(uaddr, (int)a[2],
+				       cmd == FUTEX_WAKE ? FIB_FUTEX_ANY :
+							   (uint32_t)a[5]);
+		if (woken >= a[2])
+			return woken;
+		break;
+	}
+	r = fib_pass(SYS_futex, a);
+	return r < 0 ? r : r + woken;
+}

@@ -1,0 +1,215 @@
+/*
+ * The hooks: one body, fib_sys_NAME(), for each call in hooks.def, with the
+ * semantics of the kernel's call: >= 0 or -errno. Both doors (exported symbol
+ * and rewritten site) lead here, through fib_hook_call().
+ *
+ * A body runs on the fiber's stack, on some worker, and may park; after a park
+ * the worker may be another one. It calls no libc function and no malloc. It
+ * may end with one of the codes below instead of a result; fib_hook_call()
+ * then looks for signals and turns the code into EINTR or a repetition, as the
+ * kernel does on its way back to user mode (kernel/signal.c).
+ */
+#ifndef FIB_HOOKS_H
+#define FIB_HOOKS_H
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <time.h>
+#include "runtime/fault.h"
+#include "runtime/futex.h"
+#include "runtime/iom.h"
+#include "runtime/sched.h"
+#include "runtime/stack.h"
+#include "runtime/timer.h"
+
+/* include/linux/errno.h of the kernel */
+#define FIB_ERESTARTSYS	   512 /* EINTR, or again under SA_RESTART */
+#define FIB_ERESTARTNOHAND 514 /* EINTR if a handler ran, else again */
+
+#define FIB_RESTART 1
+
+#define FIB_HOOK0(nm, fl) long fib_sys_##nm(void);
+#define FIB_HOOK1(nm, t1, a1, fl) long fib_sys_##nm(t1 a1);
+#define FIB_HOOK2(nm, t1, a1, t2, a2, fl) long fib_sys_##nm(t1 a1, t2 a2);
+#define FIB_HOOK3(nm, t1, a1, t2, a2, t3, a3, fl)                              \
+	long fib_sys_##nm(t1 a1, t2 a2, t3 a3);
+#define FIB_HOOK4(nm, t1, a1, t2, a2, t3, a3, t4, a4, fl)                      \
+	long fib_sys_##nm(t1 a1, t2 a2, t3 a3, t4 a4);
+#define FIB_HOOK5(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, fl)              \
+	long fib_sys_##nm(t1 a1, t2 a2, t3 a3, t4 a4, t5 a5);
+#define FIB_HOOK6(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, fl)      \
+	long fib_sys_##nm(t1 a1, t2 a2, t3 a3, t4 a4, t5 a5, t6 a6);
+#include "hooks/hooks.def"
+#undef FIB_HOOK0
+#undef FIB_HOOK1
+#undef FIB_HOOK2
+#undef FIB_HOOK3
+#undef FIB_HOOK4
+#undef FIB_HOOK5
+#undef FIB_HOOK6
+
+/* --- dispatch.c: the way in ---------------------------------------------- */
+
+/** Call @nr for fiber @f, with signals looked after. */
+long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
+		   struct fib_regs *regs);
+/** The kernel's own answer, in the midst of a body. */
+static inline long fib_pass(long nr, const long a[6])
+{
+	return fib_raw6(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+/** Name of call @nr, or NULL. */
+const char *fib_call_name(unsigned nr);
+
+/*
+ * What the preload layer lends: libc's own functions, for the symbol door's
+ * cancellation points. May unwind the stack instead of returning.
+ */
+struct fib_libc {
+	int (*setcanceltype)(int type, int *old);
+	void (*fork_child)(void); /* in the child, when all else is reset */
+};
+extern struct fib_libc fib_libc;
+
+/* --- wait.c: parking inside a body --------------------------------------- */
+
+/*
+ * One call on one descriptor that is tried until it would not block.
+ *
+ *	struct fib_io io = FIB_IO(slot, FIB_EV_READ, deadline);
+ *	do {
+ *		fib_io_begin(&io);
+ *		r = try
+ *	} while (r == -EAGAIN && (r = fib_io_wait(&io)) == 0);
+ *	fib_io_end(&io);
+ *
+ * fib_io_wait() is a cancellation point: it may unwind.
+ */
+struct fib_io {
+	struct fib_fd *s;
+	uint64_t deadline_ns;
+	uint8_t ev;
+	bool woken; /* by an edge: others may want to know */
+	bool moved; /* the descriptor was closed; s is a duplicate's slot */
+};
+#define FIB_IO(slot, event, deadline)                                          \
+	{                                                                      \
+		.s = (slot), .deadline_ns = (deadline), .ev = (event)          \
+	}
+
+static inline void fib_io_begin(struct fib_io *io)
+{
+	fib_iom_begin(io->s, io->ev);
+}
+/** 0: try again; -EINTR; -ETIMEDOUT; what epoll_ctl says. */
+int fib_io_wait(struct fib_io *io);
+static inline void fib_io_end(struct fib_io *io)
+{
+	if (io->woken)
+		fib_iom_pass(io->s, io->ev);
+	if (fib_unlikely(io->moved))
+		fib_iom_guest_leave(io->s);
+}
+
+/** Park until @deadline_ns or a signal: -ETIMEDOUT or -EINTR. */
+int fib_wait_until(uint64_t deadline_ns, uint8_t why);
+
+/**
+ * A call that blocks in the kernel, and has no other form. Others get a worker;
+ * a signal to the fiber ends it with -EINTR.
+ */
+long fib_blocking(long nr, const long a[6]);
+/** fib_raw6(), but -EINTR if *@stop is set or becomes so. switch.S */
+long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
+/** Where a thread at @rip goes on when it is kicked; @rip itself mostly. */
+uintptr_t fib_raw_intr_fixup(uintptr_t rip);
+
+/* Around every interruptible park; see wait.c. */
+struct fib_cancel {
+	int old_type;
+	bool armed;
+};
+void fib_cancel_begin(struct fib_cancel *c);
+void fib_cancel_end(struct fib_cancel *c);
+/** Would fib_cancel_end() unwind? Then leave things in order first. */
+bool fib_cancel_is_near(void);
+
+/** Deadline of a call that waits @ns from now; kept when it is repeated. */
+uint64_t fib_deadline_in(uint64_t ns);
+/** @ts in ns; -EINVAL, -EFAULT is left to the load. */
+int64_t fib_timespec_ns(const struct timespec *ts);
+
+/* --- fd.c: what is known of a descriptor --------------------------------- */
+
+/** Slot of @fd with kind and attributes up to date; NULL: leave it alone. */
+struct fib_fd *fib_fd_know(int fd);
+/** Does the program want EAGAIN from @s? */
+bool fib_fd_nonblock(struct fib_fd *s);
+/** Deadline for a call on @s: from SO_RCVTIMEO or SO_SNDTIMEO. */
+uint64_t fib_fd_deadline(struct fib_fd *s, uint8_t ev);
+/** A descriptor that is known to be new, and ours alone. */
+void fib_fd_born(int fd, uint8_t kind, bool nonblock);
+/** Attributes of other slots may have changed as well. */
+void fib_fd_changed(void);
+/** From now on descriptors may be shared with another process. */
+void fib_fd_shared(void);
+bool fib_fd_may_be_shared(void);
+
+/* --- signal.c, receiver.c ------------------------------------------------ */
+
+void fib_signal_init(struct fib *main_fiber, uint64_t mask);
+/** Masks of a kernel thread of ours. */
+void fib_signal_thread_init(struct fib_worker *w);
+/**
+ * Run what is pending and not blocked. @restart: in, whether the interrupted
+ * call would be repeated under SA_RESTART; out, whether to repeat it.
+ */
+void fib_signal_deliver(struct fib *f, bool *restart);
+/** SIGCANCEL alone, before the cancel type is set back: may unwind. */
+void fib_signal_deliver_cancel(struct fib *f);
+/** Queue @sig for @f, as from tgkill. -errno. */
+int fib_signal_send(struct fib *f, int sig, const siginfo_t *info,
+		    bool process);
+/** A call of fiber @f ended with -EPIPE: where is its SIGPIPE? */
+void fib_signal_pipe(struct fib *f, bool from_kernel);
+/** In a fork child: the kernel's state becomes what the program expects. */
+void fib_signal_fork_child(struct fib *f);
+/** Before and after an exec that may fail. */
+void fib_signal_exec_begin(struct fib *f);
+void fib_signal_exec_failed(void);
+/** The fiber is gone: what was meant for the process goes to another. */
+void fib_signal_exit(struct fib *f);
+uint64_t fib_signal_worker_mask(void);
+void fib_signal_mask_changed(struct fib *f);
+
+/* --- thread.c, process.c ------------------------------------------------- */
+
+struct fib *fib_by_tid(int tid);
+void fib_thread_gone(struct fib *f);
+int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
+			   uintptr_t stack_top, int *ptid, int *ctid,
+			   unsigned long tls);
+void fib_tids_init(void);
+/** What ps shows: the name of the first kernel thread. */
+void fib_set_process_name(const char *name);
+/** The calling process is a fork child, and was fiber @f. */
+void fib_runtime_fork_child(struct fib *f);
+extern struct fib *fib_main_fiber;
+/** clone, clone3 and fork from where no fiber is: regs->rax is set. */
+bool fib_clone_foreign(struct fib_regs *regs);
+/** Counters go to @fd when the process ends; -1: nowhere. */
+void fib_stats_at_exit(int fd);
+void fib_stats_print(int fd);
+
+/* --- futex.c ------------------------------------------------------------- */
+
+/** Scan the mappings once, then keep track. */
+void fib_shared_init(void);
+void fib_shared_map(uintptr_t addr, size_t len, bool shared);
+/** FUTEX_WAKE from a thread that is no fiber. */
+long fib_futex_foreign(const long a[6]);
+
+#endif

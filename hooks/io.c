@@ -1,0 +1,260 @@
+/* read, write and their vectors: pick the way that suits the descriptor. */
+#include <linux/fs.h>
+#include "hooks/io.h"
+
+long fib_io_failed(const struct fib_io *io, long r)
+{
+	if (r == -ETIMEDOUT)
+		return -EAGAIN;
+	if (r == -EINTR)
+		return io->deadline_ns == FIB_NEVER ? -FIB_ERESTARTSYS :
+						      -FIB_ERESTARTNOHAND;
+	return r;
+}
+
+/* epoll would not have the descriptor (no memory, no watches left). */
+static long wait_in_kernel(struct fib_io *io)
+{
+	struct pollfd p = { .fd = io->s->fd,
+			    .events = io->ev == FIB_EV_READ ? POLLIN :
+							      POLLOUT };
+
+	return fib_blocking(SYS_poll, (long[6]){ (long)&p, 1, -1 });
+}
+
+static long wait_or_fail(struct fib_io *io)
+{
+	long r = fib_io_wait(io);
+
+	if (r == 0)
+		return 0;
+	if (r != -EINTR && r != -ETIMEDOUT) {
+		r = wait_in_kernel(io);
+		if (r >= 0)
+			return 0;
+	}
+	return fib_io_failed(io, r);
+}
+
+static bool known_empty(struct fib_fd *s)
+{
+	return (fib_load(&s->reads, acquire) & 1) && !s->untrusted &&
+	       !(fib_load(&s->ready, acquire) & FIB_EV_READ) &&
+	       !fib_fd_nonblock(s);
+}
+
+long fib_io_call(struct fib_fd *s, uint8_t ev, size_t plain, long nr,
+		 const long a[6])
+{
+	struct fib_io io = FIB_IO(s, ev, FIB_NEVER);
+	long b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
+	bool tcp = plain && s->kind == FIB_FD_TCP;
+	bool first = true;
+	uint32_t turn = 0;
+	long r;
+
+	if (tcp && known_empty(s)) {
+		io.deadline_ns = fib_fd_deadline(s, ev);
+		first = false;
+		r = wait_or_fail(&io);
+		if (r) {
+			fib_io_end(&io);
+			return r;
+		}
+		b[0] = io.s->fd;
+	}
+	for (;;) {
+		if (tcp)
+			turn = fib_add(&s->reads, 2, seq_cst) + 2;
+		fib_io_begin(&io);
+		r = fib_pass(nr, b);
+		if (r != -EAGAIN)
+			break;
+		if (first) {
+			if (fib_fd_nonblock(s))
+				break;
+			io.deadline_ns = fib_fd_deadline(s, ev);
+			first = false;
+		}
+		r = wait_or_fail(&io);
+		if (r)
+			break;
+		b[0] = io.s->fd;
+	}
+	if (tcp && r > 0 && !io.moved) {
+		uint32_t seen = turn;
+		uint32_t want = (size_t)r < plain && !s->untrusted ?
+					turn | 1 :
+					turn & ~1u;
+
+		if (want != seen)
+			atomic_compare_exchange_strong(&s->reads, &seen, want);
+	}
+	fib_io_end(&io);
+	return r;
+}
+
+long fib_io_polled(struct fib_fd *s, uint8_t ev, long nr, const long a[6])
+{
+	struct fib_io io = FIB_IO(s, ev, FIB_NEVER);
+	struct pollfd p = { .fd = s->fd,
+			    .events = ev == FIB_EV_READ ? POLLIN : POLLOUT };
+	long b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
+	bool first = true;
+	long r;
+
+	if (fib_fd_nonblock(s))
+		return fib_pass(nr, a);
+	for (;;) {
+		fib_io_begin(&io);
+		if (fib_iom_claim(io.s, ev)) {
+			r = fib_raw(SYS_poll, &p, 1, 0);
+			if (r)
+				r = fib_pass(nr, b);
+			else
+				r = -EAGAIN;
+			fib_iom_release(io.s, ev);
+			if (r != -EAGAIN)
+				break;
+		}
+		if (first)
+			io.deadline_ns = fib_fd_deadline(s, ev);
+		first = false;
+		r = wait_or_fail(&io);
+		if (r)
+			break;
+		b[0] = p.fd = io.s->fd;
+	}
+	fib_io_end(&io);
+	return r;
+}
+
+/* Pipes and their like take RWF_NOWAIT; what does not is polled from then. */
+static long nowait(struct fib_fd *s, uint8_t ev, const struct iovec *iov, int n,
+		   long nr, const long a[6])
+{
+	long r;
+
+	if (s->kind == FIB_FD_NOWAIT) {
+		long v[6] = { s->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
+
+		r = fib_io_call(s, ev, 0,
+				ev == FIB_EV_READ ? SYS_preadv2 : SYS_pwritev2,
+				v);
+		if (r != -EOPNOTSUPP && r != -ESPIPE && r != -EINVAL &&
+		    r != -ENOSYS)
+			return r;
+		s->kind = FIB_FD_POLLED;
+	}
+	return fib_io_polled(s, ev, nr, a);
+}
+
+long fib_sys_read(int fd, void *buf, size_t count)
+{
+	struct fib_fd *s = fib_fd_know(fd);
+	long a[6] = { fd, (long)buf, (long)count, MSG_DONTWAIT };
+
+	if (fib_likely(s && fib_fd_is_socket(s) && count))
+		return fib_io_call(s, FIB_EV_READ, count, SYS_recvfrom, a);
+	if (!s || s->kind == FIB_FD_ALWAYS || !count)
+		return fib_raw(SYS_read, fd, buf, count);
+	return nowait(s, FIB_EV_READ, &(struct iovec){ buf, count }, 1,
+		      SYS_read, a);
+}
+
+long fib_sys_readv(int fd, const struct iovec *iov, int n)
+{
+	struct fib_fd *s = fib_fd_know(fd);
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov,
+			      .msg_iovlen = (size_t)n };
+	long a[6] = { fd, (long)iov, n };
+
+	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > IOV_MAX)
+		return fib_raw(SYS_readv, fd, iov, n);
+	if (fib_fd_is_socket(s)) {
+		long m[6] = { fd, (long)&msg, MSG_DONTWAIT };
+
+		return fib_io_call(s, FIB_EV_READ, 0, SYS_recvmsg, m);
+	}
+	return nowait(s, FIB_EV_READ, iov, n, SYS_readv, a);
+}
+
+/*
+ * A blocking write goes on until all is written. What was written before an
+ * error or a signal is the result.
+ */
+static long write_all(struct fib_fd *s, const struct iovec *iov, int n, long nr)
+{
+	struct iovec rest;
+	long done = 0, r;
+
+	for (;;) {
+		long a[6] = { s->fd, (long)iov, n };
+		bool one = nr == SYS_write;
+		long w[6] = { s->fd, (long)iov->iov_base, (long)iov->iov_len };
+
+		r = nowait(s, FIB_EV_WRITE, iov, n, nr, one ? w : a);
+		if (r <= 0)
+			break;
+		done += r;
+		if (fib_fd_nonblock(s))
+			break;
+		while (n && (size_t)r >= iov->iov_len) {
+			r -= (long)iov->iov_len;
+			iov++;
+			n--;
+		}
+		if (!n)
+			break;
+		if (r) {
+			rest.iov_base = (char *)iov->iov_base + r;
+			rest.iov_len = iov->iov_len - (size_t)r;
+			r = write_all(s, &rest, 1, SYS_writev);
+			if (r > 0)
+				done += r;
+			if (r != (long)rest.iov_len)
+				break;
+			iov++;
+			if (!--n)
+				break;
+		}
+	}
+	if (r == -EPIPE)
+		fib_signal_pipe(fib_self(), true);
+	return done ? done : r;
+}
+
+long fib_sys_write(int fd, const void *buf, size_t count)
+{
+	struct fib_fd *s = fib_fd_know(fd);
+	struct iovec iov = { (void *)buf, count };
+
+	if (fib_likely(s && fib_fd_is_socket(s)))
+		return fib_sys_sendto(fd, buf, count, 0, NULL, 0);
+	if (!s || s->kind == FIB_FD_ALWAYS || !count) {
+		long r = fib_raw(SYS_write, fd, buf, count);
+
+		if (r == -EPIPE)
+			fib_signal_pipe(fib_self(), true);
+		return r;
+	}
+	return write_all(s, &iov, 1, SYS_write);
+}
+
+long fib_sys_writev(int fd, const struct iovec *iov, int n)
+{
+	struct fib_fd *s = fib_fd_know(fd);
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov,
+			      .msg_iovlen = (size_t)n };
+	long r;
+
+	if (s && fib_fd_is_socket(s) && n >= 0 && n <= IOV_MAX)
+		return fib_sys_sendmsg(fd, &msg, 0);
+	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > IOV_MAX) {
+		r = fib_raw(SYS_writev, fd, iov, n);
+		if (r == -EPIPE)
+			fib_signal_pipe(fib_self(), true);
+		return r;
+	}
+	return write_all(s, iov, n, SYS_writev);
+}

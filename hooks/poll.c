@@ -1,0 +1,450 @@
+/*
+ * Waiting for many descriptors: poll, select, epoll_wait.
+ *
+ * The kernel is asked without waiting; if nothing is ready, the fiber becomes
+ * an observer of every descriptor, asks once more (an edge between the two
+ * would be lost), parks, and asks again after each wake-up. The kernel alone
+ * decides what is ready, so that the results are its own.
+ */
+#include <sys/select.h>
+#include "hooks/io.h"
+
+#define FEW 16
+
+struct watch {
+	struct fib_waiter w;
+	int fd;
+	uint8_t events;
+	bool published;
+};
+
+struct many {
+	struct watch *watch;
+	unsigned n;
+	long (*ask)(void *arg); /* > 0 or -errno: an answer; 0: nothing yet */
+	void *arg;
+	uint64_t deadline_ns;
+};
+
+static bool publish_all(struct many *m)
+{
+	for (unsigned i = 0; i < m->n; i++) {
+		struct watch *x = &m->watch[i];
+		struct fib_fd *s;
+		int r;
+
+		if (x->published && !fib_load(&x->w.woken, acquire))
+			continue;
+		x->published = false;
+		s = fib_fd_get(x->fd);
+		if (!s)
+			return false;
+		r = fib_iom_publish(s, &x->w, x->events, true);
+		if (r == 0)
+			x->published = true;
+		else if (r != -EPERM && r != -EBADF)
+			return false;
+	}
+	return true;
+}
+
+static bool any_woken(const struct many *m)
+{
+	for (unsigned i = 0; i < m->n; i++)
+		if (m->watch[i].published &&
+		    fib_load(&m->watch[i].w.woken, acquire))
+			return true;
+	return false;
+}
+
+/* 0: ask again; -ETIMEDOUT, -EINTR. */
+static long sleep_many(struct many *m)
+{
+	struct fib *f = fib_self();
+	struct fib_timer timer = { 0 };
+	long r = 0;
+
+	f->wait = FIB_WAIT_POLL;
+	f->wait_arg = m->n;
+	f->wait_deadline = m->deadline_ns;
+	if (m->deadline_ns != FIB_NEVER)
+		r = fib_timer_arm(&timer, f, m->deadline_ns);
+	while (r == 0 && !any_woken(m)) {
+		if (m->deadline_ns != FIB_NEVER &&
+		    fib_load(&timer.fired, acquire))
+			r = -ETIMEDOUT;
+		else if (fib_load(&f->attention, acquire))
+			r = -EINTR;
+		else
+			fib_park();
+	}
+	f->wait = FIB_WAIT_NONE;
+	fib_timer_disarm(&timer);
+	return r;
+}
+
+static long wait_many(struct many *m)
+{
+	struct fib_cancel cancel;
+	size_t bytes = m->n * sizeof(*m->watch);
+	long r;
+
+	fib_cancel_begin(&cancel);
+	for (;;) {
+		if (!publish_all(m)) {
+			r = -ENOMEM;
+			break;
+		}
+		r = m->ask(m->arg);
+		if (r)
+			break;
+		r = sleep_many(m);
+		if (r == -ETIMEDOUT) {
+			r = m->ask(m->arg);
+			break;
+		}
+		if (r)
+			break;
+	}
+	for (unsigned i = 0; i < m->n; i++)
+		if (m->watch[i].published)
+			fib_iom_retract(&m->watch[i].w);
+	if (m->n > FEW)
+		fib_pages_free(m->watch, bytes);
+	fib_cancel_end(&cancel);
+	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
+}
+
+/* Room for @n watches: @few, or pages that wait_many() gives back. */
+static struct watch *watches(struct watch *few, size_t n)
+{
+	struct watch *w = few;
+
+	if (n > FEW)
+		w = fib_pages_alloc(n * sizeof(*w));
+	else
+		memset(few, 0, FEW * sizeof(*few));
+	return w;
+}
+
+/* --- poll ---------------------------------------------------------------- */
+
+struct poll_args {
+	struct pollfd *fds;
+	unsigned long n;
+};
+
+static long ask_poll(void *arg)
+{
+	const struct poll_args *p = arg;
+
+	return fib_raw(SYS_poll, p->fds, p->n, 0);
+}
+
+static long do_poll(struct pollfd *fds, unsigned long n, uint64_t deadline_ns)
+{
+	struct poll_args args = { fds, n };
+	struct watch few[FEW];
+	struct many m = { .ask = ask_poll,
+			  .arg = &args,
+			  .deadline_ns = deadline_ns };
+	long r = ask_poll(&args);
+
+	if (r || deadline_ns == 0)
+		return r;
+	m.watch = watches(few, n);
+	if (!m.watch)
+		return -ENOMEM;
+	m.n = (unsigned)n;
+	for (unsigned i = 0; i < n; i++) {
+		short e = fds[i].events;
+
+		m.watch[i].fd = fds[i].fd;
+		if (e & (POLLOUT | POLLWRNORM | POLLWRBAND))
+			m.watch[i].events |= FIB_EV_WRITE;
+		if (!m.watch[i].events ||
+		    (e & (POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND |
+			  POLLRDHUP)))
+			m.watch[i].events |= FIB_EV_READ;
+	}
+	/* Those with a negative number are only skipped. */
+	for (unsigned i = 0; i < m.n;) {
+		if (m.watch[i].fd < 0)
+			m.watch[i] = m.watch[--m.n];
+		else
+			i++;
+	}
+	if (n > FEW && m.n <= FEW) {
+		memcpy(few, m.watch, sizeof(few));
+		fib_pages_free(m.watch, n * sizeof(*m.watch));
+		m.watch = few;
+	}
+	return wait_many(&m);
+}
+
+long fib_sys_poll(struct pollfd *fds, unsigned long n, int timeout_ms)
+{
+	uint64_t deadline = FIB_NEVER;
+
+	if (timeout_ms == 0)
+		deadline = 0;
+	else if (timeout_ms > 0)
+		deadline = fib_deadline_in((uint64_t)timeout_ms * 1000000);
+	return do_poll(fds, n, deadline);
+}
+
+/* The mask of ppoll and its like: in force until the call has ended. */
+static long mask_begin(const uint64_t *mask, size_t size)
+{
+	struct fib *f = fib_self();
+
+	if (!mask)
+		return 0;
+	if (size != 8)
+		return -EINVAL;
+	f->saved_mask = fib_load(&f->sigmask, relaxed);
+	f->restore_mask = true;
+	fib_store(&f->sigmask, *mask & ~(1ull << 8 | 1ull << 18), seq_cst);
+	fib_signal_mask_changed(f);
+	return 0;
+}
+
+static long deadline_of(const struct timespec *ts, uint64_t *deadline)
+{
+	int64_t ns;
+
+	*deadline = FIB_NEVER;
+	if (!ts)
+		return 0;
+	ns = fib_timespec_ns(ts);
+	if (ns < 0)
+		return ns;
+	*deadline = ns == 0 ? 0 : fib_deadline_in((uint64_t)ns);
+	return 0;
+}
+
+static uint64_t time_left(uint64_t deadline)
+{
+	uint64_t now = fib_now_ns();
+
+	return deadline > now ? deadline - now : 0;
+}
+
+static void store_left(struct timespec *ts, uint64_t deadline)
+{
+	uint64_t left = time_left(deadline);
+
+	if (!ts || deadline == FIB_NEVER || deadline == 0)
+		return;
+	ts->tv_sec = (time_t)(left / FIB_NSEC_PER_SEC);
+	ts->tv_nsec = (long)(left % FIB_NSEC_PER_SEC);
+}
+
+long fib_sys_ppoll(struct pollfd *fds, unsigned long n, struct timespec *ts,
+		   const uint64_t *mask, size_t size)
+{
+	uint64_t deadline;
+	long r = deadline_of(ts, &deadline);
+
+	if (r == 0)
+		r = mask_begin(mask, size);
+	if (r)
+		return r;
+	r = do_poll(fds, n, deadline);
+	store_left(ts, deadline);
+	return r;
+}
+
+/* --- select -------------------------------------------------------------- */
+
+struct select_args {
+	int n;
+	uint64_t *user[3]; /* the program's sets */
+	uint64_t *want[3]; /* what it asked for */
+	size_t words;
+};
+
+/* The kernel writes the sets only when it has an answer for the program. */
+static long ask_select(void *arg)
+{
+	const struct select_args *a = arg;
+	struct timespec zero = { 0, 0 };
+	long r;
+
+	for (int i = 0; i < 3; i++)
+		if (a->user[i])
+			memcpy(a->user[i], a->want[i], a->words * 8);
+	r = fib_raw(SYS_pselect6, a->n, a->user[0], a->user[1], a->user[2],
+		    &zero, 0);
+	if (r < 0)
+		for (int i = 0; i < 3; i++)
+			if (a->user[i])
+				memcpy(a->user[i], a->want[i], a->words * 8);
+	return r;
+}
+
+static unsigned select_watches(const struct select_args *a, struct watch *w)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < a->n; fd++) {
+		uint8_t ev = 0;
+
+		for (int i = 0; i < 3; i++)
+			if (a->user[i] && (a->want[i][fd / 64] >> fd % 64 & 1))
+				ev |= i == 1 ? FIB_EV_WRITE : FIB_EV_READ;
+		if (!ev)
+			continue;
+		if (w) {
+			w[n].fd = fd;
+			w[n].events = ev;
+		}
+		n++;
+	}
+	return n;
+}
+
+static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
+{
+	struct select_args a = { .n = n, .user = { r, w, x } };
+	struct many m = { .ask = ask_select,
+			  .arg = &a,
+			  .deadline_ns = deadline_ns };
+	struct watch few[FEW];
+	uint64_t copy[3][FD_SETSIZE / 64];
+	struct timespec zero = { 0, 0 };
+	long ret;
+
+	/* Larger sets than glibc's are legal for the kernel: rare, and left
+	 * to it. */
+	if (deadline_ns == 0 || n < 0 || n > FD_SETSIZE)
+		return deadline_ns == 0 || n < 0 ?
+			       fib_raw(SYS_pselect6, n, r, w, x, &zero, 0) :
+			       fib_blocking(SYS_pselect6,
+					    (long[6]){ n, (long)r, (long)w,
+						       (long)x, 0 });
+	a.words = ((size_t)n + 63) / 64;
+	for (int i = 0; i < 3; i++) {
+		a.want[i] = copy[i];
+		if (a.user[i])
+			memcpy(copy[i], a.user[i], a.words * 8);
+	}
+	ret = ask_select(&a);
+	if (ret)
+		return ret;
+	m.n = select_watches(&a, NULL);
+	m.watch = watches(few, m.n);
+	if (!m.watch)
+		return -ENOMEM;
+	select_watches(&a, m.watch);
+	ret = wait_many(&m);
+	if (ret < 0)
+		for (int i = 0; i < 3; i++)
+			if (a.user[i])
+				memcpy(a.user[i], copy[i], a.words * 8);
+	return ret;
+}
+
+long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)
+{
+	uint64_t deadline = FIB_NEVER, left;
+	long ret;
+
+	if (tv) {
+		if (tv->tv_sec < 0 || tv->tv_usec < 0)
+			return -EINVAL;
+		left = (uint64_t)tv->tv_sec * FIB_NSEC_PER_SEC +
+		       (uint64_t)tv->tv_usec * 1000;
+		deadline = left ? fib_deadline_in(left) : 0;
+	}
+	ret = do_select(n, r, w, x, deadline);
+	if (tv && deadline) {
+		left = time_left(deadline);
+		tv->tv_sec = (time_t)(left / FIB_NSEC_PER_SEC);
+		tv->tv_usec = (suseconds_t)(left % FIB_NSEC_PER_SEC / 1000);
+	}
+	return ret;
+}
+
+long fib_sys_pselect6(int n, void *r, void *w, void *x, struct timespec *ts,
+		      const void *mask)
+{
+	const struct {
+		const uint64_t *mask;
+		size_t size;
+	} *sig = mask;
+	uint64_t deadline;
+	long ret = deadline_of(ts, &deadline);
+
+	if (ret == 0 && sig)
+		ret = mask_begin(sig->mask, sig->size);
+	if (ret)
+		return ret;
+	ret = do_select(n, r, w, x, deadline);
+	store_left(ts, deadline);
+	return ret;
+}
+
+/* --- epoll_wait ---------------------------------------------------------- */
+
+/* An epoll descriptor can be polled itself: wait until it is readable. */
+static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
+{
+	struct fib_fd *s = fib_fd_know(fd);
+	struct fib_io io = FIB_IO(s, FIB_EV_READ, deadline_ns);
+	long r;
+
+	if (!s || deadline_ns == 0)
+		return fib_raw(SYS_epoll_wait, fd, events, max, 0);
+	for (;;) {
+		fib_io_begin(&io);
+		r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);
+		if (r)
+			break;
+		r = fib_io_wait(&io);
+		if (r == -ETIMEDOUT)
+			r = 0;
+		else if (r == -EINTR)
+			r = -FIB_ERESTARTNOHAND;
+		else if (r == 0)
+			continue;
+		else
+			r = fib_blocking(SYS_epoll_wait,
+					 (long[6]){ fd, (long)events, max,
+						    -1 });
+		break;
+	}
+	fib_io_end(&io);
+	return r;
+}
+
+long fib_sys_epoll_wait(int fd, void *events, int max, int timeout_ms)
+{
+	uint64_t deadline = FIB_NEVER;
+
+	if (timeout_ms == 0)
+		deadline = 0;
+	else if (timeout_ms > 0)
+		deadline = fib_deadline_in((uint64_t)timeout_ms * 1000000);
+	return do_epoll(fd, events, max, deadline);
+}
+
+long fib_sys_epoll_pwait(int fd, void *events, int max, int timeout_ms,
+			 const uint64_t *mask, size_t size)
+{
+	long r = mask_begin(mask, size);
+
+	return r ? r : fib_sys_epoll_wait(fd, events, max, timeout_ms);
+}
+
+long fib_sys_epoll_pwait2(int fd, void *events, int max,
+			  const struct timespec *ts, const uint64_t *mask,
+			  size_t size)
+{
+	uint64_t deadline;
+	long r = deadline_of(ts, &deadline);
+
+	if (r == 0)
+		r = mask_begin(mask, size);
+	return r ? r : do_epoll(fd, events, max, deadline);
+}

@@ -1,0 +1,301 @@
+/*
+ * Processes: fork and its kin, exec, waiting for children, the end.
+ *
+ * A fork child holds the calling fiber alone, on the stack it had, and is an
+ * ordinary single-threaded process: %gs is zero, no worker, no epoll. Its text
+ * stays rewritten, and calls go straight to the kernel, until its first thread
+ * starts the runtime anew. What the child keeps (the stack pool) is locked
+ * around the fork; all else it resets.
+ *
+ * A vfork or CLONE_VM child shares our memory: it runs with %gs zero and
+ * touches nothing of ours.
+ */
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sys/wait.h>
+#include "hooks/hooks.h"
+#include "preload/arch/x86_64/regs.h"
+
+void fib_runtime_fork_child(struct fib *f)
+{
+	fib_signal_fork_child(f);
+	fib_sched_forget();
+	fib_iom_reset();
+	fib_futex_reset();
+	fib_reset_all(NULL);
+	fib_main_fiber = NULL;
+	fib_store(&f->attention, 0, relaxed);
+	f->restore_mask = false;
+	if (fib_libc.fork_child)
+		fib_libc.fork_child();
+}
+
+/* --- clone --------------------------------------------------------------- */
+
+struct clone_call {
+	unsigned long flags; /* with the exit signal, as for clone */
+	uintptr_t stack;     /* top, or 0 */
+	int *ptid, *ctid;
+	unsigned long tls;
+};
+
+/* Where the child's registers lie on its new stack, or 0. */
+static uintptr_t lay_child(const struct fib_regs *r, uintptr_t stack,
+			   uint64_t mask)
+{
+	struct fib_regs *child;
+
+	if (!stack)
+		return 0;
+	stack &= ~7ul;
+	child = (struct fib_regs *)(stack - FIB_RED_ZONE - sizeof(*child));
+	*child = *r;
+	child->rax = 0;
+	child->rcx = mask; /* the child's; scratch for the program */
+	return (uintptr_t)child;
+}
+
+/* A process of its own: make the very call, but on a stack prepared. */
+static long clone_process(struct fib_regs *r, uint64_t mask)
+{
+	struct clone_args copy;
+	uintptr_t at, top;
+
+	if (r->rax == SYS_clone) {
+		at = lay_child(r, r->rsi, mask);
+		if (!at)
+			return fib_raw(SYS_clone, r->rdi, 0, r->rdx, r->r10,
+				       r->r8);
+		return fib_tramp_clone(SYS_clone, (long)r->rdi, (long)at,
+				       (long)r->rdx, (long)r->r10, (long)r->r8);
+	}
+	memset(&copy, 0, sizeof(copy));
+	memcpy(&copy, (void *)r->rdi,
+	       r->rsi < sizeof(copy) ? r->rsi : sizeof(copy));
+	top = copy.stack ? copy.stack + copy.stack_size : 0;
+	at = lay_child(r, top, mask);
+	if (!at)
+		return fib_raw(SYS_clone3, r->rdi, r->rsi);
+	copy.stack_size = at - copy.stack;
+	return fib_tramp_clone(SYS_clone3, (long)&copy,
+			       (long)(r->rsi < sizeof(copy) ? r->rsi :
+							      sizeof(copy)),
+			       0, 0, 0);
+}
+
+/* The child of fib_tramp_clone(), on its own stack, with the parent's %gs. */
+void fib_clone_child(struct fib_regs *regs)
+{
+	unsigned long flags = regs->rdi;
+	struct fib_worker *w = fib_worker_self();
+
+	/* clone3: the caller's arguments, not the copy */
+	if (regs->rax == 0 && regs->slot_ret && regs->r11 == SYS_clone3)
+		flags = ((struct clone_args *)regs->rdi)->flags;
+	if (!(flags & CLONE_VM) && w && w->cur) {
+		fib_stack_unlock();
+		fib_runtime_fork_child(w->cur);
+		return;
+	}
+	fib_worker_set(NULL);
+	if (w)
+		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &regs->rcx, 0, 8);
+}
+
+/* As fork: the child goes on here, on a copy of this stack. */
+static long fork_process(struct fib *f, struct fib_regs *r)
+{
+	long pid;
+
+	fib_fd_shared();
+	fib_stack_lock();
+	pid = clone_process(r, fib_load(&f->sigmask, relaxed));
+	fib_stack_unlock();
+	if (pid == 0)
+		fib_runtime_fork_child(f);
+	return pid;
+}
+
+static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
+		     unsigned long tls)
+{
+	struct fib *f = fib_self();
+	struct fib_regs *r = f->regs;
+	long pid;
+
+	if (flags & CLONE_THREAD) {
+		if (!(flags & CLONE_VM) || !(flags & CLONE_SIGHAND) || !stack)
+			return -EINVAL;
+		return fib_thread_clone_fiber(r, flags, stack, ptid, ctid, tls);
+	}
+	r->r11 = r->rax; /* for fib_clone_child(); scratch for the program */
+	if (!(flags & CLONE_VM))
+		return fork_process(f, r);
+	fib_fd_shared();
+	if (flags & CLONE_VFORK)
+		fib_block_enter();
+	pid = clone_process(r, fib_load(&f->sigmask, relaxed));
+	if (flags & CLONE_VFORK)
+		fib_block_leave();
+	return pid;
+}
+
+long fib_sys_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
+		   unsigned long tls)
+{
+	return do_clone(flags, stack, ptid, ctid, tls);
+}
+
+long fib_sys_clone3(const void *args, size_t size)
+{
+	const struct clone_args *c = args;
+
+	if (size < CLONE_ARGS_SIZE_VER0)
+		return -EINVAL;
+	return do_clone(c->flags | c->exit_signal,
+			c->stack ? c->stack + c->stack_size : 0,
+			(int *)c->parent_tid, (int *)c->child_tid, c->tls);
+}
+
+long fib_sys_fork(void)
+{
+	struct fib *f = fib_self();
+	long pid;
+
+	fib_fd_shared();
+	fib_stack_lock();
+	pid = fib_raw(SYS_fork);
+	fib_stack_unlock();
+	if (pid == 0)
+		fib_runtime_fork_child(f);
+	return pid;
+}
+
+bool fib_clone_foreign(struct fib_regs *r)
+{
+	const struct clone_args *c = (const void *)r->rdi;
+	bool stack = r->rax == SYS_clone ? r->rsi != 0 :
+		     r->rsi >= CLONE_ARGS_SIZE_VER0 ? c->stack != 0 :
+						      false;
+
+	if (!stack)
+		return false;
+	r->r11 = r->rax;
+	r->rax = (uint64_t)clone_process(r, 0);
+	return true;
+}
+
+uint64_t fib_vfork_prepare(void)
+{
+	struct fib_worker *w = fib_worker_self();
+	uint64_t mask = 0;
+
+	if (!w || !w->cur) {
+		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, 0, &mask, 8);
+		return mask;
+	}
+	fib_fd_shared();
+	return fib_load(&w->cur->sigmask, relaxed);
+}
+
+/* --- exec ---------------------------------------------------------------- */
+
+long fib_sys_execve(const char *path, char *const *argv, char *const *envp)
+{
+	long r;
+
+	fib_signal_exec_begin(fib_self());
+	r = fib_raw(SYS_execve, path, argv, envp);
+	fib_signal_exec_failed();
+	return r;
+}
+
+long fib_sys_execveat(int dir, const char *path, char *const *argv,
+		      char *const *envp, int flags)
+{
+	long r;
+
+	fib_signal_exec_begin(fib_self());
+	r = fib_raw(SYS_execveat, dir, path, argv, envp, flags);
+	fib_signal_exec_failed();
+	return r;
+}
+
+/* --- children ------------------------------------------------------------ */
+
+long fib_sys_wait4(int pid, int *status, int options, void *usage)
+{
+	long r = fib_raw(SYS_wait4, pid, status, options | WNOHANG, usage);
+
+	if (r || (options & WNOHANG))
+		return r;
+	return fib_blocking(SYS_wait4, (long[6]){ pid, (long)status, options,
+						  (long)usage });
+}
+
+long fib_sys_waitid(int type, int id, void *info, int options, void *usage)
+{
+	siginfo_t *si = info;
+	long r;
+
+	if ((options & WNOHANG) || !si)
+		goto kernel;
+	si->si_pid = 0;
+	r = fib_raw(SYS_waitid, type, id, info, options | WNOHANG, usage);
+	if (r || si->si_pid)
+		return r;
+kernel:
+	if (options & WNOHANG)
+		return fib_raw(SYS_waitid, type, id, info, options, usage);
+	return fib_blocking(SYS_waitid, (long[6]){ type, id, (long)info,
+						   options, (long)usage });
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+static int stats_fd = -1;
+
+void fib_stats_at_exit(int fd)
+{
+	stats_fd = fd;
+}
+
+static unsigned put_number(char *out, uint64_t v)
+{
+	char tmp[24];
+	unsigned n = 0, len = 0;
+
+	do {
+		tmp[n++] = (char)('0' + v % 10);
+	} while (v /= 10);
+	while (n)
+		out[len++] = tmp[--n];
+	return len;
+}
+
+void fib_stats_print(int fd)
+{
+	char line[96];
+
+	for (unsigned i = 0; i < FIB_STATS; i++) {
+		const char *name = fib_stat_name(i);
+		unsigned n = 0;
+
+		while (name[n] && n < 64) {
+			line[n] = name[n];
+			n++;
+		}
+		line[n++] = ' ';
+		n += put_number(line + n,
+				fib_load(&fib_symtab.stats[i], relaxed));
+		line[n++] = '\n';
+		fib_raw(SYS_write, fd, line, n);
+	}
+}
+
+long fib_sys_exit_group(int status)
+{
+	if (stats_fd >= 0)
+		fib_stats_print(stats_fd);
+	return fib_raw(SYS_exit_group, status);
+}

@@ -1,0 +1,108 @@
+/*
+ * The receiver: signals that come to the process from outside.
+ *
+ * It lives in the monitor's thread and polls a signalfd. A readable signalfd
+ * says that something is pending, and takes nothing: each pending signal is
+ * dequeued only if some fiber accepts it. What all fibers block stays in the
+ * kernel's queue, where sigpending, the program's own signalfd and exec find
+ * it, and leaves the signalfd's set, so that poll does not spin. left says
+ * which; a fiber that begins to accept one of these asks for a new look:
+ *
+ *	receiver			fiber
+ *	--------			-----
+ *	left |= bit			mask = new
+ *	fence				fence
+ *	look at all masks again		left & accepted: poke
+ */
+#include <features.h>
+#include <sys/signalfd.h>
+#include "hooks/signal.h"
+
+static int fd = -1;
+static _Atomic uint64_t left;
+static _Atomic bool again;
+
+static uint64_t watched(void)
+{
+	return fib_signal_worker_mask() & ~FIB_SIG(FIB_SIGCANCEL);
+}
+
+static struct fib *pick(int sig)
+{
+	struct fib *f = fib_main_fiber;
+	uint32_t n = fib_high_water();
+
+	if (f && fib_load(&f->tid, acquire) && fib_signal_accepts(f, sig))
+		return f;
+	for (uint32_t i = 0; i < n; i++) {
+		f = fib_at(i);
+		if (fib_load(&f->tid, acquire) && fib_signal_accepts(f, sig))
+			return f;
+	}
+	return NULL;
+}
+
+bool fib_signal_route(int sig, const siginfo_t *info)
+{
+	for (;;) {
+		struct fib *f = pick(sig);
+
+		if (!f)
+			return false;
+		if (fib_signal_send(f, sig, info, true) != -ESRCH)
+			return true;
+	}
+}
+
+void fib_signal_recheck(uint64_t set)
+{
+	fib_fence(seq_cst);
+	if (fib_load(&left, relaxed) & set) {
+		fib_store(&again, true, seq_cst);
+		fib_monitor_poke();
+	}
+}
+
+static void look_at(int sig)
+{
+	uint64_t set = FIB_SIG(sig);
+	struct timespec now = { 0, 0 };
+	siginfo_t info;
+
+	if (!pick(sig)) {
+		fib_or(&left, set, seq_cst);
+		fib_fence(seq_cst);
+		if (!pick(sig))
+			return;
+		fib_and(&left, ~set, seq_cst);
+	}
+	while (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) == sig)
+		if (!fib_signal_route(sig, &info))
+			/* Blocked just now: back to where it was. */
+			fib_raw(SYS_rt_sigqueueinfo, fib_raw(SYS_getpid), sig,
+				&info);
+}
+
+void fib_receive(void)
+{
+	uint64_t pending = 0, set;
+
+	fib_store(&again, false, seq_cst);
+	fib_store(&left, 0, seq_cst);
+	fib_raw(SYS_rt_sigpending, &pending, 8);
+	pending &= watched();
+	for (; pending; pending &= pending - 1)
+		look_at(__builtin_ctzll(pending) + 1);
+	set = watched() & ~fib_load(&left, relaxed);
+	fib_raw(SYS_signalfd4, fd, &set, 8, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int fib_receiver_init(void)
+{
+	uint64_t set = watched();
+
+	fib_store(&left, 0, relaxed);
+	fd = fib_fd_hide((int)fib_raw(SYS_signalfd4, -1, &set, 8,
+				      SFD_CLOEXEC | SFD_NONBLOCK));
+	return fd;
+}

@@ -1,0 +1,803 @@
+/*
+ * Signals: who gets them, and where handlers run.
+ *
+ * The kernel knows workers, the program knows fibers. So:
+ *
+ * - Masks are the fibers' (sigmask); no system call changes one. Workers have
+ *   every asynchronous signal blocked for good. Only the six that faults raise
+ *   and KICK are open.
+ * - Dispositions are the program's, in the table act[] and, but for the faults
+ *   and libc's own two, in the kernel as well: default actions, exec and fork
+ *   see what they would natively.
+ * - A signal for one fiber (tgkill, raise, SIGPIPE, ...) goes to its queue. One
+ *   for the process stays in the kernel until the receiver (receiver.c) finds a
+ *   fiber that does not block it, main first, as kernel/signal.c does.
+ * - A sender queues, sets attention, wakes the fiber if it is parked, and kicks
+ *   the worker if it is running:
+ *
+ *	sender				fiber f
+ *	------				-------
+ *	queue, sigpend |= bit		end of a hook:
+ *	attention = 1		(A)	in_hook = 0		(B)
+ *	wake(f)				attention? then deliver
+ *	f->on: kick that worker
+ *
+ *   A park ends on attention. A hook's end looks at attention after (B). In
+ *   the program's own code, in_hook is 0, and the kick's handler diverts the
+ *   fiber. In between nothing is lost, since the kick comes after (A): either
+ *   its handler sees in_hook == 0, or the fiber passes (B) later.
+ * - Handlers run on the fiber's own stack (or its sigaltstack), called from the
+ *   end of a hook, or from a copy of the kernel's frame if the fiber was
+ *   interrupted in its own code. They are ordinary code of the fiber: they may
+ *   block, migrate, longjmp, unwind.
+ *
+ * One lock guards act[] and all queues; it is never held while a handler runs.
+ * It ranks above the scheduler's.
+ */
+#include <sys/mman.h>
+#include "hooks/hooks.h"
+#include "hooks/signal.h"
+#include "hooks/sigframe.h"
+#include "preload/arch/x86_64/regs.h"
+#include "runtime/arch/x86_64/ctx.h"
+#include "runtime/arch/x86_64/offsets.h"
+
+_Static_assert(offsetof(struct fib, attention) == FIB_OFFSET_ATTENTION, "");
+_Static_assert(offsetof(struct fib, in_hook) == FIB_OFFSET_IN_HOOK, "");
+_Static_assert(offsetof(struct fib_sigframe, info) == 312, "struct rt_sigframe");
+
+#define FAULTS                                                                 \
+	(FIB_SIG(SIGSEGV) | FIB_SIG(SIGBUS) | FIB_SIG(SIGFPE) |                \
+	 FIB_SIG(SIGILL) | FIB_SIG(SIGTRAP) | FIB_SIG(SIGSYS))
+#define ALTSTACK_SIZE (64ul * 1024)
+#define RED_ZONE      128
+
+struct fib_siginfo_node {
+	struct fib_siginfo_node *next;
+	siginfo_t info;
+	bool process; /* any fiber would do */
+};
+
+static struct fib_lock sig_lock;
+static struct fib_kernel_sigaction act[65];
+static struct fib_siginfo_node *free_nodes;
+static int pid_cache;
+
+uint64_t fib_signal_worker_mask(void)
+{
+	return ~(FAULTS | FIB_SIG(FIB_KICK) | FIB_UNBLOCKABLE);
+}
+
+static void set_kernel_mask(uint64_t mask)
+{
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+}
+
+static bool ignored_by_default(int sig)
+{
+	return sig == SIGCHLD || sig == SIGURG || sig == SIGWINCH ||
+	       sig == SIGCONT;
+}
+
+static bool is_ignored_locked(int sig)
+{
+	return act[sig].handler == (uintptr_t)SIG_IGN ||
+	       (act[sig].handler == (uintptr_t)SIG_DFL &&
+		ignored_by_default(sig));
+}
+
+bool fib_signal_is_ignored(int sig)
+{
+	bool r;
+
+	fib_lock(&sig_lock);
+	r = is_ignored_locked(sig);
+	fib_unlock(&sig_lock);
+	return r;
+}
+
+/* --- queues -------------------------------------------------------------- */
+
+static struct fib_siginfo_node *node_get_locked(void)
+{
+	struct fib_siginfo_node *n = free_nodes;
+
+	if (!n) {
+		unsigned per = 4 * FIB_PAGE / sizeof(*n);
+
+		n = fib_pages_alloc(4 * FIB_PAGE);
+		if (!n)
+			return NULL;
+		for (unsigned i = 1; i < per; i++)
+			n[i].next = i + 1 < per ? &n[i + 1] : NULL;
+		free_nodes = &n[1];
+		return n;
+	}
+	free_nodes = n->next;
+	return n;
+}
+
+static void node_put_locked(struct fib_siginfo_node *n)
+{
+	n->next = free_nodes;
+	free_nodes = n;
+}
+
+static void kick(struct fib *f)
+{
+	struct fib_worker *w = fib_load(&f->on, seq_cst);
+
+	if (w && w != fib_worker_self())
+		fib_raw(SYS_tgkill, pid_cache, fib_load(&w->tid, relaxed),
+			FIB_KICK);
+}
+
+static void get_attention(struct fib *f)
+{
+	fib_store(&f->attention, 1, seq_cst); /* (A) */
+	fib_wake(f);
+	kick(f);
+}
+
+bool fib_signal_accepts(struct fib *f, int sig)
+{
+	uint64_t blocked = fib_load(&f->sigmask, seq_cst) &
+			   ~fib_load(&f->sigwait, seq_cst);
+
+	return !(blocked & FIB_SIG(sig));
+}
+
+int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
+{
+	struct fib_siginfo_node *n, **at;
+
+	fib_lock(&sig_lock);
+	if (!fib_load(&f->tid, relaxed)) {
+		fib_unlock(&sig_lock);
+		return -ESRCH;
+	}
+	if ((fib_signal_accepts(f, sig) && is_ignored_locked(sig) &&
+	     !(fib_load(&f->sigwait, relaxed) & FIB_SIG(sig))) ||
+	    (sig < FIB_SIGRTMIN &&
+	     (fib_load(&f->sigpend, relaxed) & FIB_SIG(sig)))) {
+		fib_unlock(&sig_lock);
+		return 0;
+	}
+	n = node_get_locked();
+	if (!n) {
+		fib_unlock(&sig_lock);
+		return -EAGAIN;
+	}
+	n->info = *info;
+	n->info.si_signo = sig;
+	n->process = process;
+	n->next = NULL;
+	for (at = &f->sigqueue; *at; at = &(*at)->next)
+		;
+	*at = n;
+	fib_or(&f->sigpend, FIB_SIG(sig), seq_cst);
+	fib_unlock(&sig_lock);
+	if (fib_signal_accepts(f, sig))
+		get_attention(f);
+	return 0;
+}
+
+/* The lowest pending signal of @set goes off the queue. 0: there is none. */
+static int dequeue(struct fib *f, uint64_t set, siginfo_t *info)
+{
+	struct fib_siginfo_node **at, *n = NULL;
+	uint64_t ready;
+	bool more = false;
+	int sig = 0;
+
+	fib_lock(&sig_lock);
+	ready = fib_load(&f->sigpend, relaxed) & set;
+	if (ready) {
+		sig = __builtin_ctzll(ready) + 1;
+		for (at = &f->sigqueue; *at;) {
+			if ((*at)->info.si_signo != sig) {
+				at = &(*at)->next;
+			} else if (!n) {
+				n = *at;
+				*at = n->next;
+			} else {
+				more = true;
+				break;
+			}
+		}
+		if (!more)
+			fib_and(&f->sigpend, ~FIB_SIG(sig), relaxed);
+		if (n) {
+			*info = n->info;
+			node_put_locked(n);
+		}
+	}
+	fib_unlock(&sig_lock);
+	return sig;
+}
+
+int fib_signal_take(struct fib *f, uint64_t set, siginfo_t *info)
+{
+	return dequeue(f, set, info);
+}
+
+void fib_signal_exit(struct fib *f)
+{
+	struct fib_siginfo_node *n;
+
+	for (;;) {
+		siginfo_t info;
+		bool process;
+
+		fib_lock(&sig_lock);
+		fib_store(&f->sigmask, ~0ull, relaxed);
+		n = f->sigqueue;
+		if (!n) {
+			fib_store(&f->sigpend, 0, relaxed);
+			fib_store(&f->tid, 0, relaxed);
+			fib_unlock(&sig_lock);
+			return;
+		}
+		f->sigqueue = n->next;
+		info = n->info;
+		process = n->process;
+		node_put_locked(n);
+		fib_unlock(&sig_lock);
+		if (process)
+			fib_signal_route(info.si_signo, &info);
+	}
+}
+
+/* --- delivery ------------------------------------------------------------ */
+
+static void set_kernel_action(int sig, uintptr_t handler)
+{
+	struct fib_kernel_sigaction a = { .handler = handler };
+
+	fib_raw(SYS_rt_sigaction, sig, &a, 0, 8);
+}
+
+void fib_signal_default(int sig)
+{
+	uint64_t open = ~FIB_SIG(sig), old;
+	long tid = fib_raw(SYS_gettid);
+
+	if (FIB_SIG(sig) & FAULTS)
+		set_kernel_action(sig, (uintptr_t)SIG_DFL);
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, 0, &old, 8);
+	fib_raw(SYS_tgkill, pid_cache, tid, sig);
+	set_kernel_mask(open & old);
+	/* Stopped, and continued; or the action has just been changed. */
+	set_kernel_mask(old);
+}
+
+static bool on_altstack(const struct fib *f, uintptr_t sp)
+{
+	return f->altstack_size && sp - f->altstack_sp < f->altstack_size;
+}
+
+static bool use_altstack(const struct fib *f, unsigned long flags, uintptr_t sp)
+{
+	return (flags & SA_ONSTACK) && f->altstack_size &&
+	       !(f->altstack_flags & SS_DISABLE) && !on_altstack(f, sp);
+}
+
+/* What a handler sees of a fiber that it finds in a system call. */
+static void fill_context(struct fib *f, ucontext_t *uc, void *fpregs)
+{
+	greg_t *g = uc->uc_mcontext.gregs;
+	const struct fib_regs *r = f->regs;
+
+	memset(uc, 0, sizeof(*uc));
+	uc->uc_stack.ss_sp = (void *)f->altstack_sp;
+	uc->uc_stack.ss_size = f->altstack_size;
+	uc->uc_stack.ss_flags = f->altstack_size ? 0 : SS_DISABLE;
+	__asm__ volatile("fxsave64 (%0)" : : "r"(fpregs) : "memory");
+	uc->uc_mcontext.fpregs = fpregs;
+	g[REG_RSP] = (greg_t)(uintptr_t)__builtin_frame_address(0);
+	g[REG_RIP] = (greg_t)(uintptr_t)__builtin_return_address(0);
+	if (!r)
+		return;
+	g[REG_RIP] = (greg_t)r->rip;
+	g[REG_RSP] = (greg_t)((uintptr_t)(r + 1) + RED_ZONE);
+	g[REG_RBP] = (greg_t)r->rbp;
+	g[REG_RBX] = (greg_t)r->rbx;
+	g[REG_RDI] = (greg_t)r->rdi;
+	g[REG_RSI] = (greg_t)r->rsi;
+	g[REG_RDX] = (greg_t)r->rdx;
+	g[REG_RAX] = (greg_t)r->rax;
+	g[REG_R8] = (greg_t)r->r8;
+	g[REG_R9] = (greg_t)r->r9;
+	g[REG_R10] = (greg_t)r->r10;
+	g[REG_R12] = (greg_t)r->r12;
+	g[REG_R13] = (greg_t)r->r13;
+	g[REG_R14] = (greg_t)r->r14;
+	g[REG_R15] = (greg_t)r->r15;
+}
+
+/* The handler itself, with @uc for its third argument. */
+static void call_handler(struct fib *f, int sig, siginfo_t *info,
+			 const struct fib_kernel_sigaction *a, void *uc,
+			 uint64_t *uc_mask)
+{
+	void (*handler)(int, siginfo_t *, void *) = (void *)a->handler;
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	uint64_t mask = fib_load(&f->sigmask, relaxed);
+	struct fib_regs *regs = f->regs;
+	struct fib_sigframe *frame = f->sigframe;
+	uint64_t deadline = f->restart_deadline;
+	uint8_t door = f->door;
+	uint16_t call = f->call;
+
+	*uc_mask = f->restore_mask ? f->saved_mask : mask;
+	f->restore_mask = false;
+	mask |= a->mask & ~FIB_UNBLOCKABLE;
+	if (!(a->flags & SA_NODEFER))
+		mask |= FIB_SIG(sig);
+	fib_store(&f->sigmask, mask, seq_cst);
+	f->sigframe = NULL;
+	fib_count(signals);
+	fib_barrier();
+	fib_store(&f->in_hook, 0, relaxed);
+	fib_barrier();
+	if (use_altstack(f, a->flags, sp))
+		fib_call_on_stack(handler, sig, info, uc,
+				  f->altstack_sp + f->altstack_size);
+	else
+		handler(sig, info, uc);
+	fib_barrier();
+	fib_store(&f->in_hook, 1, relaxed);
+	fib_barrier();
+	f->regs = regs;
+	f->sigframe = frame;
+	f->door = door;
+	f->call = call;
+	f->restart_deadline = deadline;
+	fib_store(&f->sigmask, *uc_mask & ~FIB_UNBLOCKABLE, seq_cst);
+	fib_signal_mask_changed(f);
+}
+
+static void handle_in_hook(struct fib *f, int sig, siginfo_t *info,
+			   const struct fib_kernel_sigaction *a)
+{
+	char fp[512 + 16];
+	ucontext_t uc;
+
+	fill_context(f, &uc, (void *)FIB_ALIGN_UP((uintptr_t)fp, 16));
+	call_handler(f, sig, info, a, &uc, (uint64_t *)&uc.uc_sigmask);
+}
+
+static void __attribute__((noinline))
+handle_with_vectors(struct fib *f, int sig, siginfo_t *info,
+		    const struct fib_kernel_sigaction *a)
+{
+	char area[fib_xsave_size + 64];
+	void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
+
+	fib_xsave(at);
+	handle_in_hook(f, sig, info, a);
+	fib_xrstor(at);
+}
+
+static struct fib_kernel_sigaction take_action(int sig)
+{
+	struct fib_kernel_sigaction a;
+
+	fib_lock(&sig_lock);
+	a = act[sig];
+	if ((a.flags & SA_RESETHAND) && a.handler > 1) {
+		act[sig].handler = (uintptr_t)SIG_DFL;
+		if (!(FIB_SIG(sig) & FAULTS))
+			set_kernel_action(sig, (uintptr_t)SIG_DFL);
+	}
+	fib_unlock(&sig_lock);
+	return a;
+}
+
+static void handle(struct fib *f, int sig, siginfo_t *info,
+		   const struct fib_kernel_sigaction *a)
+{
+	if (f->sigframe)
+		call_handler(f, sig, info, a, &f->sigframe->uc,
+			     &f->sigframe->uc.uc_sigmask);
+	else if (f->door == FIB_DOOR_SITE)
+		handle_with_vectors(f, sig, info, a);
+	else
+		handle_in_hook(f, sig, info, a);
+}
+
+void fib_signal_deliver(struct fib *f, bool *restart)
+{
+	bool ran = false, again = true;
+	siginfo_t info;
+	int sig;
+
+	fib_xchg(&f->attention, 0, seq_cst);
+	while ((sig = dequeue(f, ~fib_load(&f->sigmask, relaxed), &info))) {
+		struct fib_kernel_sigaction a = take_action(sig);
+
+		if (a.handler == (uintptr_t)SIG_IGN || sig == FIB_KICK)
+			continue;
+		if (a.handler == (uintptr_t)SIG_DFL) {
+			if (sig != FIB_SIGCANCEL && !ignored_by_default(sig))
+				fib_signal_default(sig);
+			continue;
+		}
+		ran = true;
+		again = again && (a.flags & SA_RESTART);
+		handle(f, sig, &info, &a);
+	}
+	if (f->restore_mask) {
+		f->restore_mask = false;
+		fib_store(&f->sigmask, f->saved_mask, seq_cst);
+		fib_signal_mask_changed(f);
+	}
+	*restart = ran ? *restart && again : true;
+}
+
+void fib_signal_deliver_cancel(struct fib *f)
+{
+	siginfo_t info;
+
+	if (dequeue(f, FIB_SIG(FIB_SIGCANCEL) & ~fib_load(&f->sigmask, relaxed),
+		    &info)) {
+		struct fib_kernel_sigaction a = take_action(FIB_SIGCANCEL);
+
+		if (a.handler > 1)
+			handle(f, FIB_SIGCANCEL, &info, &a);
+	}
+}
+
+void fib_signal_mask_changed(struct fib *f)
+{
+	uint64_t open = ~fib_load(&f->sigmask, relaxed);
+
+	fib_fence(seq_cst);
+	if (fib_load(&f->sigpend, relaxed) & open)
+		fib_store(&f->attention, 1, seq_cst);
+	fib_signal_recheck(open | fib_load(&f->sigwait, relaxed));
+}
+
+void fib_signal_pipe(struct fib *f, bool from_kernel)
+{
+	uint64_t set = FIB_SIG(SIGPIPE);
+	struct timespec now = { 0, 0 };
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	if (from_kernel) {
+		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) !=
+		    SIGPIPE)
+			return;
+	}
+	info.si_code = SI_USER;
+	info.si_pid = pid_cache;
+	fib_signal_send(f, SIGPIPE, &info, false);
+}
+
+/* --- the kernel's handler ------------------------------------------------ */
+
+static void die_of(int sig)
+{
+	set_kernel_action(sig, (uintptr_t)SIG_DFL);
+}
+
+/* Lay a copy of the kernel's frame where the fiber can run handlers. */
+static bool divert(struct fib *f, int sig, const siginfo_t *info,
+		   ucontext_t *uc, unsigned long flags)
+{
+	greg_t *g = uc->uc_mcontext.gregs;
+	const uint32_t *fp = (const uint32_t *)uc->uc_mcontext.fpregs;
+	/* struct _fpx_sw_bytes: magic1, extended_size */
+	uint32_t fp_size = fp && fp[116] == 0x46505853 ? fp[117] : 512;
+	uintptr_t sp = (uintptr_t)g[REG_RSP] - RED_ZONE, end, fp_at;
+	struct fib_sigframe *frame;
+	uint32_t probe;
+
+	if (sig && use_altstack(f, flags, (uintptr_t)g[REG_RSP]))
+		sp = f->altstack_sp + f->altstack_size;
+	end = sp;
+	fp_at = (sp - fp_size) & ~63ul;
+	frame = (struct fib_sigframe *)(((fp_at - sizeof(*frame)) & ~15ul) - 8);
+	for (uintptr_t p = (uintptr_t)frame & ~7ul; p < end; p += FIB_PAGE)
+		if (fib_peek32((const uint32_t *)(p & ~3ul), &probe))
+			return false;
+	memcpy(frame->raw, uc, FIB_KERNEL_UC_SIZE);
+	frame->pretcode = 0;
+	frame->info = *info;
+	if (fp) {
+		memcpy((void *)fp_at, fp, fp_size);
+		frame->uc.uc_mcontext.fpregs = (void *)fp_at;
+	}
+	frame->uc.uc_stack.ss_sp = (void *)f->altstack_sp;
+	frame->uc.uc_stack.ss_size = f->altstack_size;
+	frame->uc.uc_stack.ss_flags = f->altstack_size ? 0 : SS_DISABLE;
+	g[REG_RSP] = (greg_t)((uintptr_t)frame + 8);
+	g[REG_RSI] = sig;
+	g[REG_RIP] = (greg_t)(uintptr_t)fib_sigframe_begin;
+	g[REG_EFL] &= ~0x500l; /* direction, trap */
+	fib_store(&f->in_hook, 1, relaxed);
+	return true;
+}
+
+static void kicked(struct fib *f, const siginfo_t *info, ucontext_t *uc)
+{
+	greg_t *g = uc->uc_mcontext.gregs;
+	uintptr_t rip = (uintptr_t)g[REG_RIP];
+
+	if (!fib_load(&f->attention, relaxed))
+		return;
+	g[REG_RIP] = (greg_t)fib_raw_intr_fixup(rip);
+	if (fib_load(&f->in_hook, relaxed))
+		return;
+	if (rip >= (uintptr_t)fib_sigframe_last &&
+	    rip < (uintptr_t)fib_sigframe_last + 32) {
+		g[REG_RIP] = (greg_t)(uintptr_t)fib_sigframe_again;
+		return;
+	}
+	divert(f, 0, info, uc, 0);
+}
+
+static void foreign(int sig, siginfo_t *info, void *uc)
+{
+	struct fib_kernel_sigaction a = act[sig];
+
+	if (a.handler > 1)
+		((void (*)(int, siginfo_t *, void *))a.handler)(sig, info, uc);
+	else
+		die_of(sig);
+}
+
+static void entry(int sig, siginfo_t *info, void *ucp)
+{
+	struct fib_worker *w = fib_worker_self();
+	ucontext_t *uc = ucp;
+	greg_t *g = uc->uc_mcontext.gregs;
+	struct fib *f = w ? w->cur : NULL;
+	uintptr_t fix;
+
+	if (sig == FIB_KICK) {
+		if (f)
+			kicked(f, info, uc);
+		return;
+	}
+	fix = fib_fault_fixup((uintptr_t)g[REG_RIP]);
+	if (info->si_code > 0 && fix) {
+		g[REG_RIP] = (greg_t)fix;
+		return;
+	}
+	if (!f) {
+		foreign(sig, info, uc);
+		return;
+	}
+	if (info->si_code <= 0) {
+		/* Not a fault: somebody sent it. */
+		fib_signal_route(sig, info);
+		kicked(f, info, uc);
+		return;
+	}
+	if (act[sig].handler <= 1 ||
+	    (fib_load(&f->sigmask, relaxed) & FIB_SIG(sig)) ||
+	    !divert(f, sig, info, uc, act[sig].flags))
+		die_of(sig);
+}
+
+struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig)
+{
+	struct fib *f = fib_self();
+	uint8_t door = f->door;
+	struct fib_regs *regs = f->regs;
+	struct fib_worker *w;
+
+	fib_store(&f->in_hook, 1, relaxed);
+	fib_barrier();
+	f->door = FIB_DOOR_SYMBOL;
+	f->regs = NULL;
+	f->sigframe = frame;
+	if (sig) {
+		struct fib_kernel_sigaction a = take_action(sig);
+
+		if (a.handler > 1)
+			handle(f, sig, &frame->info, &a);
+	}
+	fib_signal_deliver(f, &(bool){ false });
+	f->sigframe = NULL;
+	f->door = door;
+	f->regs = regs;
+	/* rt_sigreturn sets the worker's mask and alternate stack. */
+	w = fib_worker_self();
+	frame->uc.uc_sigmask = fib_signal_worker_mask();
+	frame->uc.uc_stack.ss_sp = w->altstack;
+	frame->uc.uc_stack.ss_size = ALTSTACK_SIZE;
+	frame->uc.uc_stack.ss_flags = 0;
+	return f;
+}
+
+/* --- set-up -------------------------------------------------------------- */
+
+extern const char fib_sigreturn[];
+
+static void install_entry(int sig)
+{
+	struct fib_kernel_sigaction a = {
+		.handler = (uintptr_t)entry,
+		.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER |
+			 FIB_SA_RESTORER,
+		.restorer = (uintptr_t)fib_sigreturn,
+	};
+
+	fib_raw(SYS_rt_sigaction, sig, &a, 0, 8);
+}
+
+static void install_entries(void)
+{
+	for (int sig = 1; sig < FIB_SIGRTMIN; sig++)
+		if (FIB_SIG(sig) & FAULTS)
+			install_entry(sig);
+	install_entry(FIB_KICK);
+}
+
+void fib_signal_init(struct fib *main_fiber, uint64_t mask)
+{
+	stack_t ss = { 0 };
+
+	fib_store(&sig_lock.word, 0, relaxed);
+	pid_cache = (int)fib_raw(SYS_getpid);
+	for (int sig = 1; sig <= 64; sig++)
+		fib_raw(SYS_rt_sigaction, sig, 0, &act[sig], 8);
+	fib_store(&main_fiber->sigmask, mask, relaxed);
+	fib_raw(SYS_sigaltstack, 0, &ss);
+	main_fiber->altstack_flags = SS_DISABLE;
+	if (!(ss.ss_flags & SS_DISABLE)) {
+		main_fiber->altstack_sp = (uintptr_t)ss.ss_sp;
+		main_fiber->altstack_size = ss.ss_size;
+		main_fiber->altstack_flags = 0;
+	}
+	install_entries();
+}
+
+void fib_signal_thread_init(struct fib_worker *w)
+{
+	stack_t ss = { .ss_size = ALTSTACK_SIZE };
+
+	set_kernel_mask(w ? fib_signal_worker_mask() : ~FIB_UNBLOCKABLE);
+	if (!w)
+		return;
+	if (!w->altstack)
+		w->altstack = fib_pages_alloc(ALTSTACK_SIZE);
+	ss.ss_sp = w->altstack;
+	if (w->altstack)
+		fib_raw(SYS_sigaltstack, &ss, 0);
+}
+
+static void restore_kernel_actions(void)
+{
+	for (int sig = 1; sig <= FIB_KICK; sig++)
+		if ((FIB_SIG(sig) & FAULTS) || sig >= FIB_SIGCANCEL)
+			fib_raw(SYS_rt_sigaction, sig, &act[sig], 0, 8);
+}
+
+void fib_signal_fork_child(struct fib *f)
+{
+	stack_t ss = { .ss_sp = (void *)f->altstack_sp,
+		       .ss_size = f->altstack_size,
+		       .ss_flags = f->altstack_size ? 0 : SS_DISABLE };
+
+	restore_kernel_actions();
+	fib_raw(SYS_sigaltstack, &ss, 0);
+	set_kernel_mask(fib_load(&f->sigmask, relaxed));
+}
+
+void fib_signal_exec_begin(struct fib *f)
+{
+	restore_kernel_actions();
+	set_kernel_mask(fib_load(&f->sigmask, relaxed));
+}
+
+void fib_signal_exec_failed(void)
+{
+	set_kernel_mask(fib_signal_worker_mask());
+	install_entries();
+}
+
+/* --- calls that change what is above ------------------------------------- */
+
+long fib_sys_rt_sigaction(int sig, const void *new, void *old, size_t size)
+{
+	struct fib_kernel_sigaction was;
+	long r = 0;
+
+	if (sig < 1 || sig > 64 || size != 8)
+		return fib_raw(SYS_rt_sigaction, sig, new, old, size);
+	fib_lock(&sig_lock);
+	was = act[sig];
+	if (!(FIB_SIG(sig) & FAULTS) && sig != FIB_SIGCANCEL && sig != FIB_KICK)
+		r = fib_raw(SYS_rt_sigaction, sig, new, &was, size);
+	if (r == 0 && new)
+		act[sig] = *(const struct fib_kernel_sigaction *)new;
+	fib_unlock(&sig_lock);
+	if (r == 0 && old)
+		*(struct fib_kernel_sigaction *)old = was;
+	if (r == 0 && new)
+		fib_signal_recheck(FIB_SIG(sig));
+	return r;
+}
+
+long fib_sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old,
+			    size_t size)
+{
+	struct fib *f = fib_self();
+	uint64_t was = fib_load(&f->sigmask, relaxed), is = was;
+
+	if (size != 8)
+		return -EINVAL;
+	if (set) {
+		uint64_t s = *set & ~FIB_UNBLOCKABLE;
+
+		switch (how) {
+		case SIG_BLOCK:
+			is |= s;
+			break;
+		case SIG_UNBLOCK:
+			is &= ~s;
+			break;
+		case SIG_SETMASK:
+			is = s;
+			break;
+		default:
+			return -EINVAL;
+		}
+	}
+	if (old)
+		*old = was;
+	if (is != was) {
+		fib_store(&f->sigmask, is, seq_cst);
+		if (was & ~is)
+			fib_signal_mask_changed(f);
+	}
+	return 0;
+}
+
+long fib_sys_rt_sigpending(uint64_t *set, size_t size)
+{
+	struct fib *f = fib_self();
+	uint64_t in_kernel = 0;
+
+	if (size > 8)
+		return -EINVAL;
+	fib_raw(SYS_rt_sigpending, &in_kernel, 8);
+	in_kernel |= fib_load(&f->sigpend, acquire);
+	in_kernel &= fib_load(&f->sigmask, relaxed);
+	memcpy(set, &in_kernel, size);
+	return 0;
+}
+
+long fib_sys_sigaltstack(const void *new, void *old)
+{
+	struct fib *f = fib_self();
+	uintptr_t sp = f->regs ? (uintptr_t)f->regs :
+				 (uintptr_t)__builtin_frame_address(0);
+	stack_t was = { .ss_sp = (void *)f->altstack_sp,
+			.ss_size = f->altstack_size,
+			.ss_flags = !f->altstack_size  ? SS_DISABLE :
+				    on_altstack(f, sp) ? SS_ONSTACK :
+							 0 };
+
+	if (new) {
+		const stack_t *ss = new;
+		int mode = ss->ss_flags & ~(int)(1u << 31); /* AUTODISARM */
+
+		if (on_altstack(f, sp))
+			return -EPERM;
+		if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
+			return -EINVAL;
+		if (mode != SS_DISABLE && ss->ss_size < 2048)
+			return -ENOMEM;
+		f->altstack_flags = mode == SS_DISABLE ? SS_DISABLE : 0;
+		f->altstack_sp = mode == SS_DISABLE ? 0 : (uintptr_t)ss->ss_sp;
+		f->altstack_size = mode == SS_DISABLE ? 0 : ss->ss_size;
+	}
+	if (old)
+		*(stack_t *)old = was;
+	return 0;
+}

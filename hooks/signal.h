@@ -1,0 +1,44 @@
+/*
+ * Shared by signal.c (delivery), sigsend.c (the calls that send and wait) and
+ * receiver.c (what comes from outside).
+ */
+#ifndef FIB_SIGNAL_H
+#define FIB_SIGNAL_H
+
+#include "hooks/hooks.h"
+
+/* Signals 32 and 33 are libc's: SIGCANCEL, SIGSETXID. We kick with 33. */
+#define FIB_SIGCANCEL	32
+#define FIB_KICK	33
+#define FIB_SIGRTMIN	32
+#define FIB_SIG(n)	(1ull << ((n)-1))
+#define FIB_UNBLOCKABLE (FIB_SIG(SIGKILL) | FIB_SIG(SIGSTOP))
+#define FIB_SA_RESTORER 0x04000000
+
+struct fib_kernel_sigaction {
+	uintptr_t handler;
+	unsigned long flags;
+	uintptr_t restorer;
+	uint64_t mask;
+};
+
+/** Is @sig open to @f, or waited for by it? */
+bool fib_signal_accepts(struct fib *f, int sig);
+bool fib_signal_is_ignored(int sig);
+/** The default action of @sig, on the calling kernel thread. */
+void fib_signal_default(int sig);
+/**
+ * @sig was sent to the process: to the fiber that natively would get it.
+ * False: all block it.
+ */
+bool fib_signal_route(int sig, const siginfo_t *info);
+/** Some fiber accepts @set now: does the kernel hold any of it for us? */
+void fib_signal_recheck(uint64_t set);
+/** The lowest signal of @set that is pending for @f; 0: none. */
+int fib_signal_take(struct fib *f, uint64_t set, siginfo_t *info);
+
+/* receiver.c */
+int fib_receiver_init(void);
+void fib_receive(void);
+
+#endif

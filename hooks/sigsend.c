@@ -1,0 +1,190 @@
+/* Sending signals, and waiting for them without a handler. */
+#include "hooks/signal.h"
+
+static int own_pid(void)
+{
+	return (int)fib_raw(SYS_getpid);
+}
+
+static siginfo_t info_from_us(int sig, int code)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	info.si_signo = sig;
+	info.si_code = code;
+	info.si_pid = own_pid();
+	info.si_uid = (uid_t)fib_raw(SYS_getuid);
+	return info;
+}
+
+static bool ordinary(int sig)
+{
+	return sig >= 1 && sig <= 64 && sig != SIGKILL && sig != SIGSTOP;
+}
+
+/*
+ * A signal to the own process need not go round through the receiver: if it is
+ * for the caller, its handler has run when kill() returns.
+ */
+long fib_sys_kill(int pid, int sig)
+{
+	siginfo_t info;
+
+	if (pid == own_pid() && ordinary(sig)) {
+		info = info_from_us(sig, SI_USER);
+		if (fib_signal_route(sig, &info))
+			return 0;
+	}
+	return fib_raw(SYS_kill, pid, sig);
+}
+
+static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
+{
+	if (sig < 0 || sig > 64)
+		return -EINVAL;
+	if (sig == 0)
+		return 0;
+	/* NPTL's setxid takes an error for a thread that is ending. */
+	if (sig == FIB_KICK)
+		return -ESRCH;
+	if (!ordinary(sig))
+		return fib_raw(SYS_kill, own_pid(), sig);
+	return fib_signal_send(f, sig, info, false);
+}
+
+long fib_sys_tgkill(int tgid, int tid, int sig)
+{
+	struct fib *f = tgid == own_pid() ? fib_by_tid(tid) : NULL;
+	siginfo_t info;
+
+	if (!f)
+		return fib_raw(SYS_tgkill, tgid, tid, sig);
+	info = info_from_us(sig, SI_TKILL);
+	return to_fiber(f, sig, &info);
+}
+
+long fib_sys_tkill(int tid, int sig)
+{
+	struct fib *f = fib_by_tid(tid);
+	siginfo_t info;
+
+	if (!f)
+		return fib_raw(SYS_tkill, tid, sig);
+	info = info_from_us(sig, SI_TKILL);
+	return to_fiber(f, sig, &info);
+}
+
+long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)
+{
+	siginfo_t info;
+
+	if (pid == own_pid() && ordinary(sig)) {
+		info = *(const siginfo_t *)user;
+		info.si_signo = sig;
+		if (fib_signal_route(sig, &info))
+			return 0;
+	}
+	return fib_raw(SYS_rt_sigqueueinfo, pid, sig, user);
+}
+
+long fib_sys_rt_tgsigqueueinfo(int tgid, int tid, int sig, void *user)
+{
+	struct fib *f = tgid == own_pid() ? fib_by_tid(tid) : NULL;
+
+	if (!f)
+		return fib_raw(SYS_rt_tgsigqueueinfo, tgid, tid, sig, user);
+	return to_fiber(f, sig, user);
+}
+
+/* --- waiting ------------------------------------------------------------- */
+
+long fib_sys_pause(void)
+{
+	int r = fib_wait_until(FIB_NEVER, FIB_WAIT_SIGNAL);
+
+	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
+}
+
+long fib_sys_rt_sigsuspend(const uint64_t *mask, size_t size)
+{
+	struct fib *f = fib_self();
+
+	if (size != 8)
+		return -EINVAL;
+	f->saved_mask = fib_load(&f->sigmask, relaxed);
+	f->restore_mask = true;
+	fib_store(&f->sigmask, *mask & ~FIB_UNBLOCKABLE, seq_cst);
+	fib_signal_mask_changed(f);
+	return fib_sys_pause();
+}
+
+/* In the fiber's own queue, or left in the kernel's for the process? */
+static int take(struct fib *f, uint64_t set, siginfo_t *info)
+{
+	struct timespec now = { 0, 0 };
+	int sig = fib_signal_take(f, set, info);
+	long r;
+
+	if (sig)
+		return sig;
+	r = fib_raw(SYS_rt_sigtimedwait, &set, info, &now, 8);
+	return r > 0 ? (int)r : 0;
+}
+
+long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
+			     const struct timespec *ts, size_t size)
+{
+	struct fib *f = fib_self();
+	struct fib_timer timer = { 0 };
+	struct fib_cancel cancel;
+	uint64_t deadline = FIB_NEVER, set;
+	siginfo_t info;
+	int64_t ns;
+	int sig = 0;
+	long r = 0;
+
+	if (size != 8)
+		return -EINVAL;
+	set = *user_set & ~(FIB_UNBLOCKABLE | FIB_SIG(FIB_SIGCANCEL) |
+			    FIB_SIG(FIB_KICK));
+	if (ts) {
+		ns = fib_timespec_ns(ts);
+		if (ns < 0)
+			return ns;
+		deadline = fib_deadline_in((uint64_t)ns);
+	}
+	fib_cancel_begin(&cancel);
+	f->wait = FIB_WAIT_SIGNAL;
+	f->wait_deadline = deadline;
+	fib_store(&f->sigwait, set, seq_cst);
+	if (deadline != FIB_NEVER)
+		r = fib_timer_arm(&timer, f, deadline);
+	while (r == 0 && !(sig = take(f, set, &info))) {
+		/* (A) of signal.c sets it again for what comes from now on */
+		fib_xchg(&f->attention, 0, seq_cst);
+		if ((sig = take(f, set, &info)))
+			break;
+		fib_signal_recheck(set);
+		if (fib_load(&f->sigpend, relaxed) &
+		    ~fib_load(&f->sigmask, relaxed))
+			r = -EINTR;
+		else if (deadline != FIB_NEVER &&
+			 fib_load(&timer.fired, acquire))
+			r = -EAGAIN;
+		else
+			fib_park();
+	}
+	fib_store(&f->sigwait, 0, seq_cst);
+	f->wait = FIB_WAIT_NONE;
+	fib_timer_disarm(&timer);
+	if (!sig)
+		sig = fib_signal_take(f, set, &info);
+	fib_signal_mask_changed(f);
+	fib_cancel_end(&cancel);
+	if (!sig)
+		return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
+	if (user_info)
+		memcpy(user_info, &info, sizeof(info));
+	return sig;
+}

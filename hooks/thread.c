@@ -1,0 +1,323 @@
+/*
+ * What makes a kernel thread a thread: its id, its birth and its end.
+ *
+ * Thread ids of fibers lie between 2^22 (no kernel thread's is higher) and
+ * 2^28 (thread CPU clocks shift them by three), and name the slab entry and its
+ * generation, so that an id is not soon given again. Main's is the process id.
+ */
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
+#include <sched.h>
+#include <asm/prctl.h>
+#include <sys/mman.h>
+#include "hooks/hooks.h"
+#include "preload/arch/x86_64/regs.h"
+#include "runtime/arch/x86_64/ctx.h"
+
+#define TID_FIRST (1 << 22)
+#define TID_LIMIT (1 << 28)
+#define ROBUST_LIMIT 2048
+
+struct fib *fib_main_fiber;
+static uint32_t tid_base; /* added to all, so that processes differ */
+static _Atomic int32_t live; /* fibers that have not ended, main included */
+
+void fib_tids_init(void)
+{
+	uint32_t r = 0;
+
+	fib_raw(SYS_getrandom, &r, sizeof(r), 0);
+	tid_base = r % (TID_LIMIT - TID_FIRST);
+	fib_store(&live, 1, relaxed);
+}
+
+static int tid_of(const struct fib *f)
+{
+	uint32_t n = (f->generation << FIB_INDEX_BITS | f->index) + tid_base;
+
+	return (int)(TID_FIRST + n % (TID_LIMIT - TID_FIRST));
+}
+
+struct fib *fib_by_tid(int tid)
+{
+	uint32_t span = TID_LIMIT - TID_FIRST;
+	struct fib *f = fib_main_fiber;
+	uint32_t n;
+
+	if (f && fib_load(&f->tid, relaxed) == tid)
+		return f;
+	if (tid < TID_FIRST || tid >= TID_LIMIT)
+		return NULL;
+	n = ((uint32_t)(tid - TID_FIRST) + span - tid_base % span) % span;
+	f = fib_at(n & (FIB_MAX - 1));
+	return f && fib_load(&f->tid, acquire) == tid ? f : NULL;
+}
+
+/* --- birth --------------------------------------------------------------- */
+
+/* First code of a fiber, on its own stack: into the program. */
+static void thread_begin(void *arg)
+{
+	struct fib *f = fib_self();
+
+	f->door = FIB_DOOR_NONE;
+	fib_store(&f->in_hook, 0, relaxed);
+	fib_barrier();
+	if (fib_load(&f->attention, acquire)) {
+		fib_store(&f->in_hook, 1, relaxed);
+		fib_signal_deliver(f, &(bool){ false });
+		fib_store(&f->in_hook, 0, relaxed);
+	}
+	__asm__ volatile("movq %0, %%rsp\n\t"
+			 "jmp fib_tramp_resume"
+			 :
+			 : "r"(arg)
+			 : "memory");
+	__builtin_unreachable();
+}
+
+int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
+			   uintptr_t stack_top, int *ptid, int *ctid,
+			   unsigned long tls)
+{
+	struct fib *self = fib_self(), *f = fib_alloc();
+	struct fib_regs *child;
+	int tid;
+
+	if (!f)
+		return -EAGAIN;
+	tid = tid_of(f);
+	/* fib_tramp_resume leaves the stack pointer at stack_top */
+	child = (struct fib_regs *)(stack_top - FIB_RED_ZONE -
+				    sizeof(struct fib_regs));
+	*child = *regs;
+	child->rax = 0;
+	f->fsbase = flags & CLONE_SETTLS ? tls : self->fsbase;
+	f->sp = fib_ctx_make(child, thread_begin, child);
+	fib_store(&f->in_hook, 1, relaxed);
+	fib_store(&f->sigmask, fib_load(&self->sigmask, relaxed), relaxed);
+	f->altstack_flags = SS_DISABLE;
+	memcpy(f->name, self->name, sizeof(f->name));
+	if (flags & CLONE_CHILD_CLEARTID)
+		f->clear_tid = (uint32_t *)ctid;
+	fib_store(&f->tid, tid, release);
+	if (flags & CLONE_PARENT_SETTID)
+		*ptid = tid;
+	if (flags & CLONE_CHILD_SETTID)
+		*ctid = tid;
+	fib_add(&live, 1, relaxed);
+	fib_launch(f);
+	return tid;
+}
+
+/* --- end ----------------------------------------------------------------- */
+
+/* As exit_robust_list() of kernel/futex/core.c. */
+static void robust_death(struct fib *f, uint32_t *word)
+{
+	uint32_t was;
+
+	if (fib_peek32(word, &was))
+		return;
+	while ((was & FUTEX_TID_MASK) == (uint32_t)fib_load(&f->tid, relaxed)) {
+		uint32_t now = (was & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
+
+		if (!atomic_compare_exchange_strong((_Atomic uint32_t *)word,
+						    &was, now))
+			continue;
+		if (was & FUTEX_WAITERS) {
+			fib_futex_wake(word, 1, FIB_FUTEX_ANY);
+			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
+		}
+		break;
+	}
+}
+
+static void robust_exit(struct fib *f)
+{
+	struct robust_list_head *head = f->robust_head;
+	struct robust_list *it, *pending;
+
+	if (!head)
+		return;
+	it = head->list.next;
+	pending = head->list_op_pending;
+	for (int i = 0; i < ROBUST_LIMIT && it && it != &head->list; i++) {
+		struct robust_list *e =
+			(struct robust_list *)((uintptr_t)it & ~1ul);
+		struct robust_list *next = e->next;
+
+		if (e != pending)
+			robust_death(f, (uint32_t *)((char *)e +
+						     head->futex_offset));
+		it = next;
+	}
+	pending = (struct robust_list *)((uintptr_t)pending & ~1ul);
+	if (pending)
+		robust_death(f, (uint32_t *)((char *)pending +
+					     head->futex_offset));
+}
+
+/* On the worker's stack: the fiber's own may be unmapped once tid is zero. */
+void fib_thread_gone(struct fib *f)
+{
+	uint32_t *word = f->clear_tid;
+
+	robust_exit(f);
+	fib_signal_exit(f);
+	if (f == fib_main_fiber)
+		fib_main_fiber = NULL;
+	fib_store(&f->tid, 0, relaxed);
+	if (word) {
+		fib_store((_Atomic uint32_t *)word, 0, release);
+		fib_futex_wake(word, 1, FIB_FUTEX_ANY);
+		fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
+	}
+	/* A process whose last thread exits ends with that thread's status. */
+	if (fib_sub(&live, 1, relaxed) == 1)
+		fib_sys_exit_group(f->exit_status);
+}
+
+long fib_sys_exit(int status)
+{
+	fib_self()->exit_status = status;
+	fib_exit();
+}
+
+/* --- identity ------------------------------------------------------------ */
+
+long fib_sys_gettid(void)
+{
+	return fib_load(&fib_self()->tid, relaxed);
+}
+
+long fib_sys_sched_yield(void)
+{
+	fib_yield();
+	return 0;
+}
+
+long fib_sys_set_tid_address(uint32_t *word)
+{
+	fib_self()->clear_tid = word;
+	return fib_sys_gettid();
+}
+
+long fib_sys_set_robust_list(void *head, size_t len)
+{
+	struct fib *f = fib_self();
+
+	if (len != sizeof(struct robust_list_head))
+		return -EINVAL;
+	f->robust_head = head;
+	f->robust_len = len;
+	return 0;
+}
+
+long fib_sys_get_robust_list(int tid, void **head, size_t *len)
+{
+	struct fib *f = tid ? fib_by_tid(tid) : fib_self();
+
+	if (!f)
+		return -ESRCH;
+	*head = f->robust_head;
+	*len = sizeof(struct robust_list_head);
+	return 0;
+}
+
+/* The kernel's rseq area is a kernel thread's; fibers change theirs. */
+long fib_sys_rseq(void *area, uint32_t len, int flags, uint32_t sig)
+{
+	return -ENOSYS;
+}
+
+void fib_set_process_name(const char *name)
+{
+	long fd = fib_raw(SYS_openat, AT_FDCWD, "/proc/self/comm",
+			  O_WRONLY | O_CLOEXEC);
+	size_t n = 0;
+
+	if (fd < 0)
+		return;
+	while (n < FIB_NAME_MAX && name[n])
+		n++;
+	fib_raw(SYS_write, fd, name, n);
+	fib_raw(SYS_close, fd);
+}
+
+long fib_sys_prctl(int op, long a, long b, long c, long d)
+{
+	struct fib *f = fib_self();
+
+	switch (op) {
+	case PR_SET_NAME:
+		for (int i = 0; i < FIB_NAME_MAX - 1; i++) {
+			f->name[i] = ((const char *)a)[i];
+			if (!f->name[i])
+				break;
+		}
+		/* ps shows the name of the first kernel thread */
+		if (f == fib_main_fiber)
+			fib_set_process_name(f->name);
+		return 0;
+	case PR_GET_NAME:
+		memcpy((void *)a, f->name, FIB_NAME_MAX);
+		return 0;
+	}
+	return fib_raw(SYS_prctl, op, a, b, c, d);
+}
+
+long fib_sys_arch_prctl(int op, unsigned long arg)
+{
+	struct fib *f = fib_self();
+
+	switch (op) {
+	case ARCH_SET_FS:
+		f->fsbase = arg;
+		fib_wrfsbase(arg);
+		return 0;
+	case ARCH_GET_FS:
+		*(unsigned long *)arg = f->fsbase;
+		return 0;
+	case ARCH_SET_GS: /* %gs is ours */
+		return -EPERM;
+	case ARCH_GET_GS:
+		*(unsigned long *)arg = 0;
+		return 0;
+	}
+	return fib_raw(SYS_arch_prctl, op, arg);
+}
+
+/* --- memory: stacks, and what is shared ---------------------------------- */
+
+#define STACK_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK)
+
+long fib_sys_mmap(uintptr_t addr, size_t len, int prot, int flags, int fd,
+		  long off)
+{
+	long r;
+
+	if (fib_self()->creating && !addr && (flags & ~MAP_NORESERVE) == STACK_FLAGS)
+		return fib_stack_map(len);
+	r = fib_raw(SYS_mmap, addr, len, prot, flags, fd, off);
+	if (r < 0 && r > -4096)
+		return r;
+	fib_shared_map((uintptr_t)r, len, (flags & MAP_TYPE) != MAP_PRIVATE);
+	return r;
+}
+
+long fib_sys_munmap(uintptr_t addr, size_t len)
+{
+	if (fib_stack_unmap(addr, len))
+		return 0;
+	fib_shared_map(addr, len, false);
+	return fib_raw(SYS_munmap, addr, len);
+}
+
+long fib_sys_mprotect(uintptr_t addr, size_t len, int prot)
+{
+	if (fib_self()->creating && fib_stack_protect(addr, len, prot) == 0)
+		return 0;
+	return fib_raw(SYS_mprotect, addr, len, prot);
+}

@@ -1,0 +1,72 @@
+/* Sleeping. */
+#include "hooks/hooks.h"
+
+static void store_left(struct timespec *left, uint64_t deadline)
+{
+	uint64_t now = fib_now_ns();
+	uint64_t ns = deadline > now ? deadline - now : 0;
+
+	if (!left)
+		return;
+	left->tv_sec = (time_t)(ns / FIB_NSEC_PER_SEC);
+	left->tv_nsec = (long)(ns % FIB_NSEC_PER_SEC);
+}
+
+static long sleep_until(uint64_t deadline, struct timespec *left)
+{
+	int r = fib_wait_until(deadline, FIB_WAIT_TIME);
+
+	if (r == -ETIMEDOUT)
+		return 0;
+	if (r != -EINTR)
+		return r;
+	store_left(left, deadline);
+	return -FIB_ERESTARTNOHAND;
+}
+
+long fib_sys_nanosleep(const struct timespec *want, struct timespec *left)
+{
+	int64_t ns;
+
+	if (!want)
+		return -EFAULT;
+	ns = fib_timespec_ns(want);
+	if (ns < 0)
+		return ns;
+	return sleep_until(fib_deadline_in((uint64_t)ns), left);
+}
+
+/*
+ * Sleeps on the steppable clocks are converted to the monotonic one when they
+ * begin: a clock that is set meanwhile does not move them.
+ */
+long fib_sys_clock_nanosleep(int clock, int flags, const struct timespec *want,
+			     struct timespec *left)
+{
+	int64_t ns, now;
+
+	switch (clock) {
+	case CLOCK_REALTIME:
+	case CLOCK_MONOTONIC:
+	case CLOCK_BOOTTIME:
+	case CLOCK_TAI:
+		break;
+	default:
+		return fib_blocking(SYS_clock_nanosleep,
+				    (long[6]){ clock, flags, (long)want,
+					       (long)left });
+	}
+	if (!want)
+		return -EFAULT;
+	ns = fib_timespec_ns(want);
+	if (ns < 0)
+		return ns;
+	if (!(flags & TIMER_ABSTIME))
+		return sleep_until(fib_deadline_in((uint64_t)ns), left);
+	now = fib_clock_ns(clock);
+	if (now < 0)
+		return now;
+	return sleep_until(ns > now ? fib_deadline_in((uint64_t)(ns - now)) :
+				      fib_now_ns(),
+			   NULL);
+}

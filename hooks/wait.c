@@ -1,0 +1,165 @@
+/*
+ * Parking inside a hook body, with signals and cancellation.
+ *
+ * Cancellation. A call that came through an exported symbol is a cancellation
+ * point of its own: libc's wrapper, which it replaces, would have switched the
+ * thread's cancel type to asynchronous around the system call. We do so around
+ * the park alone, never around a call that may succeed: a descriptor or a byte
+ * that was received is not lost. (A rewritten site sits inside libc's wrapper,
+ * which does it itself.) In the order of fib_io_wait():
+ *
+ *	fib_cancel_begin()	type := asynchronous; a cancel that is pending
+ *				unwinds from here: nothing is published yet
+ *	publish, park
+ *	retract			pthread_cancel() sees the type and sends
+ *				SIGCANCEL: attention ends the park
+ *	fib_cancel_end()	runs SIGCANCEL's handler, which unwinds; else
+ *				type := what it was
+ */
+#include <pthread.h>
+#include "hooks/hooks.h"
+
+void fib_cancel_begin(struct fib_cancel *c)
+{
+	struct fib *f = fib_self();
+
+	c->armed = f->door == FIB_DOOR_SYMBOL && fib_libc.setcanceltype;
+	if (c->armed)
+		fib_libc.setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS,
+				       &c->old_type);
+}
+
+bool fib_cancel_is_near(void)
+{
+	struct fib *f = fib_self();
+
+	return fib_load(&f->attention, acquire) &&
+	       (fib_load(&f->sigpend, relaxed) & 1ull << 31);
+}
+
+void fib_cancel_end(struct fib_cancel *c)
+{
+	if (fib_unlikely(fib_cancel_is_near()))
+		fib_signal_deliver_cancel(fib_self());
+	if (c->armed)
+		fib_libc.setcanceltype(c->old_type, &(int){ 0 });
+}
+
+int fib_io_wait(struct fib_io *io)
+{
+	struct fib *f = fib_self();
+	struct fib_timer timer = { 0 };
+	struct fib_cancel cancel;
+	struct fib_waiter w;
+	int r;
+
+	fib_cancel_begin(&cancel);
+	r = fib_iom_publish(io->s, &w, io->ev, false);
+	if (r) {
+		fib_cancel_end(&cancel);
+		return r > 0 ? 0 : r;
+	}
+	fib_count(io_waits);
+	f->wait = FIB_WAIT_FD;
+	f->wait_arg = (uint64_t)io->s->fd;
+	f->wait_deadline = io->deadline_ns;
+	if (io->deadline_ns != FIB_NEVER)
+		r = fib_timer_arm(&timer, f, io->deadline_ns);
+	while (r == 0 && !fib_load(&w.woken, acquire)) {
+		if (io->deadline_ns != FIB_NEVER &&
+		    fib_load(&timer.fired, acquire))
+			r = -ETIMEDOUT;
+		else if (fib_load(&f->attention, acquire))
+			r = -EINTR;
+		else
+			fib_park();
+	}
+	f->wait = FIB_WAIT_NONE;
+	fib_timer_disarm(&timer);
+	if (r)
+		fib_iom_retract(&w);
+	if (fib_unlikely(fib_load(&w.slot, acquire) != io->s)) {
+		if (io->moved)
+			fib_iom_guest_leave(io->s);
+		io->s = fib_load(&w.slot, relaxed);
+		io->moved = true;
+	}
+	if (fib_load(&w.woken, acquire)) {
+		io->woken = true;
+		r = 0;
+	}
+	if (fib_unlikely(fib_cancel_is_near()))
+		fib_io_end(io);
+	fib_cancel_end(&cancel);
+	return r;
+}
+
+long fib_blocking(long nr, const long a[6])
+{
+	struct fib *f = fib_self();
+	struct fib_cancel cancel;
+	long r;
+
+	fib_cancel_begin(&cancel);
+	fib_block_enter();
+	r = fib_raw_intr(&f->attention, nr, a);
+	fib_block_leave();
+	fib_cancel_end(&cancel);
+	return r;
+}
+
+extern const char fib_raw_intr_begin[], fib_raw_intr_syscall[],
+	fib_raw_intr_stop[];
+
+uintptr_t fib_raw_intr_fixup(uintptr_t rip)
+{
+	if (rip >= (uintptr_t)fib_raw_intr_begin &&
+	    rip <= (uintptr_t)fib_raw_intr_syscall)
+		return (uintptr_t)fib_raw_intr_stop;
+	return rip;
+}
+
+int fib_wait_until(uint64_t deadline_ns, uint8_t why)
+{
+	struct fib *f = fib_self();
+	struct fib_timer timer = { 0 };
+	struct fib_cancel cancel;
+	int r = 0;
+
+	fib_cancel_begin(&cancel);
+	f->wait = why;
+	f->wait_deadline = deadline_ns;
+	if (deadline_ns != FIB_NEVER)
+		r = fib_timer_arm(&timer, f, deadline_ns);
+	while (r == 0) {
+		if (deadline_ns != FIB_NEVER && fib_load(&timer.fired, acquire))
+			r = -ETIMEDOUT;
+		else if (fib_load(&f->attention, acquire))
+			r = -EINTR;
+		else
+			fib_park();
+	}
+	f->wait = FIB_WAIT_NONE;
+	fib_timer_disarm(&timer);
+	fib_cancel_end(&cancel);
+	return r;
+}
+
+uint64_t fib_deadline_in(uint64_t ns)
+{
+	struct fib *f = fib_self();
+
+	if (!f->restarted)
+		f->restart_deadline = fib_ns_add(fib_now_ns(), ns);
+	return f->restart_deadline;
+}
+
+int64_t fib_timespec_ns(const struct timespec *ts)
+{
+	if (ts->tv_sec < 0 || ts->tv_nsec < 0 ||
+	    ts->tv_nsec >= (long)FIB_NSEC_PER_SEC)
+		return -EINVAL;
+	if (ts->tv_sec >= INT64_MAX / (int64_t)FIB_NSEC_PER_SEC)
+		return INT64_MAX;
+	return ts->tv_sec * (int64_t)FIB_NSEC_PER_SEC + ts->tv_nsec;
+}

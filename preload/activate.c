@@ -1,0 +1,253 @@
+/*
+ * Activation: from a process with one thread to one fiber on N workers.
+ *
+ * Just before the program's first thread is created, or in the constructor
+ * with FIBHOOK_START=eager. Everything that can go wrong is looked at before
+ * anything is changed; after that, rewriting is all or nothing. A process that
+ * cannot be activated runs unhooked, and says why.
+ *
+ * Order: signals blocked; rseq given back (pthread_create copies from its
+ * creator whether it works, and a fiber's registration would not: fatal);
+ * sites found; text rewritten; the caller becomes fiber 0, with what the
+ * kernel knows of its thread (clear_child_tid, robust list, alternate stack,
+ * mask); workers and monitor start. From the return on, the caller runs as a
+ * fiber.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "hooks/hooks.h"
+#include "hooks/signal.h"
+#include "preload/preload.h"
+#include "preload/rewrite.h"
+#include "runtime/arch/x86_64/ctx.h"
+
+#ifndef PR_GET_TID_ADDRESS
+#define PR_GET_TID_ADDRESS 40
+#endif
+#define HWCAP2_FSGSBASE	     2
+#define RSEQ_FLAG_UNREGISTER 1
+#define RSEQ_SIGNATURE	     0x53053053
+#define RSEQ_FAILED	     ((uint32_t)-2)
+
+/* glibc 2.35 and later */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+static bool refused, rewritten;
+
+/* --- may we? ------------------------------------------------------------- */
+
+static int kernel_threads(void)
+{
+	char buf[4096], *p;
+	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, "/proc/self/status",
+			      O_RDONLY | O_CLOEXEC);
+	long n;
+
+	if (fd < 0)
+		return -1;
+	n = fib_raw(SYS_read, fd, buf, sizeof(buf) - 1);
+	fib_raw(SYS_close, fd);
+	if (n <= 0)
+		return -1;
+	buf[n] = 0;
+	p = strstr(buf, "\nThreads:");
+	return p ? atoi(p + 9) : -1;
+}
+
+static const char *obstacle(void)
+{
+	unsigned long gs = 0;
+	int n;
+
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
+		return "the CPU or the kernel lacks FSGSBASE";
+	if (!__builtin_cpu_supports("xsavec"))
+		return "the CPU lacks XSAVEC";
+	gs = fib_rdgsbase();
+	if (gs)
+		return "%gs is in use by the program";
+	n = kernel_threads();
+	if (n < 0)
+		return "/proc is not mounted: threads cannot be counted";
+	if (n != 1)
+		return "the process has more than one thread already";
+	return NULL;
+}
+
+/* --- rseq ---------------------------------------------------------------- */
+
+static uint32_t *rseq_area(void)
+{
+	if (!&__rseq_offset || !&__rseq_size || !__rseq_size)
+		return NULL;
+	return (uint32_t *)(fib_rdfsbase() + (uintptr_t)__rseq_offset);
+}
+
+/* Words of struct rseq: cpu_id_start, cpu_id. */
+static const char *rseq_give_back(void)
+{
+	uint32_t *area = rseq_area();
+	unsigned len;
+
+	if (!area || (int32_t)area[1] < 0)
+		return NULL;
+	len = __rseq_size < 32 ? 32 : __rseq_size;
+	if (fib_raw(SYS_rseq, area, len, RSEQ_FLAG_UNREGISTER,
+		    RSEQ_SIGNATURE) < 0)
+		return "rseq cannot be unregistered";
+	area[0] = 0;
+	area[1] = RSEQ_FAILED;
+	return NULL;
+}
+
+static void rseq_take_again(void)
+{
+	uint32_t *area = rseq_area();
+
+	if (area && area[1] == RSEQ_FAILED)
+		fib_raw(SYS_rseq, area, __rseq_size < 32 ? 32 : __rseq_size, 0,
+			RSEQ_SIGNATURE);
+}
+
+/* --- the caller becomes a fiber ------------------------------------------ */
+
+static struct fib *adopt_caller(void)
+{
+	struct fib *f = fib_alloc();
+	size_t len = 0;
+
+	if (!f)
+		return NULL;
+	f->fsbase = fib_rdfsbase();
+	fib_store(&f->tid, (int)fib_raw(SYS_gettid), relaxed);
+	fib_raw(SYS_prctl, PR_GET_TID_ADDRESS, &f->clear_tid);
+	fib_raw(SYS_get_robust_list, 0, &f->robust_head, &len);
+	fib_raw(SYS_prctl, PR_GET_NAME, f->name);
+	return f;
+}
+
+static void fork_child(void)
+{
+	fib_rewrite_fork_child();
+	refused = false;
+}
+
+static void open_stats(void)
+{
+	int fd = STDERR_FILENO;
+
+	if (!fib_options.stats)
+		return;
+	if (strcmp(fib_options.stats, "stderr") != 0)
+		fd = (int)fib_raw(SYS_openat, AT_FDCWD, fib_options.stats,
+				  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+				  0644);
+	else
+		fd = (int)fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: cannot open %s",
+			fib_options.stats);
+	else
+		fib_stats_at_exit(fib_fd_hide(fd));
+}
+
+static const char *rewrite(void)
+{
+	if (rewritten)
+		return NULL;
+	if (fib_rewrite_scan(fib_options.rewrite_all) ||
+	    fib_rewrite_apply())
+		return fib_rewrite_reason();
+	rewritten = true;
+	return NULL;
+}
+
+static const char *start(uint64_t mask)
+{
+	struct fib_host host = {
+		.fiber_exit = fib_thread_gone,
+		.thread_init = fib_signal_thread_init,
+		.receive = fib_receive,
+	};
+	int n = fib_options.workers ? fib_options.workers : fib_cpus();
+	struct fib *f;
+
+	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
+	fib_xsave_init();
+	fib_tids_init();
+	fib_shared_init();
+	f = adopt_caller();
+	if (!f)
+		return "out of memory";
+	fib_main_fiber = f;
+	fib_libc.setcanceltype = pthread_setcanceltype;
+	fib_libc.fork_child = fork_child;
+	open_stats();
+	host.receiver_fd = fib_receiver_init();
+	fib_signal_init(f, mask);
+	if (fib_sched_start((unsigned)n, f, &host) < 0)
+		return "no resources for the scheduler";
+	fib_signal_thread_init(fib_worker_self());
+	fib_log(FIB_LOG_INFO, "active: %d workers", n);
+	return NULL;
+}
+
+void fib_activate(void)
+{
+	struct fib_rewrite_stats st;
+	uint64_t all = ~0ull, mask;
+	const char *why;
+
+	if (fib_options.disable || refused ||
+	    fib_load(&fib_symtab.active, acquire) || fib_worker_self())
+		return;
+	why = obstacle();
+	if (why)
+		goto refuse;
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	why = rseq_give_back();
+	if (!why) {
+		why = rewrite();
+		if (!why)
+			why = start(mask);
+		if (why)
+			rseq_take_again();
+	}
+	if (why) {
+		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+		goto refuse;
+	}
+	fib_rewrite_stats(&st);
+	fib_log(FIB_LOG_INFO, "%u sites rewritten in %u objects", st.sites,
+		st.objects);
+	return;
+refuse:
+	refused = true;
+	fib_log(FIB_LOG_WARN, "running unhooked: %s", why);
+}
+
+void fib_objects_changed(void)
+{
+	if (!fib_load(&fib_symtab.active, acquire))
+		return;
+	if (fib_rewrite_objects() < 0)
+		fib_log(FIB_LOG_WARN, "%s", fib_rewrite_reason());
+}
+
+/* Runs before the program's own constructors have threads, mostly. */
+__attribute__((constructor)) static void constructor(void)
+{
+	fib_options_read();
+	fib_real_init();
+	if (fib_options.eager)
+		fib_activate();
+}

@@ -1,0 +1,195 @@
+/* Options from the environment, and the log. */
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "preload/preload.h"
+
+#define MAX_WORKERS 1024
+
+struct fib_options fib_options = { .log = FIB_LOG_WARN };
+
+extern char **environ;
+
+void fib_log(enum fib_log level, const char *fmt, ...)
+{
+	char line[512];
+	int n, saved = errno;
+	va_list ap;
+
+	if ((int)level > fib_options.log)
+		return;
+	n = snprintf(line, sizeof(line), "fibhook: ");
+	va_start(ap, fmt);
+	n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
+	va_end(ap);
+	if (n > (int)sizeof(line) - 2)
+		n = (int)sizeof(line) - 2;
+	line[n++] = '\n';
+	if (write(STDERR_FILENO, line, (size_t)n) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+static void bad_value(const char *name, const char *val, const char *used)
+{
+	fib_log(FIB_LOG_WARN, "FIBHOOK_%s: '%s' is not valid; using %s", name,
+		val, used);
+}
+
+static void read_workers(const char *val)
+{
+	char *end;
+	long n = strtol(val, &end, 10);
+
+	if (!*val || *end || n < 1 || n > MAX_WORKERS)
+		bad_value("WORKERS", val, "one for each usable CPU");
+	else
+		fib_options.workers = (int)n;
+}
+
+static void read_start(const char *val)
+{
+	if (!strcmp(val, "eager"))
+		fib_options.eager = true;
+	else if (strcmp(val, "lazy") != 0)
+		bad_value("START", val, "lazy");
+}
+
+static void read_disable(const char *val)
+{
+	if (!strcmp(val, "1"))
+		fib_options.disable = true;
+	else if (strcmp(val, "0") != 0)
+		bad_value("DISABLE", val, "0");
+}
+
+static void read_rewrite(const char *val)
+{
+	if (!strcmp(val, "all"))
+		fib_options.rewrite_all = true;
+	else if (strcmp(val, "libc") != 0)
+		bad_value("REWRITE", val, "libc");
+}
+
+static void read_log(const char *val)
+{
+	static const char *const names[] = { "none", "warn", "info" };
+
+	for (int i = 0; i < 3; i++) {
+		if (!strcmp(val, names[i]) || (val[0] == '0' + i && !val[1])) {
+			fib_options.log = i;
+			return;
+		}
+	}
+	bad_value("LOG", val, "warn");
+}
+
+static void read_stats(const char *val)
+{
+	if (*val)
+		fib_options.stats = val;
+	else
+		bad_value("STATS", val, "no statistics");
+}
+
+static const struct {
+	const char *name;
+	void (*read)(const char *val);
+} options[] = {
+	{ "WORKERS", read_workers }, { "START", read_start },
+	{ "DISABLE", read_disable }, { "REWRITE", read_rewrite },
+	{ "LOG", read_log },	     { "STATS", read_stats },
+};
+
+void fib_options_read(void)
+{
+	const size_t n = sizeof(options) / sizeof(options[0]);
+	const char *log = getenv("FIBHOOK_LOG");
+
+	if (log)
+		read_log(log);
+	for (char **e = environ; e && *e; e++) {
+		const char *name = *e + 8, *eq;
+		size_t i;
+
+		if (strncmp(*e, "FIBHOOK_", 8) != 0)
+			continue;
+		eq = strchr(name, '=');
+		if (!eq)
+			continue;
+		for (i = 0; i < n; i++)
+			if (strlen(options[i].name) == (size_t)(eq - name) &&
+			    !strncmp(options[i].name, name, (size_t)(eq - name)))
+				break;
+		if (i == n)
+			fib_log(FIB_LOG_WARN,
+				"%.*s: no such option; ignored",
+				(int)(eq - *e), *e);
+		else if (options[i].read != read_log)
+			options[i].read(eq + 1);
+	}
+}
+
+/* "max 100000" or "150000 100000": CPUs as a quota of a period. */
+static int quota_of(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	long quota, period;
+	int cpus = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%ld %ld", &quota, &period) == 2 && period > 0)
+		cpus = (int)((quota + period - 1) / period);
+	fclose(f);
+	return cpus;
+}
+
+/* The process's cgroup (v2) and those above it; the least quota counts. */
+static int cgroup_cpus(void)
+{
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	char line[512], path[600];
+	int least = 0;
+
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f)) {
+		char *slash;
+
+		if (strncmp(line, "0::", 3) != 0)
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		for (;;) {
+			int n;
+
+			snprintf(path, sizeof(path),
+				 "/sys/fs/cgroup%s/cpu.max", line + 3);
+			n = quota_of(path);
+			if (n > 0 && (!least || n < least))
+				least = n;
+			slash = strrchr(line + 3, '/');
+			if (!slash || slash == line + 3)
+				break;
+			*slash = 0;
+		}
+	}
+	fclose(f);
+	return least;
+}
+
+int fib_cpus(void)
+{
+	cpu_set_t set;
+	int n = 1, quota = cgroup_cpus();
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		n = CPU_COUNT(&set);
+	if (quota > 0 && quota < n)
+		n = quota;
+	return n < 1 ? 1 : n > MAX_WORKERS ? MAX_WORKERS : n;
+}

@@ -1,0 +1,47 @@
+/*
+ * The border to the host program: options, activation, real functions.
+ *
+ * Activation (activate.c) turns the process into one fiber on N workers, once;
+ * after a fork the child may do it again. Everything here runs on an ordinary
+ * stack of the program and may call libc.
+ */
+#ifndef FIB_PRELOAD_H
+#define FIB_PRELOAD_H
+
+#include <stdbool.h>
+
+struct fib_options {
+	bool disable, eager, rewrite_all;
+	int workers; /* 0: as many as CPUs may be used */
+	int log;     /* FIB_LOG_* */
+	const char *stats; /* NULL: none; "stderr", or a file */
+};
+
+enum fib_log {
+	FIB_LOG_NONE = 0,  /* nothing at all */
+	FIB_LOG_WARN = 1,  /* why the program runs unhooked, bad options */
+	FIB_LOG_INFO = 2,  /* that and when the runtime starts */
+};
+
+extern struct fib_options fib_options;
+
+/** Read FIBHOOK_* from the environment; complains of what it cannot use. */
+void fib_options_read(void);
+/** One line on stderr, "fibhook: ...", if @level is wanted. */
+void fib_log(enum fib_log level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/** Usable CPUs: affinity mask and cgroup quota. At least 1. */
+int fib_cpus(void);
+
+/**
+ * Before the first thread: become fibers, unless that is not wanted, not
+ * possible (said once), or done already.
+ */
+void fib_activate(void);
+/** Objects were loaded or unloaded. */
+void fib_objects_changed(void);
+
+/** libc's own functions behind the exported symbols. */
+void fib_real_init(void);
+
+#endif

@@ -1,0 +1,555 @@
+/*
+ * The ordinary door: exported functions in libc's place.
+ *
+ * Each one is libc's own function while the caller is no fiber (not activated,
+ * a foreign thread, a vfork child), and a hook body otherwise. POSIX makes all
+ * of them cancellation points: a cancel that is pending acts on entry, one that
+ * comes while parked is dealt with in hooks/wait.c.
+ */
+#include <aio.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <mqueue.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <threads.h>
+#include <unistd.h>
+#include "hooks/hooks.h"
+#include "preload/arch/x86_64/regs.h"
+#include "preload/preload.h"
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#pragma GCC visibility push(default)
+
+/* X(return type, name, parameters) */
+#define REAL(X)                                                                \
+	X(ssize_t, read, (int, void *, size_t))                                \
+	X(ssize_t, write, (int, const void *, size_t))                         \
+	X(ssize_t, readv, (int, const struct iovec *, int))                    \
+	X(ssize_t, writev, (int, const struct iovec *, int))                   \
+	X(ssize_t, recv, (int, void *, size_t, int))                           \
+	X(ssize_t, recvfrom,                                                   \
+	  (int, void *, size_t, int, struct sockaddr *, socklen_t *))          \
+	X(ssize_t, recvmsg, (int, struct msghdr *, int))                       \
+	X(ssize_t, send, (int, const void *, size_t, int))                     \
+	X(ssize_t, sendto,                                                     \
+	  (int, const void *, size_t, int, const struct sockaddr *, socklen_t)) \
+	X(ssize_t, sendmsg, (int, const struct msghdr *, int))                 \
+	X(int, accept, (int, struct sockaddr *, socklen_t *))                  \
+	X(int, accept4, (int, struct sockaddr *, socklen_t *, int))            \
+	X(int, connect, (int, const struct sockaddr *, socklen_t))             \
+	X(int, poll, (struct pollfd *, nfds_t, int))                           \
+	X(int, ppoll,                                                          \
+	  (struct pollfd *, nfds_t, const struct timespec *,                   \
+	   const sigset_t *))                                                  \
+	X(int, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *))  \
+	X(int, pselect,                                                        \
+	  (int, fd_set *, fd_set *, fd_set *, const struct timespec *,         \
+	   const sigset_t *))                                                  \
+	X(unsigned, sleep, (unsigned))                                         \
+	X(int, usleep, (useconds_t))                                           \
+	X(int, nanosleep, (const struct timespec *, struct timespec *))        \
+	X(int, clock_nanosleep,                                                \
+	  (clockid_t, int, const struct timespec *, struct timespec *))        \
+	X(int, pthread_create,                                                 \
+	  (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))    \
+	X(int, thrd_create, (thrd_t *, thrd_start_t, void *))                  \
+	X(int, timer_create, (clockid_t, struct sigevent *, timer_t *))        \
+	X(int, mq_notify, (mqd_t, const struct sigevent *))                    \
+	X(int, aio_read, (struct aiocb *))                                     \
+	X(int, aio_write, (struct aiocb *))                                    \
+	X(int, aio_fsync, (int, struct aiocb *))                               \
+	X(int, lio_listio,                                                     \
+	  (int, struct aiocb *const[], int, struct sigevent *))                \
+	X(int, getaddrinfo_a,                                                  \
+	  (int, struct gaicb *[], int, struct sigevent *))                     \
+	X(int, pthread_setname_np, (pthread_t, const char *))                  \
+	X(int, pthread_getname_np, (pthread_t, char *, size_t))                \
+	X(void *, dlopen, (const char *, int))                                 \
+	X(int, dlclose, (void *))
+
+#define DECLARE(ret, name, params) static ret(*real_##name) params;
+REAL(DECLARE)
+
+__attribute__((visibility("hidden"))) void fib_real_init(void)
+{
+#define RESOLVE(ret, name, params) real_##name = dlsym(RTLD_NEXT, #name);
+	REAL(RESOLVE)
+}
+
+/* Before our constructor other libraries' constructors may call us. */
+#define CALL(name, ...)                                                        \
+	((__builtin_expect(!real_##name, 0) ? fib_real_init() : (void)0),      \
+	 real_##name(__VA_ARGS__))
+
+/* The calling fiber, or NULL: the kernel and libc answer. */
+static inline struct fib *caller(void)
+{
+	struct fib_worker *w;
+
+	if (!fib_load(&fib_symtab.active, relaxed))
+		return NULL;
+	w = fib_worker_self();
+	return w ? w->cur : NULL;
+}
+
+static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
+		   long e, long g)
+{
+	const long args[6] = { a, b, c, d, e, g };
+	long r;
+
+	pthread_testcancel();
+	r = fib_hook_call(f, nr, args, FIB_DOOR_SYMBOL, NULL);
+	if (fib_unlikely(r < 0)) {
+		errno = (int)-r;
+		return -1;
+	}
+	return r;
+}
+
+#define HOOKED_(nr, a, b, c, d, e, g, ...)                                     \
+	hooked(f, (nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), \
+	       (long)(g))
+#define HOOKED(...) HOOKED_(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+
+/* --- read, write --------------------------------------------------------- */
+
+ssize_t read(int fd, void *buf, size_t n)
+{
+	struct fib *f = caller();
+
+	return f ? HOOKED(SYS_read, fd, buf, n) : CALL(read, fd, buf, n);
+}
+
+ssize_t write(int fd, const void *buf, size_t n)
+{
+	struct fib *f = caller();
+
+	return f ? HOOKED(SYS_write, fd, buf, n) : CALL(write, fd, buf, n);
+}
+
+ssize_t __read(int fd, void *buf, size_t n) __attribute__((alias("read")));
+ssize_t __write(int fd, const void *buf, size_t n)
+	__attribute__((alias("write")));
+
+void __chk_fail(void) __attribute__((noreturn));
+
+ssize_t __read_chk(int fd, void *buf, size_t n, size_t room)
+{
+	if (n > room)
+		__chk_fail();
+	return read(fd, buf, n);
+}
+
+ssize_t readv(int fd, const struct iovec *iov, int n)
+{
+	struct fib *f = caller();
+
+	return f ? HOOKED(SYS_readv, fd, iov, n) : CALL(readv, fd, iov, n);
+}
+
+ssize_t writev(int fd, const struct iovec *iov, int n)
+{
+	struct fib *f = caller();
+
+	return f ? HOOKED(SYS_writev, fd, iov, n) : CALL(writev, fd, iov, n);
+}
+
+/* --- sockets ------------------------------------------------------------- */
+
+ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags,
+		 struct sockaddr *restrict addr, socklen_t *restrict len)
+{
+	struct fib *f = caller();
+
+	return f ? HOOKED(SYS_recvfrom, fd, buf, n, flags, addr, len) :
+		   CALL(recvfrom, fd, buf, n, flags, addr, len);
+}
+
+ssize_t recv(int fd, void *buf, size_t n, int flags)
+{
+	struct fib *f = caller();
+
+	return f ? HOOKED(SYS_recvfrom, fd, buf, n, flags) :
+		   CALL(recv, fd, buf, n, flags);
+}
+
+ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags)
+{
+	if (n > room)
+		__chk_fail();
+	return recv(fd, buf, n, flags);
+}
+
+ssize_t __recvfrom_chk(int fd, void *restrict buf, size_t n, size_t room,
+		       int flags, struct sockaddr *restrict addr,
+		       socklen_t *restrict len)
+{
+	if (n > room)
+		__chk_fail();
+	return recvfrom(fd, buf, n, flags, addr, len);
+}
+
+ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct fib *f = caller();
+
+	return f ? HOOKED(SYS_recvmsg, fd, msg, flags) :
+		   CALL(recvmsg, fd, msg, flags);
+}
+
+ssize_t sendto(int fd, const void *buf, size_t n, int flags,
+	       const struct sockaddr *addr, socklen_t len)
+{
+	struct fib *f = caller();
+
+	return f ? HOOKED(SYS_sendto, fd, buf, n, flags, addr, len) :
+		   CALL(sendto, fd, buf, n, flags, addr, len);
+}
+
+ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+	struct fib *f = caller();
+
+	return f ? HOOKED(SYS_sendto, fd, buf, n, flags) :
+		   CALL(send, fd, buf, n, flags);
+}
+
+ssize_t __send(int fd, const void *buf, size_t n, int flags)
+	__attribute__((alias("send")));
+
+ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct fib *f = caller();
+
+	return f ? HOOKED(SYS_sendmsg, fd, msg, flags) :
+		   CALL(sendmsg, fd, msg, flags);
+}
+
+int accept(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
+{
+	struct fib *f = caller();
+
+	return f ? (int)HOOKED(SYS_accept, fd, addr, len) :
+		   CALL(accept, fd, addr, len);
+}
+
+int accept4(int fd, struct sockaddr *restrict addr, socklen_t *restrict len,
+	    int flags)
+{
+	struct fib *f = caller();
+
+	return f ? (int)HOOKED(SYS_accept4, fd, addr, len, flags) :
+		   CALL(accept4, fd, addr, len, flags);
+}
+
+int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct fib *f = caller();
+
+	return f ? (int)HOOKED(SYS_connect, fd, addr, len) :
+		   CALL(connect, fd, addr, len);
+}
+
+int __connect(int fd, const struct sockaddr *addr, socklen_t len)
+	__attribute__((alias("connect")));
+
+/* --- poll, select -------------------------------------------------------- */
+
+int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct fib *f = caller();
+
+	return f ? (int)HOOKED(SYS_poll, fds, n, timeout) :
+		   CALL(poll, fds, n, timeout);
+}
+
+int __poll(struct pollfd *fds, nfds_t n, int timeout)
+	__attribute__((alias("poll")));
+
+/* The kernel writes the time that is left; the functions do not. */
+int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts,
+	  const sigset_t *mask)
+{
+	struct fib *f = caller();
+	struct timespec copy;
+
+	if (!f)
+		return CALL(ppoll, fds, n, ts, mask);
+	if (ts)
+		copy = *ts;
+	return (int)HOOKED(SYS_ppoll, fds, n, ts ? &copy : NULL, mask, 8);
+}
+
+int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
+{
+	if (room / sizeof(*fds) < n)
+		__chk_fail();
+	return poll(fds, n, timeout);
+}
+
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts,
+		const sigset_t *mask, size_t room)
+{
+	if (room / sizeof(*fds) < n)
+		__chk_fail();
+	return ppoll(fds, n, ts, mask);
+}
+
+int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
+	   struct timeval *restrict tv)
+{
+	struct fib *f = caller();
+
+	return f ? (int)HOOKED(SYS_select, n, r, w, x, tv) :
+		   CALL(select, n, r, w, x, tv);
+}
+
+int __select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
+	     struct timeval *restrict tv) __attribute__((alias("select")));
+
+int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
+	    const struct timespec *restrict ts, const sigset_t *restrict mask)
+{
+	struct fib *f = caller();
+	struct timespec copy;
+	struct {
+		const sigset_t *mask;
+		size_t size;
+	} sig = { mask, 8 };
+
+	if (!f)
+		return CALL(pselect, n, r, w, x, ts, mask);
+	if (ts)
+		copy = *ts;
+	return (int)HOOKED(SYS_pselect6, n, r, w, x, ts ? &copy : NULL, &sig);
+}
+
+/* --- time ---------------------------------------------------------------- */
+
+int nanosleep(const struct timespec *want, struct timespec *left)
+{
+	struct fib *f = caller();
+
+	return f ? (int)HOOKED(SYS_nanosleep, want, left) :
+		   CALL(nanosleep, want, left);
+}
+
+int __nanosleep(const struct timespec *want, struct timespec *left)
+	__attribute__((alias("nanosleep")));
+
+/* Returns the error, and leaves errno alone. */
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *want,
+		    struct timespec *left)
+{
+	struct fib *f = caller();
+	long a[6] = { clock, flags, (long)want, (long)left };
+
+	if (!f)
+		return CALL(clock_nanosleep, clock, flags, want, left);
+	if (clock == CLOCK_THREAD_CPUTIME_ID)
+		return EINVAL;
+	pthread_testcancel();
+	return (int)-fib_hook_call(f, SYS_clock_nanosleep, a, FIB_DOOR_SYMBOL,
+				   NULL);
+}
+
+unsigned sleep(unsigned seconds)
+{
+	struct timespec ts = { seconds, 0 };
+	int saved = errno;
+
+	if (!caller())
+		return CALL(sleep, seconds);
+	if (nanosleep(&ts, &ts) < 0)
+		return (unsigned)ts.tv_sec + (ts.tv_nsec >= 500000000);
+	errno = saved;
+	return 0;
+}
+
+int usleep(useconds_t us)
+{
+	struct timespec ts = { us / 1000000, (long)(us % 1000000) * 1000 };
+
+	return caller() ? nanosleep(&ts, NULL) : CALL(usleep, us);
+}
+
+/* --- whatever may create the first thread -------------------------------- */
+
+int pthread_create(pthread_t *restrict t, const pthread_attr_t *restrict attr,
+		   void *(*fn)(void *), void *restrict arg)
+{
+	struct fib *f;
+	int r;
+
+	fib_activate();
+	f = caller();
+	if (!f)
+		return CALL(pthread_create, t, attr, fn, arg);
+	f->creating = true;
+	r = CALL(pthread_create, t, attr, fn, arg);
+	f->creating = false;
+	return r;
+}
+
+int thrd_create(thrd_t *t, thrd_start_t fn, void *arg)
+{
+	struct fib *f;
+	int r;
+
+	fib_activate();
+	f = caller();
+	if (!f)
+		return CALL(thrd_create, t, fn, arg);
+	f->creating = true;
+	r = CALL(thrd_create, t, fn, arg);
+	f->creating = false;
+	return r;
+}
+
+int timer_create(clockid_t clock, struct sigevent *restrict ev,
+		 timer_t *restrict id)
+{
+	if (ev && ev->sigev_notify == SIGEV_THREAD)
+		fib_activate();
+	return CALL(timer_create, clock, ev, id);
+}
+
+int mq_notify(mqd_t q, const struct sigevent *ev)
+{
+	if (ev && ev->sigev_notify == SIGEV_THREAD)
+		fib_activate();
+	return CALL(mq_notify, q, ev);
+}
+
+int aio_read(struct aiocb *cb)
+{
+	fib_activate();
+	return CALL(aio_read, cb);
+}
+
+int aio_write(struct aiocb *cb)
+{
+	fib_activate();
+	return CALL(aio_write, cb);
+}
+
+int aio_fsync(int op, struct aiocb *cb)
+{
+	fib_activate();
+	return CALL(aio_fsync, op, cb);
+}
+
+int lio_listio(int mode, struct aiocb *const list[], int n,
+	       struct sigevent *ev)
+{
+	fib_activate();
+	return CALL(lio_listio, mode, list, n, ev);
+}
+
+/* off_t has 64 bits: the same structure, the same functions. */
+int aio_read64(struct aiocb64 *cb)
+{
+	return aio_read((struct aiocb *)cb);
+}
+
+int aio_write64(struct aiocb64 *cb)
+{
+	return aio_write((struct aiocb *)cb);
+}
+
+int aio_fsync64(int op, struct aiocb64 *cb)
+{
+	return aio_fsync(op, (struct aiocb *)cb);
+}
+
+int lio_listio64(int mode, struct aiocb64 *const list[], int n,
+		 struct sigevent *ev)
+{
+	return lio_listio(mode, (struct aiocb *const *)list, n, ev);
+}
+
+int getaddrinfo_a(int mode, struct gaicb *list[], int n, struct sigevent *ev)
+{
+	fib_activate();
+	return CALL(getaddrinfo_a, mode, list, n, ev);
+}
+
+/* --- names --------------------------------------------------------------- */
+
+/*
+ * glibc writes /proc/self/task/TID/comm, and a fiber has none. The thread id
+ * is found where the caller's own lies in its struct pthread.
+ */
+static struct fib *fiber_of(pthread_t t)
+{
+	static int offset = -1;
+	int me = gettid();
+
+	if (offset < 0) {
+		const int *own = (const int *)pthread_self();
+
+		for (int i = 0; i < 1024 && offset < 0; i++)
+			if (own[i] == me)
+				offset = i;
+		if (offset < 0)
+			return NULL;
+	}
+	return fib_by_tid(((const int *)t)[offset]);
+}
+
+int pthread_setname_np(pthread_t t, const char *name)
+{
+	struct fib *f = caller() ? fiber_of(t) : NULL;
+	size_t len = strlen(name);
+
+	if (!f)
+		return CALL(pthread_setname_np, t, name);
+	if (len >= FIB_NAME_MAX)
+		return ERANGE;
+	memcpy(f->name, name, len + 1);
+	if (f == fib_main_fiber)
+		fib_set_process_name(f->name);
+	return 0;
+}
+
+int pthread_getname_np(pthread_t t, char *buf, size_t len)
+{
+	struct fib *f = caller() ? fiber_of(t) : NULL;
+
+	if (!f)
+		return CALL(pthread_getname_np, t, buf, len);
+	if (len <= strlen(f->name))
+		return ERANGE;
+	strcpy(buf, f->name);
+	return 0;
+}
+
+/* --- objects ------------------------------------------------------------- */
+
+void *dlopen(const char *name, int flags)
+{
+	void *h = CALL(dlopen, name, flags);
+
+	if (h)
+		fib_objects_changed();
+	return h;
+}
+
+int dlclose(void *h)
+{
+	int r = CALL(dlclose, h);
+
+	fib_objects_changed();
+	return r;
+}
+
+/* --- vfork --------------------------------------------------------------- */
+
+__attribute__((visibility("hidden"))) long fib_vfork_error(long err)
+{
+	errno = (int)-err;
+	return -1;
+}
