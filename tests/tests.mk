@@ -6,7 +6,10 @@
 #   make check-apps        real programs from Debian packages
 #   make check-<part>      one part: unit patch stress cli
 #
-# ONLY=io/ restricts check-hooks, ONLY=tinyproxy check-apps; REPEAT=n repeats.
+#   make soak              the long repeats: REPEAT, RUNS, FIB_SEEDS
+#
+# ONLY=io/ restricts check-hooks, ONLY=tinyproxy check-apps; REPEAT=n repeats
+# behaviour programs, RUNS=n the applications.
 # A part is a target check-<part> whose last line is "N passed, N failed"
 # (", N skipped"). A part of its own adds its name to CHECKS.
 
@@ -14,6 +17,10 @@ CXX    ?= g++
 ONLY   ?=
 REPEAT ?= 1
 RUNS   ?= 1
+
+TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
+             libcapstone-dev libunwind-dev python3 openssl microsocks \
+             tinyproxy-bin stunnel4 memcached redis-tools
 
 CHECKS := unit patch hooks stress apps cli
 
@@ -25,6 +32,21 @@ T_PROGS := $(T_C:%.c=$(B)/%) $(T_CC:%.cc=$(B)/%)
 T_LIBS  := $(B)/tests/lib/libttls.so $(B)/tests/lib/libtctor.so
 T_RPATH := -Wl,-rpath,'$$ORIGIN/../../lib'
 
+# What is missing comes first, so the run is a make of its own.
+check:
+	@$(MAKE) --no-print-directory deps
+	@B='$(B)' MAKE='$(MAKE)' bash tests/run.sh
+
+soak: REPEAT := 10
+soak: RUNS := 20
+soak:
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory all build-tests
+	@$(MAKE) --no-print-directory REPEAT=$(REPEAT) check-hooks
+	@$(MAKE) --no-print-directory RUNS=$(RUNS) check-apps
+	@$(MAKE) --no-print-directory FIB_SEEDS=$(or $(FIB_SEEDS),1000) \
+	  check-stress
+
 .PHONY: check-hooks check-native check-apps build-tests print-checks
 
 $(B)/tests/lib/libttls.so: tests/lib/tlslib.c tests/lib/tlslib.h
@@ -35,11 +57,11 @@ $(B)/tests/lib/libtctor.so: tests/lib/ctorlib.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
 
-$(T_C:%.c=$(B)/%): $(B)/%: %.c tests/lib/t.h tests/lib/poke.h
+$(T_C:%.c=$(B)/%): $(B)/%: %.c $(wildcard tests/lib/*.h)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
 
-$(T_CC:%.cc=$(B)/%): $(B)/%: %.cc tests/lib/t.h
+$(T_CC:%.cc=$(B)/%): $(B)/%: %.cc $(wildcard tests/lib/*.h)
 	@mkdir -p $(@D)
 	$(CXX) -std=gnu++20 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
 
@@ -60,8 +82,12 @@ check-native: build-tests
 	@python3 tests/lib/behave.py --native --build $(B) $(ONLY:%=--only %) \
 	  $(T_C) $(T_CC)
 
+check-apps: all
+	@python3 tests/apps/apps.py --build $(B) --runs $(RUNS) \
+	  $(ONLY:%=--only %)
+
 -include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
--include tests/cli/cli.mk tests/apps/apps.mk
+-include tests/cli/cli.mk
 
 print-checks:
 	@echo $(CHECKS)

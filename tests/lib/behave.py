@@ -19,6 +19,7 @@ those of the native run. The last line says "N passed, N failed, N skipped".
 """
 import argparse
 import concurrent.futures
+import itertools
 import os
 import re
 import shlex
@@ -53,7 +54,12 @@ def parse_expect(text, source):
 
 def cases_of(source, build):
     with open(source, encoding="utf-8") as f:
-        head = f.read(6000).split("*/", 1)[0]
+        head = f.read(6000)
+    if head.startswith("/*"):
+        head = head.split("*/", 1)[0]
+    else:
+        head = "\n".join(itertools.takewhile(lambda x: x.startswith("//"),
+                                             head.splitlines()))
     default, cases, flags = 0, [], set()
     for line in head.splitlines():
         line = line.strip(" /*\t")

@@ -31,7 +31,7 @@ static void wake_bits(uint32_t bits, int n)
 
 int main(void)
 {
-	struct timespec ts = t_in(CLOCK_MONOTONIC, 20 * T_MS);
+	struct timespec ts;
 	pthread_t th[N];
 	long long t0;
 
@@ -53,12 +53,13 @@ int main(void)
 	t_say("by bits, then the rest");
 
 	t0 = t_now();
+	ts = t_in(CLOCK_MONOTONIC, 20 * T_MS);
 	CHECK_ERR(futex(&gate, FUTEX_WAIT_BITSET_PRIVATE, 0, &ts, NULL,
 			FUTEX_BITSET_MATCH_ANY),
 		  ETIMEDOUT);
 	T_TOOK(t0, 19 * T_MS);
-	ts = t_in(CLOCK_REALTIME, 20 * T_MS);
 	t0 = t_now();
+	ts = t_in(CLOCK_REALTIME, 20 * T_MS);
 	CHECK_ERR(futex(&gate,
 			FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, 0,
 			&ts, NULL, FUTEX_BITSET_MATCH_ANY),

@@ -29,8 +29,10 @@ static void *serve(void *arg)
 	char b[64];
 	ssize_t r;
 
-	while ((r = read(fd, b, sizeof(b))) > 0)
-		t_write(fd, b, (size_t)r);
+	/* The kernel may give the signal to any thread that is open to it. */
+	while ((r = read(fd, b, sizeof(b))) > 0 || (r < 0 && errno == EINTR))
+		if (r > 0)
+			t_write(fd, b, (size_t)r);
 	CHECK(r == 0);
 	return NULL;
 }

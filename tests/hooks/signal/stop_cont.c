@@ -39,8 +39,9 @@ static void child(void)
 
 int main(void)
 {
-	int st;
+	int st, done = 0;
 	pid_t pid;
+	char c;
 
 	t_be_threaded();
 	t_pipe(up);
@@ -59,18 +60,18 @@ int main(void)
 		CHECK(kill(pid, SIGCONT) == 0);
 		CHECK(waitpid(pid, &st, WCONTINUED) == pid);
 		CHECK(WIFCONTINUED(st));
-		while (t_get(up[0]) != 'x')
-			;
+		while ((c = t_get(up[0])) != 'x')
+			done |= c == 'c';
 	}
 	/* Signals that were sent while it was stopped may have met. */
-	for (;;) {
+	while (!done) {
 		struct pollfd pf = {up[0], POLLIN, 0};
 
 		if (poll(&pf, 1, 5) == 1)
-			break;
-		CHECK(kill(pid, SIGCONT) == 0);
+			done = t_get(up[0]) == 'c';
+		else
+			CHECK(kill(pid, SIGCONT) == 0);
 	}
-	CHECK(t_get(up[0]) == 'c');
 	t_close(down[1]);
 	st = t_wait(pid);
 	t_say("stopped and continued, exit %d", WEXITSTATUS(st));

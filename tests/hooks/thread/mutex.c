@@ -34,14 +34,14 @@ static void contend(const char *what, pthread_mutex_t *m)
 static void *locked_elsewhere(void *arg)
 {
 	pthread_mutex_t *m = arg;
-	struct timespec ts = t_in(CLOCK_REALTIME, 20 * T_MS);
 	long long t0 = t_now();
+	struct timespec ts = t_in(CLOCK_REALTIME, 20 * T_MS);
 
 	CHECK_RC(pthread_mutex_trylock(m), EBUSY);
 	CHECK_RC(pthread_mutex_timedlock(m, &ts), ETIMEDOUT);
 	T_TOOK(t0, 19 * T_MS);
-	ts = t_in(CLOCK_MONOTONIC, 20 * T_MS);
 	t0 = t_now();
+	ts = t_in(CLOCK_MONOTONIC, 20 * T_MS);
 	CHECK_RC(pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &ts), ETIMEDOUT);
 	T_TOOK(t0, 19 * T_MS);
 	ts.tv_nsec = -1;

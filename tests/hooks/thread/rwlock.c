@@ -34,8 +34,8 @@ static void *writer(void *arg)
 
 static void *held_for_write(void *arg)
 {
-	struct timespec ts = t_in(CLOCK_REALTIME, 20 * T_MS);
 	long long t0 = t_now();
+	struct timespec ts = t_in(CLOCK_REALTIME, 20 * T_MS);
 
 	CHECK_RC(pthread_rwlock_tryrdlock(&rw), EBUSY);
 	CHECK_RC(pthread_rwlock_trywrlock(&rw), EBUSY);

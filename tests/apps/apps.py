@@ -1,0 +1,487 @@
+#!/usr/bin/python3
+"""Real programs, hooked: 200 connections held open, with traffic on all.
+
+usage: apps.py --build DIR [--only NAME]... [--runs K] [--workers 1,2,4]
+
+Each program runs natively first: the way it ends on SIGTERM is the oracle.
+Hooked, through fibhook, the same bytes must come back, a program with a
+thread per connection must do with N+4 kernel threads, an idle one must use no
+processor time, and SIGTERM must end it as natively. The last line says
+"N passed, N failed, N skipped".
+"""
+import argparse
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+CONNECTIONS = 200
+ROUNDS = 4
+HOST = "127.0.0.1"
+PATIENCE = 20.0
+
+
+class Failure(Exception):
+    pass
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind((HOST, 0))
+        return s.getsockname()[1]
+
+
+def payload(conn, turn):
+    """Bytes that differ for each connection and round."""
+    n = 1 + (conn * 131 + turn * 977) % 6000
+    seed = b"%d/%d:" % (conn, turn)
+    return (seed * (n // len(seed) + 1))[:n]
+
+
+class Backend:
+    """What the proxies connect to: an echo server with threads."""
+
+    def __init__(self):
+        self.listener = socket.create_server((HOST, 0), backlog=512)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            conn, _ = self.listener.accept()
+            threading.Thread(target=self.echo, args=(conn,),
+                             daemon=True).start()
+
+    @staticmethod
+    def echo(conn):
+        with conn:
+            try:
+                while True:
+                    data = conn.recv(65536)
+                    if not data:
+                        break
+                    conn.sendall(data)
+            except OSError:
+                pass
+
+
+def recv_exactly(s, n):
+    parts = []
+    while n:
+        data = s.recv(min(n, 65536))
+        if not data:
+            raise Failure(f"connection ended, {n} bytes missing")
+        parts.append(data)
+        n -= len(data)
+    return b"".join(parts)
+
+
+def recv_until(s, end):
+    data = b""
+    while not data.endswith(end):
+        c = s.recv(1)
+        if not c:
+            raise Failure(f"connection ended after {data!r}")
+        data += c
+    return data
+
+
+class App:
+    """One program: how to start it, and one round of traffic on it."""
+    name = ""
+    threaded = True         # a thread per connection, so threads are counted
+    stop = signal.SIGTERM
+
+    def __init__(self, tmp, backend):
+        self.tmp, self.backend = tmp, backend
+        self.port = free_port()
+
+    def binary(self):
+        raise NotImplementedError
+
+    def argv(self):
+        raise NotImplementedError
+
+    def dial(self):
+        s = socket.create_connection((HOST, self.port), timeout=PATIENCE)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return s
+
+    def open(self):
+        """A connection, ready for exchange()."""
+        return self.dial()
+
+    def send(self, s, conn, turn):
+        s.sendall(payload(conn, turn))
+
+    def receive(self, s, conn, turn):
+        want = payload(conn, turn)
+        if recv_exactly(s, len(want)) != want:
+            raise Failure(f"wrong bytes on connection {conn}")
+
+    def write(self, name, text):
+        path = os.path.join(self.tmp, name)
+        with open(path, "w", encoding="ascii") as f:
+            f.write(text)
+        return path
+
+
+class Microsocks(App):
+    name = "microsocks"
+
+    def binary(self):
+        return shutil.which("microsocks")
+
+    def argv(self):
+        return [self.binary(), "-i", HOST, "-p", str(self.port)]
+
+    def open(self):
+        s = self.dial()
+        s.sendall(b"\5\1\0")
+        if recv_exactly(s, 2) != b"\5\0":
+            raise Failure("SOCKS greeting refused")
+        s.sendall(b"\5\1\0\1" + socket.inet_aton(HOST) +
+                  self.backend.port.to_bytes(2, "big"))
+        if recv_exactly(s, 10)[:2] != b"\5\0":
+            raise Failure("SOCKS request refused")
+        return s
+
+
+class Tinyproxy(App):
+    name = "tinyproxy"
+
+    def binary(self):
+        return shutil.which("tinyproxy")
+
+    def argv(self):
+        conf = self.write("tinyproxy.conf", f"""\
+Port {self.port}
+Listen {HOST}
+Timeout 600
+MaxClients 1000
+LogLevel Critical
+ConnectPort {self.backend.port}
+""")
+        return [self.binary(), "-d", "-c", conf]
+
+    def open(self):
+        s = self.dial()
+        s.sendall(b"CONNECT %s:%d HTTP/1.0\r\n\r\n"
+                  % (HOST.encode(), self.backend.port))
+        head = recv_until(s, b"\r\n\r\n")
+        if b" 200 " not in head.split(b"\r\n")[0]:
+            raise Failure(f"CONNECT refused: {head!r}")
+        return s
+
+
+class Stunnel(App):
+    name = "stunnel4"
+
+    def __init__(self, tmp, backend):
+        super().__init__(tmp, backend)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.context.check_hostname = False
+        self.context.verify_mode = ssl.CERT_NONE
+
+    def binary(self):
+        return shutil.which("stunnel4")
+
+    def argv(self):
+        pem = os.path.join(self.tmp, "stunnel.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048",
+                        "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-keyout", pem + ".key", "-out", pem],
+                       check=True, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        conf = self.write("stunnel.conf", f"""\
+foreground = yes
+pid =
+debug = err
+syslog = no
+[echo]
+accept = {HOST}:{self.port}
+connect = {HOST}:{self.backend.port}
+cert = {pem}
+key = {pem}.key
+""")
+        return [self.binary(), conf]
+
+    def open(self):
+        s = self.dial()
+        return self.context.wrap_socket(s)
+
+
+class PythonHttp(App):
+    """http.server with HTTP/1.1, so that connections are kept."""
+    name = "python3-http.server"
+
+    def binary(self):
+        return "/usr/bin/python3"
+
+    def argv(self):
+        root = os.path.join(self.tmp, "www")
+        os.mkdir(root)
+        for turn in range(ROUNDS):
+            for conn in range(CONNECTIONS):
+                with open(os.path.join(root, f"{conn}.{turn}"), "wb") as f:
+                    f.write(payload(conn, turn))
+        return [self.binary(), "-m", "http.server", "--protocol", "HTTP/1.1",
+                "--bind", HOST, "--directory", root, str(self.port)]
+
+    def send(self, s, conn, turn):
+        s.sendall(f"GET /{conn}.{turn} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+
+    def receive(self, s, conn, turn):
+        head = recv_until(s, b"\r\n\r\n")
+        want = payload(conn, turn)
+        if b" 200 " not in head.split(b"\r\n")[0]:
+            raise Failure(f"answer {head!r}")
+        if f"Content-Length: {len(want)}\r\n".encode() not in head:
+            raise Failure(f"wrong length in {head!r}")
+        if recv_exactly(s, len(want)) != want:
+            raise Failure(f"wrong bytes on connection {conn}")
+
+
+class PythonHttpInt(PythonHttp):
+    """SIGINT is an exception in Python's main thread."""
+    name = "python3-interrupted"
+    stop = signal.SIGINT
+
+
+class Memcached(App):
+    """Four threads with an event loop each."""
+    name = "memcached"
+    threaded = False
+
+    def binary(self):
+        return shutil.which("memcached")
+
+    def argv(self):
+        return [self.binary(), "-l", HOST, "-p", str(self.port), "-U", "0",
+                "-t", "4", "-c", "1024", "-u",
+                "root" if os.geteuid() == 0 else str(os.geteuid())]
+
+    def send(self, s, conn, turn):
+        data = payload(conn, turn)
+        s.sendall(b"set k%d 0 0 %d\r\n%s\r\nget k%d\r\n"
+                  % (conn, len(data), data, conn))
+
+    def receive(self, s, conn, turn):
+        data = payload(conn, turn)
+        want = (b"STORED\r\nVALUE k%d 0 %d\r\n%s\r\nEND\r\n"
+                % (conn, len(data), data))
+        if recv_exactly(s, len(want)) != want:
+            raise Failure(f"wrong bytes on connection {conn}")
+
+
+class Redis(App):
+    """One event loop, threads for reading and writing, and for the rest."""
+    name = "redis-server"
+    threaded = False
+
+    def binary(self):
+        # redis-tools has the program under another name; that package
+        # starts no service of its own.
+        return shutil.which("redis-server") or shutil.which("redis-check-rdb")
+
+    def argv(self):
+        link = os.path.join(self.tmp, "redis-server")
+        if not os.path.lexists(link):
+            os.symlink(self.binary(), link)
+        return [link, "--port", str(self.port), "--bind", HOST, "--save", "",
+                "--appendonly", "no", "--io-threads", "2",
+                "--io-threads-do-reads", "yes", "--dir", self.tmp,
+                "--loglevel", "warning"]
+
+    def send(self, s, conn, turn):
+        data = payload(conn, turn)
+        s.sendall(b"*3\r\n$3\r\nSET\r\n$5\r\nk%04d\r\n$%d\r\n%s\r\n"
+                  b"*2\r\n$3\r\nGET\r\n$5\r\nk%04d\r\n"
+                  % (conn, len(data), data, conn))
+
+    def receive(self, s, conn, turn):
+        data = payload(conn, turn)
+        want = b"+OK\r\n$%d\r\n%s\r\n" % (len(data), data)
+        if recv_exactly(s, len(want)) != want:
+            raise Failure(f"wrong bytes on connection {conn}")
+
+
+APPS = [Microsocks, Tinyproxy, Stunnel, PythonHttp, PythonHttpInt, Memcached,
+        Redis]
+
+
+def kernel_threads(pid):
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def dump_of(build, pid):
+    try:
+        r = subprocess.run([os.path.join(build, "fibhook"), "dump", str(pid)],
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, timeout=20, check=False)
+        return r.stdout.decode("utf-8", "replace")
+    except (OSError, subprocess.TimeoutExpired) as e:
+        return f"fibhook dump: {e}"
+
+
+def wait_ready(app, proc):
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if proc.poll() is not None:
+            raise Failure(f"ended at once with status {proc.returncode}")
+        try:
+            socket.create_connection((HOST, app.port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise Failure("does not listen")
+
+
+def load(app, pid, watch_idle):
+    """The most kernel threads seen while all connections were open."""
+    conns, most = [], 0
+    try:
+        for _ in range(CONNECTIONS):
+            conns.append(app.open())
+        for turn in range(ROUNDS):
+            for i, s in enumerate(conns):
+                app.send(s, i, turn)
+            most = max(most, kernel_threads(pid))
+            for i, s in enumerate(conns):
+                app.receive(s, i, turn)
+            most = max(most, kernel_threads(pid))
+        if watch_idle:
+            before = cpu_ticks(pid)
+            time.sleep(0.5)
+            used = cpu_ticks(pid) - before
+            if used > 2:
+                raise Failure(f"idle, yet used {used * 10} ms of 500")
+    except (TimeoutError, ssl.SSLError, OSError) as e:
+        for s in conns:
+            s.close()
+        raise Failure(f"{len(conns)} connections open: {e!r}") from e
+    return conns, most
+
+
+def run(cls, backend, build, workers):
+    """(exit status, most kernel threads); raises Failure with the reason."""
+    with tempfile.TemporaryDirectory(prefix="apps.") as tmp:
+        app = cls(tmp, backend)
+        argv = app.argv()
+        if workers:
+            argv = [os.path.join(build, "fibhook"), "--workers", str(workers),
+                    "--"] + argv
+        env = {k: v for k, v in os.environ.items()
+               if not k.startswith("FIBHOOK_") and k != "LD_PRELOAD"}
+        with open(os.path.join(tmp, "log"), "w+b") as log:
+            proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
+                                    stdout=log, stderr=log, cwd=tmp, env=env,
+                                    start_new_session=True)
+            conns = []
+            try:
+                wait_ready(app, proc)
+                conns, most = load(app, proc.pid, workers > 0)
+                proc.send_signal(app.stop)
+                try:
+                    status = proc.wait(timeout=PATIENCE)
+                except subprocess.TimeoutExpired as e:
+                    raise Failure(f"signal {app.stop} does not end it") from e
+                return status, most
+            except Failure as e:
+                detail = ""
+                if proc.poll() is None and workers:
+                    detail = dump_of(build, proc.pid)
+                elif proc.poll() is not None:
+                    detail = f"it has ended with status {proc.returncode}\n"
+                log.seek(0)
+                said = log.read().decode("utf-8", "replace").splitlines()
+                raise Failure("\n      ".join(
+                    [str(e)] + detail.splitlines()[:120] +
+                    ["it said: " + x for x in said[-15:]])) from e
+            finally:
+                for s in conns:
+                    s.close()
+                try:
+                    os.killpg(proc.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                proc.wait()
+
+
+def check_app(cls, backend, opt):
+    """(passed, failed)"""
+    passed = failed = 0
+    try:
+        native, threads = run(cls, backend, opt.build, 0)
+    except Failure as e:
+        print(f"FAIL {cls.name} [native]: {e}", flush=True)
+        return 0, 1
+    if cls.threaded and threads < CONNECTIONS:
+        print(f"FAIL {cls.name} [native]: {threads} kernel threads only, "
+              f"the connections were not held", flush=True)
+        return 0, 1
+    print(f"     {cls.name} natively: status {native}, {threads} kernel "
+          f"threads", flush=True)
+    for workers in opt.workers:
+        bad, most = 0, 0
+        for turn in range(opt.runs):
+            try:
+                status, threads = run(cls, backend, opt.build, workers)
+                most = max(most, threads)
+                if status != native:
+                    raise Failure(f"ended with status {status}, natively "
+                                  f"{native}")
+                if cls.threaded and threads > workers + 4:
+                    raise Failure(f"{threads} kernel threads")
+                passed += 1
+            except Failure as e:
+                bad += 1
+                print(f"FAIL {cls.name} [workers={workers}, run {turn + 1}]: "
+                      f"{e}", flush=True)
+        failed += bad
+        if not bad:
+            print(f"ok   {cls.name} workers={workers}: {opt.runs} run(s), "
+                  f"at most {most} kernel threads", flush=True)
+    return passed, failed
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--build", required=True)
+    ap.add_argument("--only", action="append", default=[])
+    ap.add_argument("--runs", type=int, default=1)
+    ap.add_argument("--workers", default="1,2,4")
+    opt = ap.parse_args()
+    opt.build = os.path.abspath(opt.build)
+    opt.workers = [int(w) for w in opt.workers.split(",")]
+    backend = Backend()
+    passed = failed = skipped = 0
+    for cls in APPS:
+        if opt.only and not any(cls.name.startswith(o) for o in opt.only):
+            continue
+        with tempfile.TemporaryDirectory() as tmp:
+            found = cls(tmp, backend).binary()
+        if not found or not os.access(found, os.X_OK):
+            print(f"skip {cls.name}: it is not installed", flush=True)
+            skipped += 1
+            continue
+        p, f = check_app(cls, backend, opt)
+        passed, failed = passed + p, failed + f
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
