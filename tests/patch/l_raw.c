@@ -1,5 +1,4 @@
 /* The constructor of the object in l_raw.S. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stddef.h>

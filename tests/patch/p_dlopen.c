@@ -117,6 +117,7 @@ static void try_hot(const char *one, const char *other)
 
 	for (int i = 0; i < 4; i++)
 		pthread_create(&t[i], NULL, calling, (void *)&stop);
+	usleep(20000);
 	for (int i = 0; i < 10; i++)
 		dlclose(dlopen(other, RTLD_NOW));
 	stop = 1;
