@@ -121,6 +121,9 @@ static void queue_fiber(struct fib *f)
 		push_local(w, f);
 	else
 		push_inject(f);
+	/* A worker between two fibers takes it itself, or tells of it then. */
+	if (w && !w->cur)
+		return;
 	fib_fence(seq_cst);
 	if (fib_load(&fib_sched.nidle, relaxed))
 		fib_notify_one();
@@ -241,10 +244,6 @@ static struct fib *next(struct fib_worker *w)
 		if (!f)
 			f = pop(&fib_sched.inject_lock, &fib_sched.inject,
 				&fib_sched.injected);
-		if (!f && fib_iom_poll(0)) {
-			run_timers();
-			f = pop(&w->lock, &w->queue, &w->queued);
-		}
 		if (!f)
 			f = steal(w);
 		if (!f) {

@@ -58,7 +58,7 @@ mkdir -p "$B/check"
 passed=0 failed=0 skipped=0 summary=()
 
 run_part() {
-	local part=$1 log=$B/check/$1.log only= status line t0=$SECONDS
+	local part=$1 log=$B/check/$1.log only="" status line t0=$SECONDS
 	local p f s note=
 
 	case $part in

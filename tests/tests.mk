@@ -51,19 +51,19 @@ soak:
 
 $(B)/tests/lib/libttls.so: tests/lib/tlslib.c tests/lib/tlslib.h
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
+	@$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
 
 $(B)/tests/lib/libtctor.so: tests/lib/ctorlib.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
+	@$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
 
 $(T_C:%.c=$(B)/%): $(B)/%: %.c $(wildcard tests/lib/*.h)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
+	@$(CC) -std=gnu11 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
 
 $(T_CC:%.cc=$(B)/%): $(B)/%: %.cc $(wildcard tests/lib/*.h)
 	@mkdir -p $(@D)
-	$(CXX) -std=gnu++20 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
+	@$(CXX) -std=gnu++20 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
 
 # The compiler turns read() into __read_chk() and so on.
 $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2
