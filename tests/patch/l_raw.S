@@ -134,4 +134,78 @@ raw_preserves:
 	.cfi_endproc
 	.size	raw_preserves, . - raw_preserves
 
+/*
+ * Three functions where the instruction after the syscall is a jump target:
+ * from another function, of an exception, through a jump table. Windows have
+ * to end before it.
+ */
+	.macro	SITE name
+	mov	$202, %eax
+	syscall
+	.globl	\name\()_target
+\name\()_target:
+.L\name\()_target:
+	cmp	$-4096, %rax
+	ja	1f
+	ret
+1:	ret
+	.endm
+
+	.globl	raw_cross
+	.type	raw_cross, @function
+raw_cross:
+	.cfi_startproc
+	SITE	raw_cross
+	.cfi_endproc
+	.size	raw_cross, . - raw_cross
+	.fill	64, 1, 0x90
+	.type	raw_cross_cold, @function
+raw_cross_cold:
+	.cfi_startproc
+	.byte	0xe9
+	.long	.Lraw_cross_target - . - 4
+	.cfi_endproc
+	.size	raw_cross_cold, . - raw_cross_cold
+
+	.globl	raw_pad
+	.type	raw_pad, @function
+raw_pad:
+.Lraw_pad:
+	.cfi_startproc
+	.cfi_lsda 0x1b, .Lpads
+	SITE	raw_pad
+	.cfi_endproc
+	.size	raw_pad, . - raw_pad
+
+	.globl	raw_table
+	.type	raw_table, @function
+raw_table:
+	.cfi_startproc
+	test	%edx, %edx
+	jns	2f
+	lea	.Ltable(%rip), %r8
+	movslq	4(%r8), %rax
+	add	%r8, %rax
+	jmp	*%rax
+2:	SITE	raw_table
+3:	mov	$-1, %rax
+	ret
+	.cfi_endproc
+	.size	raw_table, . - raw_table
+
+	.section .rodata
+	.p2align 2
+.Ltable:
+	.long	3b - .Ltable
+	.long	.Lraw_table_target - .Ltable
+	.long	0x7fffffff
+.Lpads:
+	.byte	0xff, 0xff, 0x01
+	.uleb128 4f - 3f
+3:	.uleb128 0
+	.uleb128 5
+	.uleb128 .Lraw_pad_target - .Lraw_pad
+	.uleb128 0
+4:
+
 	.section .note.GNU-stack,"",@progbits
