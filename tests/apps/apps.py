@@ -458,6 +458,9 @@ def check_app(cls, backend, opt):
 
 
 def main():
+    # A shell without job control starts us with these ignored: not so ours.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", required=True)
     ap.add_argument("--only", action="append", default=[])

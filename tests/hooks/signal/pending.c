@@ -37,12 +37,14 @@ int main(void)
 
 	CHECK(sem_init(&go, 0, 0) == 0);
 	CHECK(sem_init(&told, 0, 0) == 0);
-	t_handle(SIGUSR1, on_sig, 0);
-	t_handle(SIGUSR2, on_sig, 0);
+	/* No handler interrupts another: the order is that of delivery. */
 	memset(&sa, 0, sizeof(sa));
+	sigfillset(&sa.sa_mask);
+	sa.sa_handler = on_sig;
+	CHECK(sigaction(SIGUSR1, &sa, NULL) == 0);
+	CHECK(sigaction(SIGUSR2, &sa, NULL) == 0);
 	sa.sa_sigaction = on_rt;
 	sa.sa_flags = SA_SIGINFO;
-	sigfillset(&sa.sa_mask);
 	CHECK(sigaction(SIGRTMIN + 1, &sa, NULL) == 0);
 	CHECK(sigaction(SIGRTMIN + 2, &sa, NULL) == 0);
 	sigemptyset(&block);
