@@ -27,7 +27,6 @@ _Static_assert(offsetof(struct fib_regs, rax) == 112, "tramp.S: SAVE");
 _Static_assert(offsetof(struct fib_regs, slot_ret) == 120, "tramp.S: call");
 _Static_assert(offsetof(struct fib_regs, rip) == 128, "tramp.S: push X");
 
-
 #define ARCH_SHSTK_STATUS 0x5005
 
 /* A loaded object, known by its place. */
@@ -43,7 +42,6 @@ static struct object objects[FIB_MAX_OBJECTS]; /* [0] stands for none */
 static uint32_t nobjects = 1;
 struct fib_range fib_ranges[FIB_MAX_RANGES];
 uint32_t fib_nranges;
-static unsigned long long subs_seen;
 static int late_sites, late_err; /* of objects loaded later */
 static bool scan_all;
 static struct fib_rewrite_stats stats;
@@ -116,7 +114,7 @@ uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site)
 		if (fib_sites[i].object)
 			continue;
 		hint = i + 1;
-		fib_sites[i] = (struct fib_site){ .object = scan->object };
+		fib_sites[i] = (struct fib_site){.object = scan->object};
 		scan->nsites++;
 		*site = &fib_sites[i];
 		return slot_addr(i);
@@ -128,25 +126,13 @@ static void forget_object(uint16_t id)
 {
 	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
 		if (fib_sites[i].object == id)
-			fib_sites[i] = (struct fib_site){ 0 };
+			fib_sites[i] = (struct fib_site){0};
 	for (uint32_t i = 1; i < fib_nranges;)
 		if (fib_ranges[i].object == id)
 			fib_ranges[i] = fib_ranges[--fib_nranges];
 		else
 			i++;
-	objects[id] = (struct object){ 0 };
-}
-
-/* Whether the object's text is as this module left it. */
-static bool intact(uint16_t id)
-{
-	if (!objects[id].nsites)
-		return false;
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
-		if (fib_sites[i].object == id && fib_sites[i].applied &&
-		    memcmp((void *)fib_sites[i].start, fib_sites[i].new, fib_sites[i].len))
-			return false;
-	return true;
+	objects[id] = (struct object){0};
 }
 
 static uint16_t new_object(const struct dl_phdr_info *info)
@@ -159,8 +145,8 @@ static uint16_t new_object(const struct dl_phdr_info *info)
 		return 0;
 	if (id == nobjects)
 		nobjects++;
-	objects[id] = (struct object){ info->dlpi_addr, info->dlpi_phdr, 0,
-				       true };
+	objects[id] =
+		(struct object){info->dlpi_addr, info->dlpi_phdr, 0, true};
 	return (uint16_t)id;
 }
 
@@ -252,7 +238,7 @@ struct walk {
 static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 {
 	bool libc = is_libc(info), ldso = is_ldso(info);
-	struct fib_scan scan = { .all = scan_all, .stats = &stats };
+	struct fib_scan scan = {.all = scan_all, .stats = &stats};
 	int err;
 
 	walk->libc |= libc;
@@ -262,10 +248,9 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 		return fib_rewrite_fail(-ENOSPC, "too many objects", 0, NULL);
 	if (is_ours(info) || is_vdso(info))
 		return scan.object;
-	err = fib_scan_object(&scan, info,
-			      libc || ldso || is_libpthread(info));
-	if (!err && ldso && fib_scan_debug_state(&scan, _r_debug.r_brk,
-						 on_debug_state))
+	err = fib_scan_object(&scan, info, libc || ldso || is_libpthread(info));
+	if (!err && ldso &&
+	    fib_scan_debug_state(&scan, _r_debug.r_brk, on_debug_state))
 		err = fib_rewrite_fail(-ENOENT, "unknown _dl_debug_state in",
 				       _r_debug.r_brk, info->dlpi_name);
 	if (!err && scan.nsites)
@@ -285,7 +270,6 @@ static int scan_cb(struct dl_phdr_info *info, size_t size, void *arg)
 	struct walk *walk = arg;
 	int id = scan_object(info, walk);
 
-	subs_seen = info->dlpi_subs;
 	if (id < 0)
 		walk->err = id;
 	return walk->err;
@@ -297,17 +281,20 @@ static void forget_all(void)
 		if (objects[i].phdr)
 			forget_object((uint16_t)i);
 	nobjects = 1;
-	stats = (struct fib_rewrite_stats){ 0 };
+	stats = (struct fib_rewrite_stats){0};
 }
 
 int fib_rewrite_scan(bool all)
 {
-	struct walk walk = { 0 };
+	struct walk walk = {0};
 	uint64_t t0 = now_ns(), shstk = 0;
 
 	reason[0] = 0;
 	if (!fib_raw(SYS_arch_prctl, ARCH_SHSTK_STATUS, &shstk) && shstk)
 		return fib_rewrite_fail(-EPERM, "shadow stacks are on", 0,
+					NULL);
+	if (fib_slots_end - fib_slots != FIB_MAX_SITES * FIB_SLOT_SIZE)
+		return fib_rewrite_fail(-EINVAL, "built with other slots", 0,
 					NULL);
 	scan_all = all;
 	forget_all();
@@ -338,46 +325,27 @@ int fib_rewrite_apply(void)
 
 /* ---- objects loaded later ---- */
 
-struct update {
-	struct walk walk;
-	bool unloaded;
-};
-
-/* Whether the object is known: its address may have been reused. */
-static bool known(const struct dl_phdr_info *info, bool unloaded)
-{
-	uint16_t id = find_object(info);
-
-	if (id && unloaded && !intact(id)) {
-		forget_object(id);
-		id = 0;
-	}
-	if (id)
-		objects[id].present = true;
-	return id;
-}
-
 static int update_cb(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct update *u = arg;
+	uint16_t known = find_object(info);
+	struct walk *walk = arg;
 	int id, err;
 
-	if (info->dlpi_subs != subs_seen)
-		u->unloaded = true;
-	subs_seen = info->dlpi_subs;
-	if (known(info, u->unloaded))
+	if (known) {
+		objects[known].present = true;
 		return 0;
-	id = scan_object(info, &u->walk);
+	}
+	id = scan_object(info, walk);
 	if (id > 0) {
 		err = objects[id].nsites ? fib_write_unused() : 0;
 		if (!err) {
-			u->walk.nsites += objects[id].nsites;
+			walk->nsites += objects[id].nsites;
 			return 0;
 		}
 		forget_object((uint16_t)id);
 		id = err;
 	}
-	u->walk.err = id;
+	walk->err = id;
 	/* Known from now on, as one that stays as it is. */
 	new_object(info);
 	return 0;
@@ -385,17 +353,17 @@ static int update_cb(struct dl_phdr_info *info, size_t size, void *arg)
 
 static void update(void)
 {
-	struct update u = { 0 };
+	struct walk walk = {0};
 
 	for (uint32_t i = 1; i < nobjects; i++)
 		objects[i].present = false;
-	dl_iterate_phdr(update_cb, &u);
+	dl_iterate_phdr(update_cb, &walk);
 	for (uint32_t i = 1; i < nobjects; i++)
 		if (objects[i].phdr && !objects[i].present)
 			forget_object((uint16_t)i);
-	late_sites += u.walk.nsites;
-	if (u.walk.err)
-		late_err = u.walk.err;
+	late_sites += walk.nsites;
+	if (walk.err)
+		late_err = walk.err;
 }
 
 /*
@@ -431,8 +399,9 @@ static struct fib_site *site_of_slot(uintptr_t pc)
 
 	if (pc < (uintptr_t)fib_slots || i >= FIB_MAX_SITES)
 		return NULL;
-	return __atomic_load_n(&fib_sites[i].applied, __ATOMIC_ACQUIRE) ?
-		       &fib_sites[i] : NULL;
+	return __atomic_load_n(&fib_sites[i].applied, __ATOMIC_ACQUIRE)
+		       ? &fib_sites[i]
+		       : NULL;
 }
 
 uintptr_t fib_rewrite_to_original(uintptr_t pc)

@@ -9,17 +9,18 @@
 
 /* What follows an opcode. */
 enum {
-	N = 0x00,  /* nothing */
-	M = 0x01,  /* ModRM */
-	B = 0x02,  /* imm8 */
-	W = 0x04,  /* imm16 */
-	Z = 0x08,  /* imm32, or imm16 under a 66 prefix */
-	R = 0x10,  /* rel32 whatever the prefixes */
-	G = 0x20,  /* depends on ModRM or prefixes: see operands() */
-	D = 0x40,  /* imm32 */
-	X = 0x80,  /* not an opcode of 64-bit mode, or a prefix */
+	N = 0x00, /* nothing */
+	M = 0x01, /* ModRM */
+	B = 0x02, /* imm8 */
+	W = 0x04, /* imm16 */
+	Z = 0x08, /* imm32, or imm16 under a 66 prefix */
+	R = 0x10, /* rel32 whatever the prefixes */
+	G = 0x20, /* depends on ModRM or prefixes: see operands() */
+	D = 0x40, /* imm32 */
+	X = 0x80, /* not an opcode of 64-bit mode, or a prefix */
 };
 
+/* clang-format off */
 static const uint8_t one_byte[256] = {
 	/* 00 */ M, M, M, M, B, Z, X, X, M, M, M, M, B, Z, X, X,
 	/* 10 */ M, M, M, M, B, Z, X, X, M, M, M, M, B, Z, X, X,
@@ -57,6 +58,7 @@ static const uint8_t two_byte[256] = {
 	/* e0 */ M, M, M, M, M, M, M, M, M, M, M, M, M, M, M, M,
 	/* f0 */ M, M, M, M, M, M, M, M, M, M, M, M, M, M, M, M,
 };
+/* clang-format on */
 
 struct cursor {
 	const uint8_t *p;
@@ -313,17 +315,17 @@ static int kind_of(const struct fib_insn *in)
 	case 0x1f:
 		return FIB_INSN_NOP;
 	default:
-		return (in->opcode & 0xf0) == 0x80 ? FIB_INSN_JCC :
-						     FIB_INSN_PLAIN;
+		return (in->opcode & 0xf0) == 0x80 ? FIB_INSN_JCC
+						   : FIB_INSN_PLAIN;
 	}
 }
 
 int fib_insn_decode(const uint8_t *p, size_t room, struct fib_insn *in)
 {
-	struct cursor c = { .p = p, .room = room };
+	struct cursor c = {.p = p, .room = room};
 	int b, what;
 
-	*in = (struct fib_insn){ 0 };
+	*in = (struct fib_insn){0};
 	if (c.room > FIB_INSN_MAX)
 		c.room = FIB_INSN_MAX;
 	b = prefixes(&c, in);
@@ -351,8 +353,8 @@ int fib_insn_decode(const uint8_t *p, size_t room, struct fib_insn *in)
 	case FIB_INSN_CALL:
 	case FIB_INSN_XBEGIN:
 	case FIB_INSN_LOOP:
-		in->rel = what & (R | Z) ? read_i32(p + c.at - 4) :
-					   (int8_t)p[c.at - 1];
+		in->rel = what & (R | Z) ? read_i32(p + c.at - 4)
+					 : (int8_t)p[c.at - 1];
 	}
 	return in->len;
 }

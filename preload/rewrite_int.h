@@ -1,8 +1,9 @@
 /*
  * What the parts of the rewriter share. rewrite_insn.c decodes and moves
  * instructions; rewrite_window.c finds, in one function, a window for one
- * syscall instruction; rewrite_objects.c walks the loaded objects and their
- * functions; rewrite.c keeps the table of sites; rewrite_write.c writes.
+ * syscall instruction; rewrite_objects.c walks the functions of an object,
+ * whose bounds rewrite_frames.c knows; rewrite.c walks the loaded objects and
+ * keeps the table of sites; rewrite_write.c writes.
  *
  * Owns the table of sites. Scanning and applying are for one thread at a
  * time: rewrite.c says who may call.
@@ -19,14 +20,14 @@
 #include "preload/rewrite_insn.h"
 
 /* The layout of a slot: see tramp.S. */
-#define FIB_SLOT_SIZE	64
-#define FIB_SLOT_HEAD	8   /* prefix room begins; X stands before */
-#define FIB_SLOT_CORE	20  /* prefix room ends, lea -128(%rsp),%rsp */
-#define FIB_SLOT_RET	36  /* where fib_tramp_common returns to */
-#define FIB_SLOT_TAIL	44  /* rsp is the function's again */
+#define FIB_SLOT_SIZE 64
+#define FIB_SLOT_HEAD 8  /* prefix room begins; X stands before */
+#define FIB_SLOT_CORE 20 /* prefix room ends, lea -128(%rsp),%rsp */
+#define FIB_SLOT_RET  36 /* where fib_tramp_common returns to */
+#define FIB_SLOT_TAIL 44 /* rsp is the function's again */
 
-#define FIB_WINDOW_MIN	 5 /* a jmp rel32 */
-#define FIB_WINDOW_MAX	 32
+#define FIB_WINDOW_MIN   5 /* a jmp rel32 */
+#define FIB_WINDOW_MAX   32
 #define FIB_WINDOW_INSNS 8
 
 extern const char fib_slots[], fib_slots_end[];
@@ -42,9 +43,9 @@ enum {
 /* A function, or a gap between functions. */
 struct fib_code {
 	const uint8_t *bytes; /* len + pad of them */
-	uintptr_t addr;	      /* at which they run */
+	uintptr_t addr;       /* at which they run */
 	uint32_t len;
-	uint32_t pad; /* bytes behind it that nobody reaches */
+	uint32_t pad;  /* bytes behind it that nobody reaches */
 	uint8_t *mark; /* len + pad + 1 of them */
 	bool jumps_indirectly;
 	bool undecoded; /* some of it is no code */
@@ -62,12 +63,12 @@ struct fib_moved {
 
 /* One rewritten site: a window of the text, and what its slot holds. */
 struct fib_site {
-	uintptr_t start;     /* the window: start .. start + len */
-	uintptr_t insn;	     /* the syscall instruction in it */
-	uintptr_t slot;	     /* 0: a function is replaced: start is its entry */
+	uintptr_t start; /* the window: start .. start + len */
+	uintptr_t insn;  /* the syscall instruction in it */
+	uintptr_t slot;  /* 0: a function is replaced: start is its entry */
 	uint8_t len;
-	uint8_t entry;	     /* offset in the slot that the window jumps to */
-	uint8_t ntail;	     /* bytes of the slot's tail in use */
+	uint8_t entry; /* offset in the slot that the window jumps to */
+	uint8_t ntail; /* bytes of the slot's tail in use */
 	uint8_t nmoved;
 	uint16_t object; /* which it belongs to; 0: the site is free */
 	bool applied;
@@ -112,9 +113,9 @@ int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
 int fib_window_entry(struct fib_code *code, uint32_t at, uintptr_t to,
 		     struct fib_site *site);
 
-#define FIB_MAX_SITES	1024 /* the slots in tramp.S */
+#define FIB_MAX_SITES   1024 /* the slots in tramp.S */
 #define FIB_MAX_OBJECTS 4096
-#define FIB_MAX_RANGES	(FIB_MAX_OBJECTS + 64)
+#define FIB_MAX_RANGES  (FIB_MAX_OBJECTS + 64)
 
 /* A segment of text, in whole pages, and how it is protected. */
 struct fib_range {
@@ -134,9 +135,35 @@ int fib_write_alone(void);
 /** The same for text that no thread executes, while other threads run. */
 int fib_write_unused(void);
 
+/* The functions of an object: the sorted table of .eh_frame_hdr. */
+struct fib_frames {
+	const uint8_t *hdr;   /* NULL: there is none */
+	const int32_t *table; /* pairs: function, FDE; both from hdr */
+	uint32_t nfdes;
+};
+
+struct fib_fde {
+	uintptr_t start, end;
+	uintptr_t lsda; /* exception table, or 0 */
+};
+
+void fib_frames_init(struct fib_frames *fr, const struct dl_phdr_info *info);
+
+/**
+ * The function around addr in text .. text_end, or the gap between functions
+ * (*gap = true); *next_fn is where the next function begins. Returns
+ * false where the table is not understood.
+ */
+bool fib_frames_find(const struct fib_frames *fr, uintptr_t addr,
+		     uintptr_t text, uintptr_t text_end, struct fib_fde *fn,
+		     uintptr_t *next_fn, bool *gap);
+
+/** Marks the landing pads in the exception table: the unwinder goes there. */
+bool fib_frames_pads(struct fib_code *code, uintptr_t lsda);
+
 /* What a scan is about, and what it has found. */
 struct fib_scan {
-	bool all;	/* every site of every object */
+	bool all;        /* every site of every object */
 	uint16_t object; /* which the new sites belong to */
 	uint32_t nsites; /* found so far, the last of them in site[] */
 	struct fib_rewrite_stats *stats;

@@ -31,34 +31,17 @@ struct object {
 	struct fib_scan *scan;
 	const struct dl_phdr_info *info;
 	bool whole;
-	struct span text;     /* the segment at hand */
-	const uint8_t *hdr;   /* .eh_frame_hdr, or NULL */
-	const int32_t *table; /* pairs: function, FDE; both from hdr */
-	uint32_t nfdes;
-	uintptr_t *hits;      /* 0f 05 */
+	struct span text; /* the segment at hand */
+	struct fib_frames frames;
+	uintptr_t *hits; /* 0f 05 */
 	uint32_t nhits, max;
-	uint8_t *near;	  /* a byte for 64 of text: a hit is not far */
+	uint8_t *near;    /* a byte for 64 of text: a hit is not far */
 	uint8_t *targets; /* a byte for each of text: branched to */
-	uint8_t *marks;	  /* of the function at hand */
+	uint8_t *marks;   /* of the function at hand */
 	size_t scratch_size;
 };
 
-/* ---- .eh_frame ---- */
-
-static uint64_t uleb(const uint8_t **p)
-{
-	uint64_t v = 0;
-	int shift = 0;
-	uint8_t b;
-
-	do {
-		b = *(*p)++;
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift += 7;
-	} while (b & 0x80);
-	return v;
-}
+/* ---- raw bytes ---- */
 
 static uint32_t get32(const uint8_t *p)
 {
@@ -67,212 +50,6 @@ static uint32_t get32(const uint8_t *p)
 	memcpy(&v, p, sizeof(v));
 	return v;
 }
-
-/* Pointer in one of the encodings that are in use; false: another one. */
-static bool encoded(const uint8_t **p, uint8_t enc, uintptr_t *out)
-{
-	uintptr_t base = (enc & 0x70) == 0x10 ? (uintptr_t)*p : 0;
-	uint64_t v = 0;
-
-	if ((enc & 0x70) > 0x10)
-		return false;
-	switch (enc & 0x0f) {
-	case 0x01:
-		v = uleb(p);
-		break;
-	case 0x02:
-	case 0x0a:
-		v = (uint64_t)((*p)[0] | (*p)[1] << 8);
-		if ((enc & 0x08))
-			v = (uint64_t)(int64_t)(int16_t)v;
-		*p += 2;
-		break;
-	case 0x03:
-		v = get32(*p);
-		*p += 4;
-		break;
-	case 0x0b:
-		v = (uint64_t)(int64_t)(int32_t)get32(*p);
-		*p += 4;
-		break;
-	case 0x00:
-	case 0x04:
-	case 0x0c:
-		memcpy(&v, *p, 8);
-		*p += 8;
-		break;
-	default:
-		return false;
-	}
-	*out = v ? base + v : 0;
-	return true;
-}
-
-struct fde {
-	uintptr_t start, end;
-	uintptr_t lsda;
-};
-
-/* The augmentation of a CIE: encodings of addresses, and of LSDA pointers. */
-static bool parse_cie(const uint8_t *cie, uint8_t *fde_enc, uint8_t *lsda_enc)
-{
-	const uint8_t *p = cie + 8;
-	uint8_t version = *p++;
-	const char *aug = (const char *)p;
-	uintptr_t ignored;
-
-	*fde_enc = 0;
-	*lsda_enc = 0xff;
-	p += strlen(aug) + 1;
-	uleb(&p);
-	uleb(&p); /* signed, but of the same length */
-	if (version == 1)
-		p++;
-	else
-		uleb(&p);
-	if (*aug++ != 'z')
-		return aug[-1] == 0;
-	uleb(&p);
-	for (; *aug; aug++) {
-		uint8_t enc;
-
-		switch (*aug) {
-		case 'L':
-			*lsda_enc = *p++;
-			break;
-		case 'R':
-			*fde_enc = *p++;
-			break;
-		case 'P':
-			enc = *p++;
-			if (!encoded(&p, enc & 0x7f, &ignored))
-				return false;
-			break;
-		case 'S':
-		case 'B':
-			break;
-		default:
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool parse_fde(const uint8_t *p, struct fde *out)
-{
-	uint8_t fde_enc, lsda_enc;
-	const uint8_t *cie;
-	uintptr_t range;
-
-	if (get32(p) == 0xffffffff)
-		return false;
-	cie = p + 4 - get32(p + 4);
-	p += 8;
-	if (!parse_cie(cie, &fde_enc, &lsda_enc))
-		return false;
-	if (!encoded(&p, fde_enc, &out->start) ||
-	    !encoded(&p, fde_enc & 0x0f, &range))
-		return false;
-	out->end = out->start + range;
-	out->lsda = 0;
-	if (lsda_enc != 0xff) {
-		uleb(&p);
-		if (!encoded(&p, lsda_enc, &out->lsda))
-			return false;
-	}
-	return true;
-}
-
-/* Landing pads are jump targets: the unwinder goes there. */
-static bool mark_landing_pads(struct fib_code *code, uintptr_t lsda)
-{
-	const uint8_t *p = (const uint8_t *)lsda, *end;
-	uintptr_t base = code->addr, start, len, pad;
-	uint8_t enc = *p++;
-
-	if (enc != 0xff && !encoded(&p, enc, &base))
-		return false;
-	enc = *p++;
-	if (enc != 0xff)
-		uleb(&p);
-	enc = *p++;
-	len = uleb(&p);
-	end = p + len;
-	while (p < end) {
-		if (!encoded(&p, enc, &start) || !encoded(&p, enc, &len) ||
-		    !encoded(&p, enc, &pad))
-			return false;
-		uleb(&p);
-		if (pad)
-			fib_code_target(code, base + pad);
-	}
-	return true;
-}
-
-static void find_eh_frame(struct object *o)
-{
-	const struct dl_phdr_info *info = o->info;
-
-	o->hdr = NULL;
-	o->nfdes = 0;
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
-			o->hdr = (const uint8_t *)(info->dlpi_addr +
-						   info->dlpi_phdr[i].p_vaddr);
-	/* Version 1; count udata4; table of sdata4 from the header. */
-	if (!o->hdr || o->hdr[0] != 1 || o->hdr[2] != 0x03 ||
-	    o->hdr[3] != 0x3b || (o->hdr[1] & 0x0f) != 0x0b) {
-		o->hdr = NULL;
-		return;
-	}
-	o->nfdes = get32(o->hdr + 8);
-	o->table = (const int32_t *)(o->hdr + 12);
-}
-
-static uintptr_t fde_start(const struct object *o, uint32_t i)
-{
-	return (uintptr_t)o->hdr + (uintptr_t)(intptr_t)o->table[2 * i];
-}
-
-/*
- * The function around addr, or the gap (lsda = 0, *gap = true).
- * `next` is where the next function begins.
- */
-static bool find_function(const struct object *o, uintptr_t addr,
-			  struct fde *fn, uintptr_t *next_fn, bool *gap)
-{
-	uint32_t lo = 0, hi = o->nfdes;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (fde_start(o, mid) <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	*next_fn = lo < o->nfdes ? fde_start(o, lo) : o->text.end;
-	if (*next_fn > o->text.end)
-		*next_fn = o->text.end;
-	*gap = true;
-	if (lo == 0) {
-		*fn = (struct fde){ o->text.start, *next_fn, 0 };
-		return true;
-	}
-	lo--;
-	if (!parse_fde((const uint8_t *)o->hdr + o->table[2 * lo + 1], fn))
-		return false;
-	if (addr < fn->end) {
-		*gap = false;
-		return true;
-	}
-	if (fn->end < o->text.start)
-		fn->end = o->text.start;
-	*fn = (struct fde){ fn->end, *next_fn, 0 };
-	return true;
-}
-
-/* ---- raw bytes ---- */
 
 static int find_hits(struct object *o)
 {
@@ -296,8 +73,8 @@ static int find_hits(struct object *o)
 static uint32_t branches(const uint8_t *p, bool has_before)
 {
 	__m128i v = _mm_loadu_si128((const __m128i *)p);
-	__m128i b = has_before ? _mm_loadu_si128((const __m128i *)(p - 1)) :
-				 _mm_slli_si128(v, 1);
+	__m128i b = has_before ? _mm_loadu_si128((const __m128i *)(p - 1))
+			       : _mm_slli_si128(v, 1);
 	__m128i call = _mm_cmpeq_epi8(_mm_and_si128(v, _mm_set1_epi8(-2)),
 				      _mm_set1_epi8((char)0xe8));
 	__m128i jcc = _mm_and_si128(
@@ -340,8 +117,8 @@ static void find_targets(struct object *o)
 			o->near[b] = 1;
 	}
 	for (size_t i = 0; i + 5 <= size;) {
-		uint32_t found = i + 16 <= size ? branches(p + i, i > 0) :
-						  0xffff;
+		uint32_t found =
+			i + 16 <= size ? branches(p + i, i > 0) : 0xffff;
 
 		for (; found; found &= found - 1)
 			note_target(o, i + (size_t)__builtin_ctz(found));
@@ -352,7 +129,7 @@ static void find_targets(struct object *o)
 /* ---- functions ---- */
 
 /* The segment of the object that addr is in, or NULL. */
-static const ElfW(Phdr) *segment(const struct object *o, uintptr_t addr)
+static const ElfW(Phdr) * segment(const struct object *o, uintptr_t addr)
 {
 	for (int i = 0; i < o->info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &o->info->dlpi_phdr[i];
@@ -400,8 +177,8 @@ static void mark_tables(const struct object *o, struct fib_code *code)
 /* mov $15,%eax or %rax, before the syscall: gdb knows these bytes, too. */
 static bool is_sigreturn(const struct object *o, uintptr_t hit)
 {
-	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0 };
-	static const uint8_t eax[] = { 0xb8, 15, 0, 0, 0 };
+	static const uint8_t rax[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0};
+	static const uint8_t eax[] = {0xb8, 15, 0, 0, 0};
 	const uint8_t *p = (const uint8_t *)hit;
 
 	return hit - o->text.start >= sizeof(rax) &&
@@ -412,7 +189,7 @@ static bool is_sigreturn(const struct object *o, uintptr_t hit)
 /* pop %rdi at its start: a vfork that keeps its return address there. */
 static bool is_vfork_entry(const struct fib_code *code)
 {
-	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	const uint8_t *p = code->bytes;
 
 	if (code->len > 16 && !memcmp(p, endbr, sizeof(endbr)))
@@ -454,8 +231,8 @@ static int add_site(struct object *o, struct fib_code *code, uint32_t at,
 					name);
 	if (nr == SYS_vfork) {
 		if (gap || !is_vfork_entry(code))
-			return fib_rewrite_fail(-ENOENT, "unknown kind of vfork",
-						addr, name);
+			return fib_rewrite_fail(
+				-ENOENT, "unknown kind of vfork", addr, name);
 		err = fib_window_entry(code, at, (uintptr_t)fib_vfork_stub,
 				       site);
 	} else {
@@ -482,7 +259,7 @@ static uint32_t padding(uintptr_t start, uintptr_t end)
 	return (uint32_t)(at - start);
 }
 
-static int scan_function(struct object *o, const struct fde *fn,
+static int scan_function(struct object *o, const struct fib_fde *fn,
 			 uintptr_t next_fn, bool gap)
 {
 	struct fib_code code = {
@@ -503,7 +280,7 @@ static int scan_function(struct object *o, const struct fde *fn,
 		return fib_rewrite_fail(-EINVAL, "too many jump tables",
 					fn->start, o->info->dlpi_name);
 	mark_tables(o, &code);
-	if (fn->lsda && !mark_landing_pads(&code, fn->lsda))
+	if (fn->lsda && !fib_frames_pads(&code, fn->lsda))
 		return fib_rewrite_fail(-EINVAL, "unknown exception table",
 					fn->start, o->info->dlpi_name);
 
@@ -552,7 +329,7 @@ int fib_scan_debug_state(struct fib_scan *scan, uintptr_t addr,
 		return -ENOENT;
 	err = fib_window_entry(&code, 0, (uintptr_t)hook, site);
 	if (err)
-		*site = (struct fib_site){ 0 };
+		*site = (struct fib_site){0};
 	return err;
 }
 
@@ -566,12 +343,13 @@ static int scan_text(struct object *o)
 	find_targets(o);
 	for (uint32_t i = 0; i < o->nhits && !err; i++) {
 		uintptr_t next_fn;
-		struct fde fn;
+		struct fib_fde fn;
 		bool gap;
 
 		if (o->hits[i] < done)
 			continue;
-		if (!find_function(o, o->hits[i], &fn, &next_fn, &gap) ||
+		if (!fib_frames_find(&o->frames, o->hits[i], o->text.start,
+				     o->text.end, &fn, &next_fn, &gap) ||
 		    fn.start < o->text.start || fn.end > o->text.end)
 			return fib_rewrite_fail(-EINVAL, "unknown frame table",
 						o->hits[i], o->info->dlpi_name);
@@ -605,12 +383,12 @@ static int scratch_map(struct object *o)
 int fib_scan_object(struct fib_scan *scan, const struct dl_phdr_info *info,
 		    bool whole)
 {
-	struct object o = { .scan = scan, .info = info, .whole = whole };
+	struct object o = {.scan = scan, .info = info, .whole = whole};
 	int err = 0;
 
 	scan->stats->objects++;
-	find_eh_frame(&o);
-	if (whole && !o.hdr)
+	fib_frames_init(&o.frames, info);
+	if (whole && !o.frames.hdr)
 		return fib_rewrite_fail(-EINVAL, "no frame table in",
 					info->dlpi_addr, info->dlpi_name);
 	for (int i = 0; i < info->dlpi_phnum && !err; i++) {

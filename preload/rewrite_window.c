@@ -10,8 +10,8 @@
  *
  * Jump targets are: targets of direct branches in the function, of calls in
  * it, entries of jump tables, landing pads, and what direct branches
- * of other functions reach (rewrite_objects.c finds those). The end
- * of a window that was chosen before is one as well: its slot jumps there.
+ * of other functions reach (rewrite_objects.c finds those). Windows
+ * do not overlap, so the jump back from a slot is no concern.
  */
 #include "preload/rewrite_int.h"
 
@@ -89,7 +89,8 @@ void fib_code_mark(struct fib_code *code)
 	code->nleas = 0;
 	while (at < code->len) {
 		if (!fib_insn_decode(code->bytes + at, code->len - at, &in)) {
-			/* Data: what comes next may be reached from anywhere. */
+			/* Data: what comes next may be reached from anywhere.
+			 */
 			at++;
 			code->undecoded = true;
 			fib_code_target(code, code->addr + at);
@@ -135,14 +136,34 @@ static bool spares_rax(const struct fib_insn *in)
 	if ((op >= 0x58 && op <= 0x5f) || (op >= 0xb8 && op <= 0xbf))
 		return (op & 7) || (in->rex & 1);
 	switch (op) {
-	case 0x38: case 0x39: case 0x3a: case 0x3b: /* cmp */
-	case 0x84: case 0x85:			    /* test */
+	case 0x38:
+	case 0x39:
+	case 0x3a:
+	case 0x3b: /* cmp */
+	case 0x84:
+	case 0x85: /* test */
 		return true;
-	case 0x01: case 0x09: case 0x21: case 0x29: case 0x31:
-	case 0x88: case 0x89: case 0xc6: case 0xc7: case 0x83: case 0x81:
+	case 0x01:
+	case 0x09:
+	case 0x21:
+	case 0x29:
+	case 0x31:
+	case 0x88:
+	case 0x89:
+	case 0xc6:
+	case 0xc7:
+	case 0x83:
+	case 0x81:
 		return !rm_is_rax;
-	case 0x03: case 0x0b: case 0x23: case 0x2b: case 0x33:
-	case 0x63: case 0x8a: case 0x8b: case 0x8d:
+	case 0x03:
+	case 0x0b:
+	case 0x23:
+	case 0x2b:
+	case 0x33:
+	case 0x63:
+	case 0x8a:
+	case 0x8b:
+	case 0x8d:
 		return reg != 0;
 	default:
 		return false;
@@ -152,8 +173,7 @@ static bool spares_rax(const struct fib_insn *in)
 /* Whether this sets eax to a number that can be read off. */
 static bool sets_rax(const struct fib_insn *in, const uint8_t *p, long *nr)
 {
-	if (in->kind != FIB_INSN_PLAIN || in->vex || in->map ||
-	    (in->rex & 5))
+	if (in->kind != FIB_INSN_PLAIN || in->vex || in->map || (in->rex & 5))
 		return false;
 	if (in->opcode == 0xb8 && in->len - (in->rex != 0) == 5) {
 		*nr = disp32(p + in->len - 4);
@@ -258,8 +278,8 @@ static int place_head(struct fib_code *code, struct fib_site *site,
 		if (pass == 0)
 			to = FIB_SLOT_HEAD + shift;
 	}
-	site->entry = (uint8_t)(start == at ? FIB_SLOT_CORE :
-					      site->moved[0].to);
+	site->entry =
+		(uint8_t)(start == at ? FIB_SLOT_CORE : site->moved[0].to);
 	return 0;
 }
 
@@ -277,7 +297,7 @@ static int place_tail(struct fib_code *code, struct fib_site *site,
 	int err;
 
 	while (cur - start < FIB_WINDOW_MIN) {
-		if (cur >= limit || (code->mark[cur] & FIB_MARK_TARGET))
+		if (cur >= limit)
 			return -ENOENT;
 		if (!fib_insn_decode(code->bytes + cur, limit - cur, &in))
 			return -ENOENT;
@@ -331,7 +351,6 @@ static int claim(struct fib_code *code, uint32_t start, uint32_t end,
 	       (size_t)site->len - FIB_WINDOW_MIN);
 	for (uint32_t i = start; i < end; i++)
 		code->mark[i] |= FIB_MARK_CLAIMED;
-	code->mark[end] |= FIB_MARK_TARGET;
 	return 0;
 }
 

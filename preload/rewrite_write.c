@@ -1,10 +1,11 @@
 /*
  * Writing the prepared bytes into the text.
  *
- * Rejected: making text writable and then executable again in two steps. Where a policy (PR_SET_MDWE, SELinux execmod) refuses the second, all
- * of libc is dead. Asked for both at once the kernel refuses before anything
- * has changed; then images of the text in memory files are prepared beside
- * it, and moved over it only when all of them are complete.
+ * Rejected: making text writable and then executable again in two steps. Where
+ * a policy (PR_SET_MDWE, SELinux execmod) refuses the second, all of libc is
+ * dead. Asked for both at once the kernel refuses before anything has changed;
+ * then images of the text in memory files are prepared beside it, and moved
+ * over it only when all of them are complete.
  *
  * Text that a thread may be executing is never written: a thread that waits
  * in the kernel or was preempted on its way out of it has a pc right behind a
@@ -35,7 +36,8 @@ static bool needed(const struct fib_range *r)
 	if (r == fib_ranges)
 		return true;
 	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
-		if (is_pending(&fib_sites[i]) && in_range(r, fib_sites[i].start))
+		if (is_pending(&fib_sites[i]) &&
+		    in_range(r, fib_sites[i].start))
 			return true;
 	return false;
 }
@@ -114,7 +116,8 @@ static int write_in_place(void)
 	if (!err)
 		return 0;
 	for (uint32_t i = 1; i < fib_nranges; i++)
-		if (!protect(&fib_ranges[i], PROT_READ | PROT_WRITE | PROT_EXEC))
+		if (!protect(&fib_ranges[i],
+			     PROT_READ | PROT_WRITE | PROT_EXEC))
 			write_range(&fib_ranges[i], 0, true);
 	return err;
 }
@@ -178,7 +181,8 @@ static int verify(void)
 {
 	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
 		if (is_pending(&fib_sites[i]) &&
-		    memcmp((void *)fib_sites[i].start, fib_sites[i].old, fib_sites[i].len))
+		    memcmp((void *)fib_sites[i].start, fib_sites[i].old,
+			   fib_sites[i].len))
 			return fib_rewrite_fail(-ESTALE, "text has changed",
 						fib_sites[i].start, NULL);
 	return 0;

@@ -14,7 +14,7 @@ __attribute__((constructor)) static void init(void)
 	static uint32_t word;
 	uint64_t before;
 
-	calls = (uint64_t (*)(void))dlsym(RTLD_DEFAULT, "passthru_calls");
+	calls = (uint64_t(*)(void))dlsym(RTLD_DEFAULT, "passthru_calls");
 	if (!calls)
 		return;
 	before = calls();

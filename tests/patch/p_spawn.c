@@ -2,6 +2,7 @@
  * Processes in all the ways that libc starts them, vfork with its shared stack
  * among them: results, errors, signal masks.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -9,6 +10,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,11 +53,18 @@ __attribute__((noinline)) static pid_t vfork_in_depth(int depth)
 static void masks(void)
 {
 	sigset_t set, got;
+	void (*more)(uint64_t);
 	pid_t pid;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGTERM);
+	/* A mask that differs from the kernel's, or natively does not. */
+	more = (void (*)(uint64_t))dlsym(RTLD_DEFAULT, "passthru_vfork_mask");
+	if (more)
+		more(1 << (SIGQUIT - 1));
+	else
+		sigaddset(&set, SIGQUIT);
 	sigprocmask(SIG_SETMASK, &set, NULL);
 	pid = vfork();
 	if (pid == 0) {
@@ -69,6 +78,8 @@ static void masks(void)
 	printf("mask in the child %d\n", status_of(pid));
 	sigemptyset(&set);
 	sigprocmask(SIG_SETMASK, &set, NULL);
+	if (more)
+		more(0);
 }
 
 static int cloned(void *arg)
@@ -86,7 +97,7 @@ static void forbid(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
 	};
-	struct sock_fprog prog = { 4, code };
+	struct sock_fprog prog = {4, code};
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
@@ -95,7 +106,7 @@ static void forbid(void)
 
 int main(void)
 {
-	char *argv[] = { "sh", "-c", "exit 5", NULL }, line[64] = "";
+	char *argv[] = {"sh", "-c", "exit 5", NULL}, line[64] = "";
 	posix_spawnattr_t attr;
 	sigset_t set;
 	pid_t pid;

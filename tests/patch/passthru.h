@@ -6,6 +6,7 @@
 
 struct passthru_counts {
 	uint64_t calls, reads, futexes, children, vforks;
+	uint64_t vfork_mask;
 };
 
 extern struct passthru_counts passthru_counts;
@@ -14,5 +15,7 @@ extern struct passthru_counts passthru_counts;
 #define PASSTHRU_API __attribute__((visibility("default")))
 PASSTHRU_API int passthru_rescan(void); /* fib_rewrite_objects() */
 PASSTHRU_API uint64_t passthru_calls(void);
+/* Signals that vfork children get blocked, beyond those of the caller. */
+PASSTHRU_API void passthru_vfork_mask(uint64_t more);
 
 #endif

@@ -31,6 +31,11 @@ uint64_t passthru_calls(void)
 	return __atomic_load_n(&passthru_counts.calls, __ATOMIC_RELAXED);
 }
 
+void passthru_vfork_mask(uint64_t more)
+{
+	passthru_counts.vfork_mask = more;
+}
+
 __attribute__((constructor)) static void init(void)
 {
 	struct fib_rewrite_stats st;

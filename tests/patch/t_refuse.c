@@ -69,13 +69,13 @@ static void tell(const char *name, int ok)
 static void addresses(void)
 {
 	/* mov $39,%eax; syscall; test %eax,%eax, which is a target; ret */
-	static const uint8_t bytes[] = { 0xb8, 39, 0, 0,    0, 0x0f,
-					 0x05, 0x85, 0xc0, 0xc3 };
+	static const uint8_t bytes[] = {0xb8, 39,   0,    0,    0,
+					0x0f, 0x05, 0x85, 0xc0, 0xc3};
 	uint8_t mark[16];
 	uintptr_t at = (uintptr_t)fib_slots + 4096;
 	uintptr_t slot = (uintptr_t)fib_slots + 3 * FIB_SLOT_SIZE;
-	struct fib_code code = { .bytes = bytes, .addr = at, .len = 10,
-				 .mark = mark };
+	struct fib_code code = {
+		.bytes = bytes, .addr = at, .len = 10, .mark = mark};
 	struct fib_site *s = &fib_sites[3];
 
 	fib_code_mark(&code);
@@ -92,9 +92,9 @@ static void addresses(void)
 	     fib_rewrite_to_original(slot + 36) == at + 7);
 	tell("slot: on the way back",
 	     fib_rewrite_to_original(slot + 44) == at + 7);
-	tell("not a slot", fib_rewrite_to_original(at) == at &&
-				   fib_rewrite_to_original(slot + 64) ==
-					   slot + 64);
+	tell("not a slot",
+	     fib_rewrite_to_original(at) == at &&
+		     fib_rewrite_to_original(slot + 64) == slot + 64);
 	tell("window: first byte", fib_rewrite_to_slot(at) == at);
 	tell("window: at the syscall",
 	     fib_rewrite_to_slot(at + 5) == slot + FIB_SLOT_CORE);
@@ -111,9 +111,9 @@ static void addresses(void)
 	tell("forward: behind the syscall",
 	     fib_rewrite_to_slot(at + 2) == slot + 44);
 	tell("forward: ret", fib_rewrite_to_slot(at + 4) == slot + 46);
-	tell("forward: and back", fib_rewrite_to_original(slot + 44) == at + 2 &&
-					 fib_rewrite_to_original(slot + 46) ==
-						 at + 4);
+	tell("forward: and back",
+	     fib_rewrite_to_original(slot + 44) == at + 2 &&
+		     fib_rewrite_to_original(slot + 46) == at + 4);
 	memset(s, 0, sizeof(*s));
 }
 

@@ -3,8 +3,7 @@
  * the sites jump to, the common part behind them, the entry of new contexts,
  * and a vfork of our own. README.md beside this file tells the why.
  *
- * A slot is 64 bytes, aligned to 64 (offsets also in rewrite_int.h, asserted
- * against the symbols at scan time):
+ * A slot is 64 bytes, aligned to 64 (offsets also in rewrite_int.h):
  *
  *   0	X: the address after the original syscall instruction
  *   8	room for instructions that stood before it, ended at 20
