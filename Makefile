@@ -37,9 +37,9 @@ HOST   := $(BASE) -DFIB_PRELOAD
 RUNTIME := $(wildcard runtime/*.c runtime/arch/x86_64/*.c)
 RUNASM  := $(wildcard runtime/arch/x86_64/*.S)
 HOOKS   := $(wildcard hooks/*.c)
-PRELOAD := $(filter-out preload/cli.c preload/dump.c,$(wildcard preload/*.c))
+CLI     := $(wildcard preload/cli*.c preload/dump*.c)
+PRELOAD := $(filter-out $(CLI),$(wildcard preload/*.c))
 PREASM  := $(wildcard preload/arch/x86_64/*.S)
-CLI     := preload/cli.c preload/dump.c
 
 CORE_O := $(patsubst %.c,$(B)/core/%.o,$(RUNTIME) $(HOOKS)) \
           $(patsubst %.S,$(B)/core/%.o,$(RUNASM) $(PREASM))
@@ -72,7 +72,7 @@ $(B)/libfibhook.so: $(CORE_O) $(HOST_O) preload/fibhook.map
 	  -l:libcapstone.a
 
 $(B)/fibhook: $(CLI_O)
-	$(V)$(CC) -o $@ $(CLI_O) -lunwind-x86_64 -lunwind
+	$(V)$(CC) -o $@ $(CLI_O) -ldl
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib

@@ -1,0 +1,263 @@
+/*
+ * fibhook: run a command with its threads as fibers.
+ *
+ * All it does is to put the library first in LD_PRELOAD, options into
+ * FIBHOOK_*, and to become the command. Since a program that ignores
+ * LD_PRELOAD would run silently unhooked, it looks at the file first.
+ *
+ * This costs every start of a command: nothing but libc is linked, and
+ * fibhook dump loads libunwind when it runs.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "preload/cli.h"
+
+#define LIBRARY     "libfibhook.so"
+#define MAX_WORKERS 1024
+
+static const char usage_text[] =
+	"usage: fibhook [options] [--] command [args]\n"
+	"       fibhook dump PID [--all]\n";
+
+static const char help_text[] =
+	"\n"
+	"Runs an unmodified program with its threads as fibers: the library\n"
+	"libfibhook.so is put first in LD_PRELOAD.\n"
+	"\n"
+	"  --workers N     run fibers on N kernel threads"
+	" (default: usable CPUs)\n"
+	"  --stats[=FILE]  print counters at exit, to stderr or to FILE\n"
+	"  --eager         start at once, not before the first thread\n"
+	"  --log LEVEL     none, warn (default) or info, on stderr\n"
+	"  --version       print the version\n"
+	"  --help          print this text\n"
+	"\n"
+	"  fibhook dump PID [--all]\n"
+	"                  every fiber of a running hooked process: its "
+	"state,\n"
+	"                  what it waits for, and a backtrace; with --all "
+	"also\n"
+	"                  the frames of the library itself\n"
+	"\n"
+	"Exit status: that of the command; 2 for bad usage, 126 if the "
+	"command\n"
+	"cannot be run hooked, 127 if there is none.\n";
+
+void cli_fail(int status, const char *fmt, ...)
+{
+	char line[2 * PATH_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "fibhook: %s\n", line);
+	exit(status);
+}
+
+static void put(const char *name, const char *value)
+{
+	if (setenv(name, value, 1))
+		cli_fail(CLI_CANNOT, "%s: %s", name, strerror(errno));
+}
+
+/* --- options ------------------------------------------------------------- */
+
+static void set_workers(const char *arg)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(arg, &end, 10);
+	if (end == arg || *end || errno || n < 1 || n > MAX_WORKERS)
+		cli_fail(CLI_USAGE,
+			 "--workers: '%s' is not a number from 1 to %d", arg,
+			 MAX_WORKERS);
+	put("FIBHOOK_WORKERS", arg);
+}
+
+/* The program may change its directory before the file is opened. */
+static void set_stats(const char *arg)
+{
+	char dir[PATH_MAX], path[2 * PATH_MAX];
+
+	if (!arg) {
+		put("FIBHOOK_STATS", "stderr");
+		return;
+	}
+	if (!*arg)
+		cli_fail(CLI_USAGE, "--stats: the name of the file is empty");
+	if (*arg == '/') {
+		put("FIBHOOK_STATS", arg);
+		return;
+	}
+	if (!getcwd(dir, sizeof(dir)))
+		cli_fail(CLI_CANNOT, "--stats: current directory: %s",
+			 strerror(errno));
+	snprintf(path, sizeof(path), "%s/%s", strcmp(dir, "/") ? dir : "", arg);
+	put("FIBHOOK_STATS", path);
+}
+
+static void set_log(const char *arg)
+{
+	if (strcmp(arg, "none") && strcmp(arg, "warn") && strcmp(arg, "info"))
+		cli_fail(CLI_USAGE, "--log: '%s' is not none, warn or info",
+			 arg);
+	put("FIBHOOK_LOG", arg);
+}
+
+static void print_and_exit(const char *a, const char *b)
+{
+	if (fputs(a, stdout) < 0 || fputs(b, stdout) < 0 || fflush(stdout))
+		cli_fail(CLI_ERROR, "stdout: %s", strerror(errno));
+	exit(0);
+}
+
+static const struct option options[] = {
+	{"workers", required_argument, NULL, 'w'},
+	{"stats", optional_argument, NULL, 's'},
+	{"eager", no_argument, NULL, 'e'},
+	{"log", required_argument, NULL, 'l'},
+	{"version", no_argument, NULL, 'V'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static void bad_option(int c, char **argv)
+{
+	const char *arg = argv[optind - 1];
+
+	if (c == ':')
+		cli_fail(CLI_USAGE, "%s: a value is missing", arg);
+	if (optopt > 0 && strchr("wselVh", optopt))
+		cli_fail(CLI_USAGE, "%s: takes no value", arg);
+	if (optopt > 0)
+		cli_fail(CLI_USAGE, "-%c: no such option; see fibhook --help",
+			 optopt);
+	cli_fail(CLI_USAGE, "%s: no such option; see fibhook --help", arg);
+}
+
+static void read_options(int argc, char **argv)
+{
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'w':
+			set_workers(optarg);
+			break;
+		case 's':
+			set_stats(optarg);
+			break;
+		case 'e':
+			put("FIBHOOK_START", "eager");
+			break;
+		case 'l':
+			set_log(optarg);
+			break;
+		case 'V':
+			print_and_exit("fibhook " FIB_VERSION "\n", "");
+			break;
+		case 'h':
+			print_and_exit(usage_text, help_text);
+			break;
+		default:
+			bad_option(c, argv);
+		}
+	}
+}
+
+/* --- the library --------------------------------------------------------- */
+
+static void find_library(char *path)
+{
+	static const char *const places[] = {LIBRARY, "../lib/" LIBRARY};
+	char self[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n < 0)
+		cli_fail(CLI_CANNOT, "/proc/self/exe: %s", strerror(errno));
+	self[n] = 0;
+	slash = strrchr(self, '/');
+	slash[1] = 0;
+	for (int i = 0; i < 2; i++) {
+		char at[PATH_MAX + 32];
+
+		snprintf(at, sizeof(at), "%s%s", self, places[i]);
+		if (access(at, R_OK) == 0 && realpath(at, path))
+			return;
+	}
+	cli_fail(CLI_CANNOT, LIBRARY " is neither in %s nor in %s../lib/", self,
+		 self);
+}
+
+/* Objects in LD_PRELOAD are separated by spaces or colons. */
+static void preload(const char *lib)
+{
+	const char *old = getenv("LD_PRELOAD");
+	size_t len = strlen(lib);
+	char *all;
+
+	if (strpbrk(lib, " :"))
+		cli_fail(CLI_CANNOT,
+			 "%s: LD_PRELOAD cannot name a path with a space or "
+			 "colon",
+			 lib);
+	if (!old || !*old) {
+		put("LD_PRELOAD", lib);
+		return;
+	}
+	if (!strncmp(old, lib, len) && (!old[len] || strchr(" :", old[len])))
+		return;
+	if (asprintf(&all, "%s:%s", lib, old) < 0)
+		cli_fail(CLI_CANNOT, "out of memory");
+	put("LD_PRELOAD", all);
+	free(all);
+}
+
+/* --- the command --------------------------------------------------------- */
+
+/* What shells do with a file that the kernel does not know how to run. */
+static void run_by_shell(const char *path, char **argv, int argc)
+{
+	char **args = calloc((size_t)argc + 2, sizeof(*args));
+
+	if (!args)
+		cli_fail(CLI_CANNOT, "out of memory");
+	args[0] = "sh";
+	args[1] = (char *)path;
+	for (int i = 1; i < argc; i++)
+		args[i + 1] = argv[i];
+	execv("/bin/sh", args);
+}
+
+int main(int argc, char **argv)
+{
+	char lib[PATH_MAX], path[PATH_MAX];
+
+	if (argc > 1 && !strcmp(argv[1], "dump"))
+		return cli_dump(argc - 1, argv + 1);
+	read_options(argc, argv);
+	argc -= optind;
+	argv += optind;
+	if (argc < 1) {
+		fputs(usage_text, stderr);
+		return CLI_USAGE;
+	}
+	find_library(lib);
+	cli_target_find(argv[0], path);
+	cli_target_check(path);
+	preload(lib);
+	execv(path, argv);
+	if (errno == ENOEXEC)
+		run_by_shell(path, argv, argc);
+	cli_fail(CLI_CANNOT, "%s: %s", path, strerror(errno));
+}

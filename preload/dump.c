@@ -1,0 +1,499 @@
+/*
+ * fibhook dump PID: every fiber of a running process, from outside.
+ *
+ * The way in is the exported object fib_symtab of the library that the process
+ * has loaded: it leads to all fibers and workers. The process is not stopped
+ * and need not cooperate; only a fiber that is running needs its thread to
+ * hold still for a moment, since its registers are nowhere else.
+ *
+ * A fiber may go on while it is read. It is copied before and after its stack
+ * is walked; where the two differ the walk is made again, a few times.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "preload/cli.h"
+#include "preload/dump.h"
+#include "runtime/arch/x86_64/ctx.h"
+#include "runtime/sched.h"
+#include "runtime/symtab.h"
+
+#define LIBRARY    "libfibhook.so"
+#define TRIES      4
+#define SLAB       256u
+#define LINE_WIDTH 78
+
+static struct fib_symtab tab;
+static struct dump_object *library;
+static bool all_frames;
+
+struct walk {
+	struct fib f; /* as it was during the walk */
+	struct dump_frame frame[DUMP_FRAMES];
+	int n;
+	const char *note; /* why there is no backtrace, or what is wrong */
+	uint32_t worker;  /* of a running fiber */
+	pid_t thread;
+};
+
+/* --- names --------------------------------------------------------------- */
+
+static const char *const call_names[] = {
+#define FIB_HOOK0(name, ...) [SYS_##name] = #name,
+#define FIB_HOOK1            FIB_HOOK0
+#define FIB_HOOK2            FIB_HOOK0
+#define FIB_HOOK3            FIB_HOOK0
+#define FIB_HOOK4            FIB_HOOK0
+#define FIB_HOOK5            FIB_HOOK0
+#define FIB_HOOK6            FIB_HOOK0
+#include "hooks/hooks.def"
+#undef FIB_HOOK0
+#undef FIB_HOOK1
+#undef FIB_HOOK2
+#undef FIB_HOOK3
+#undef FIB_HOOK4
+#undef FIB_HOOK5
+#undef FIB_HOOK6
+};
+
+static const char *const stat_names[] = {
+#define FIB_STAT(name, text) #name,
+#include "runtime/stats.def"
+#undef FIB_STAT
+};
+
+static const char *call_name(unsigned nr)
+{
+	static char other[32];
+
+	if (nr < FIB_ARRAY_SIZE(call_names) && call_names[nr])
+		return call_names[nr];
+	snprintf(other, sizeof(other), "system call %u", nr);
+	return other;
+}
+
+/* A name that a program chose may hold anything. */
+static const char *printable(const char *s, size_t max)
+{
+	static char out[FIB_NAME_MAX + 1];
+	size_t i;
+
+	for (i = 0; i < max && i < FIB_NAME_MAX && s[i]; i++)
+		out[i] = s[i] >= ' ' && s[i] <= '~' ? s[i] : '?';
+	out[i] = 0;
+	return out;
+}
+
+static const char *process_name(void)
+{
+	static char name[64];
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)dump_pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(name, sizeof(name), f))
+		strcpy(name, "?");
+	if (f)
+		fclose(f);
+	name[strcspn(name, "\n")] = 0;
+	return printable(name, sizeof(name));
+}
+
+/* --- the head ------------------------------------------------------------ */
+
+static void find_table(void)
+{
+	uint64_t at;
+
+	library = dump_object_named(LIBRARY);
+	if (!library)
+		cli_fail(CLI_ERROR,
+			 "process %d is not hooked: " LIBRARY " is not loaded",
+			 (int)dump_pid);
+	at = dump_object_symbol(library, "fib_symtab");
+	if (!at || !dump_read(at, &tab, offsetof(struct fib_symtab, slabs)))
+		cli_fail(CLI_ERROR, "process %d: %s has no table of fibers",
+			 (int)dump_pid, library->path);
+	if (tab.magic != FIB_SYMTAB_MAGIC || tab.size_self != sizeof(tab) ||
+	    tab.size_fib != sizeof(struct fib) ||
+	    tab.size_worker != sizeof(struct fib_worker))
+		cli_fail(CLI_ERROR,
+			 "process %d: %s was built from another version",
+			 (int)dump_pid, library->path);
+	if (!dump_read(at, &tab, sizeof(tab)))
+		dump_explain(errno);
+}
+
+static uint32_t count_of(uint32_t n, uint32_t max)
+{
+	return n < max ? n : max;
+}
+
+/* The index of the fiber at @addr in the process, or -1. */
+static long index_of(uint64_t addr)
+{
+	uint32_t n = count_of(tab.fibers, FIB_MAX);
+
+	for (uint32_t i = 0; i < n / SLAB; i++) {
+		uint64_t slab = (uintptr_t)tab.slabs[i];
+
+		if (addr >= slab && addr < slab + SLAB * sizeof(struct fib))
+			return (long)(i * SLAB +
+				      (addr - slab) / sizeof(struct fib));
+	}
+	return -1;
+}
+
+static void print_worker(uint32_t i)
+{
+	struct fib_worker w;
+	long fiber;
+
+	if (!dump_read((uintptr_t)tab.worker[i], &w, sizeof(w))) {
+		printf("worker %u  (changed while being read)\n", i);
+		return;
+	}
+	printf("worker %-2u  thread %-7d  ", i, w.tid);
+	fiber = w.cur ? index_of((uintptr_t)w.cur) : -1;
+	if (w.spare)
+		printf("spare, asleep");
+	else if (w.idle)
+		printf("idle");
+	else if (fiber >= 0)
+		printf("runs fiber %ld%s", fiber,
+		       w.blocking ? ", blocked in the kernel" : "");
+	else
+		printf("between two fibers");
+	if (w.queued)
+		printf(", %u queued", w.queued);
+	printf("\n");
+}
+
+static void print_head(void)
+{
+	uint32_t n = count_of(tab.workers, FIB_SYMTAB_WORKERS);
+	int column;
+
+	printf("process %d (%s): %u workers, %s\n", (int)dump_pid,
+	       process_name(), n, library->path);
+	for (uint32_t i = 0; i < n; i++)
+		print_worker(i);
+	column = printf("counters ");
+	for (unsigned i = 0; i < FIB_STATS; i++) {
+		char item[64];
+		int len;
+
+		if (!tab.stats[i])
+			continue;
+		len = snprintf(item, sizeof(item), " %s=%lu", stat_names[i],
+			       tab.stats[i]);
+		if (column + len > LINE_WIDTH)
+			column = printf("\n         ") - 1;
+		column += printf("%s", item);
+	}
+	printf("\n");
+}
+
+/* --- one fiber ----------------------------------------------------------- */
+
+static void saved_registers(uint64_t sp, uint64_t regs[DUMP_REGS], bool *ok)
+{
+	struct fib_ctx_frame c;
+
+	*ok = dump_read(sp, &c, sizeof(c));
+	if (!*ok)
+		return;
+	memset(regs, 0, DUMP_REGS * sizeof(*regs));
+	regs[DUMP_RBX] = c.rbx;
+	regs[DUMP_RBP] = c.rbp;
+	regs[DUMP_R12] = c.r12;
+	regs[DUMP_R12 + 1] = c.r13;
+	regs[DUMP_R12 + 2] = c.r14;
+	regs[DUMP_R12 + 3] = c.r15;
+	regs[DUMP_RIP] = c.rip;
+	regs[DUMP_RSP] = sp + sizeof(c);
+}
+
+/* False: it is not on a worker any more. */
+static bool walk_running(uint64_t at, struct walk *w)
+{
+	uint64_t regs[DUMP_REGS], cur = 0;
+	struct fib_worker worker;
+	const char *why;
+
+	if (!dump_read((uintptr_t)w->f.on, &worker, sizeof(worker)) ||
+	    (uintptr_t)worker.cur != at)
+		return false;
+	w->worker = worker.id;
+	w->thread = worker.tid;
+	why = dump_thread_stop(worker.tid, regs);
+	if (why) {
+		w->note = why;
+		return true;
+	}
+	dump_cache_flush();
+	if (dump_read((uintptr_t)w->f.on + offsetof(struct fib_worker, cur),
+		      &cur, sizeof(cur)) &&
+	    cur == at)
+		w->n = dump_unwind(regs, w->frame, DUMP_FRAMES);
+	dump_thread_go();
+	return cur == at;
+}
+
+static bool same(const struct fib *a, const struct fib *b)
+{
+	return a->sp == b->sp && a->state == b->state && a->on == b->on &&
+	       a->generation == b->generation && a->wait == b->wait &&
+	       a->call == b->call;
+}
+
+/* False: the fiber is gone. */
+static bool walk_fiber(uint64_t at, struct walk *w)
+{
+	struct fib after;
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t regs[DUMP_REGS];
+		bool ok;
+
+		w->n = 0;
+		w->note = NULL;
+		w->thread = 0;
+		if (!dump_read(at, &w->f, sizeof(w->f)) ||
+		    w->f.state == FIB_FREE)
+			return false;
+		if (w->f.state == FIB_RUNNING) {
+			if (w->f.on && walk_running(at, w))
+				return true;
+			continue;
+		}
+		dump_cache_flush();
+		saved_registers((uintptr_t)w->f.sp, regs, &ok);
+		if (ok)
+			w->n = dump_unwind(regs, w->frame, DUMP_FRAMES);
+		if (dump_read(at, &after, sizeof(after)) && ok &&
+		    same(&w->f, &after))
+			return true;
+	}
+	w->n = 0;
+	w->note = "changed while being read";
+	return true;
+}
+
+static void print_deadline(uint64_t deadline_ns)
+{
+	struct timespec now;
+	int64_t left;
+
+	if (!deadline_ns || deadline_ns >= INT64_MAX)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	left = (int64_t)deadline_ns - (now.tv_sec * 1000000000ll + now.tv_nsec);
+	if (left < 0)
+		left = 0;
+	printf(", %lld.%03lld s left", (long long)left / 1000000000,
+	       (long long)left / 1000000 % 1000);
+}
+
+static void print_fd(int fd)
+{
+	char path[64], target[PATH_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)dump_pid, fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n > 0)
+		printf("fd %d -> %.*s", fd, (int)n, target);
+	else
+		printf("fd %d, closed", fd);
+}
+
+static void print_wait(const struct fib *f)
+{
+	printf("waits in %s", call_name(f->call));
+	switch (f->wait) {
+	case FIB_WAIT_FD:
+		printf(": ");
+		print_fd((int)f->wait_arg);
+		break;
+	case FIB_WAIT_FUTEX:
+		printf(": futex 0x%lx", f->wait_arg);
+		break;
+	case FIB_WAIT_TIME:
+		printf(": timer");
+		break;
+	case FIB_WAIT_SIGNAL:
+		printf(": signal");
+		break;
+	case FIB_WAIT_POLL:
+		printf(": %lu descriptor%s", f->wait_arg,
+		       f->wait_arg == 1 ? "" : "s");
+		break;
+	default:
+		return;
+	}
+	print_deadline(f->wait_deadline);
+}
+
+static void print_state(const struct walk *w)
+{
+	int state = w->f.state;
+
+	switch (state) {
+	case FIB_RUNNABLE:
+		printf("runnable");
+		break;
+	case FIB_RUNNING:
+		printf("running");
+		if (w->thread)
+			printf(" on worker %u", w->worker);
+		if (w->f.in_hook)
+			printf(", in %s", call_name(w->f.call));
+		break;
+	case FIB_PARKED:
+		print_wait(&w->f);
+		break;
+	default:
+		printf("in no known state (%d)", state);
+	}
+}
+
+/* --- its backtrace ------------------------------------------------------- */
+
+static const struct dump_symbol *function_of(const struct dump_frame *f,
+					     int depth)
+{
+	uint64_t at = depth && !f->exact ? f->ip - 1 : f->ip;
+	struct dump_object *o = dump_object_at(at);
+
+	return o ? dump_function_at(o, at) : NULL;
+}
+
+/*
+ * The library's own innermost frames say nothing of the program. The last of
+ * them stays if it is a function of libc's name that the program has called.
+ */
+static int first_frame(const struct walk *w)
+{
+	const struct dump_symbol *s;
+	int i = 0;
+
+	if (all_frames)
+		return 0;
+	while (i < w->n && dump_object_at(w->frame[i].ip) == library)
+		i++;
+	if (i == w->n)
+		return 0;
+	if (i > 0) {
+		s = function_of(&w->frame[i - 1], i - 1);
+		if (s && strncmp(s->name, "fib_", 4) != 0)
+			i--;
+	}
+	return i;
+}
+
+static void print_frame(const struct dump_frame *f, int number, int depth)
+{
+	const struct dump_symbol *s = function_of(f, depth);
+	const struct dump_object *o = dump_object_at(f->ip);
+
+	printf("    #%-2d 0x%012lx ", number, f->ip);
+	if (s)
+		printf("%s+0x%lx", s->name, f->ip - s->addr);
+	else if (o)
+		printf("0x%lx", f->ip - o->bias);
+	else
+		printf("?");
+	printf("%s%s%s\n", o ? " (" : "", o ? o->name : "", o ? ")" : "");
+}
+
+static void print_fiber(uint32_t index, const struct walk *w)
+{
+	int first = first_frame(w);
+
+	printf("\nfiber %u  thread %d  \"%s\"  ", index, w->f.tid,
+	       printable(w->f.name, sizeof(w->f.name)));
+	print_state(w);
+	printf("\n");
+	for (int i = first; i < w->n; i++)
+		print_frame(&w->frame[i], i - first, i);
+	if (w->note)
+		printf("    (%s)\n", w->note);
+}
+
+static uint32_t print_fibers(void)
+{
+	static struct walk w;
+	static struct fib slab[SLAB];
+	uint32_t n = count_of(tab.fibers, FIB_MAX), found = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t at = (uintptr_t)tab.slabs[i / SLAB];
+
+		if (i % SLAB == 0 && !dump_read(at, slab, sizeof(slab)))
+			memset(slab, 0, sizeof(slab));
+		if (slab[i % SLAB].state == FIB_FREE)
+			continue;
+		if (!walk_fiber(at + i % SLAB * sizeof(struct fib), &w))
+			continue;
+		print_fiber(i, &w);
+		found++;
+	}
+	return found;
+}
+
+/* --- the command --------------------------------------------------------- */
+
+static pid_t read_pid(const char *arg)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(arg, &end, 10);
+	if (end == arg || *end || errno || pid < 1 || pid > INT_MAX)
+		cli_fail(CLI_USAGE, "dump: '%s' is not a process id", arg);
+	return (pid_t)pid;
+}
+
+int cli_dump(int argc, char **argv)
+{
+	pid_t pid = 0;
+	uint32_t n;
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--all"))
+			all_frames = true;
+		else if (argv[i][0] == '-')
+			cli_fail(CLI_USAGE, "dump: %s: no such option",
+				 argv[i]);
+		else if (pid)
+			cli_fail(CLI_USAGE, "dump: one process id is enough");
+		else
+			pid = read_pid(argv[i]);
+	}
+	if (!pid)
+		cli_fail(CLI_USAGE, "dump: which process? See fibhook --help");
+	dump_open(pid);
+	dump_objects_find();
+	find_table();
+	if (!tab.active) {
+		printf("process %d (%s): hooked, but no fiber runs: it has "
+		       "created no thread yet, or runs unhooked\n0 fibers\n",
+		       (int)pid, process_name());
+		return 0;
+	}
+	dump_unwind_init();
+	print_head();
+	n = print_fibers();
+	printf("\n%u fibers\n", n);
+	if (fflush(stdout))
+		cli_fail(CLI_ERROR, "stdout: %s", strerror(errno));
+	return 0;
+}

@@ -1,0 +1,118 @@
+/*
+ * fibhook dump, which reads a running process from outside.
+ *
+ * dump.c         the command: fibers, workers, and how they are printed
+ * dump_mem.c     the process: its mappings, its memory, our right to it
+ * dump_elf.c     what is loaded: unwind tables and symbols
+ * dump_unwind.c  backtraces, by libunwind
+ *
+ * Nothing that is read may be believed: the process runs on while it is read.
+ * Every count is bounded, and every pointer is only ever handed to
+ * dump_read(), which fails where there is no memory.
+ */
+#ifndef FIB_DUMP_H
+#define FIB_DUMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* --- the process --------------------------------------------------------- */
+
+struct dump_map {
+	uint64_t start, end, offset;
+	uint64_t inode;
+	bool exec, write;
+	char *path; /* "" if it has none */
+};
+
+extern pid_t dump_pid;
+extern struct dump_map *dump_maps; /* sorted */
+extern size_t dump_nmaps;
+
+/** Open process @pid; fails with one line if that cannot be. */
+void dump_open(pid_t pid);
+/** The mapping around @addr, or NULL. */
+const struct dump_map *dump_map_at(uint64_t addr);
+/** Copy as the memory is now. True if all of it could be read. */
+bool dump_read(uint64_t addr, void *buf, size_t len);
+/** Fail with the reason for which memory could not be read. */
+void dump_explain(int err) __attribute__((noreturn));
+
+/** Memory that changes is read anew from here on. */
+void dump_cache_flush(void);
+/** Take at most @len bytes from @addr into the cache at once. */
+void dump_cache_fill(uint64_t addr, size_t len);
+/** One aligned or unaligned word, through the cache. */
+bool dump_word(uint64_t addr, uint64_t *val);
+/** A string of at most @size - 1 bytes, through the cache. */
+bool dump_string(uint64_t addr, char *buf, size_t size);
+
+/* --- loaded objects ------------------------------------------------------ */
+
+struct dump_symbol {
+	uint64_t addr, size;
+	const char *name;
+	uint8_t rank; /* the lowest of several names wins */
+};
+
+struct dump_object {
+	uint64_t start, end; /* of all segments */
+	uint64_t bias;       /* added to the addresses in the file */
+	uint64_t dynamic;    /* address of the dynamic section, or 0 */
+	uint64_t build_id;   /* address of the note, or 0 */
+	size_t build_id_len;
+	const char *path, *name; /* name: after the last slash */
+	uint64_t hdr;            /* .eh_frame_hdr, or 0 */
+	uint64_t table, entries; /* its search table */
+	bool symbols_read;
+	struct dump_symbol *symbols; /* functions, sorted by address */
+	size_t nsymbols;
+};
+
+void dump_objects_find(void);
+/** The object around @addr, or NULL. */
+struct dump_object *dump_object_at(uint64_t addr);
+/** The first object whose name begins with @prefix, or NULL. */
+struct dump_object *dump_object_named(const char *prefix);
+/** Address of the exported symbol @name, or 0. From memory alone. */
+uint64_t dump_object_symbol(struct dump_object *o, const char *name);
+/** The function around @addr, or NULL. */
+const struct dump_symbol *dump_function_at(struct dump_object *o,
+					   uint64_t addr);
+
+/* --- backtraces ---------------------------------------------------------- */
+
+#define DUMP_FRAMES 200
+
+/* As in <libunwind-x86_64.h>: rax rdx rcx rbx rsi rdi rbp rsp r8-r15 rip. */
+enum {
+	DUMP_RBX = 3,
+	DUMP_RBP = 6,
+	DUMP_RSP = 7,
+	DUMP_R8 = 8,
+	DUMP_R12 = 12,
+	DUMP_RIP = 16,
+	DUMP_REGS = 17,
+};
+
+struct dump_frame {
+	uint64_t ip;
+	bool exact; /* not a return address: interrupted here */
+};
+
+/** Load libunwind; false, and why on stderr: there are no backtraces. */
+bool dump_unwind_init(void);
+/** Walk the stack from @regs; the number of frames. */
+int dump_unwind(const uint64_t regs[DUMP_REGS], struct dump_frame *frames,
+		int max);
+
+/**
+ * Stop thread @tid of the process for a moment: its registers, or why not.
+ * dump_thread_go() must follow where NULL is returned.
+ */
+const char *dump_thread_stop(pid_t tid, uint64_t regs[DUMP_REGS]);
+void dump_thread_go(void);
+
+#endif
