@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <time.h>
 #include "runtime/base.h"
+#include "runtime/san.h"
 
 static size_t str_len(const char *s)
 {
@@ -71,15 +72,26 @@ void fib_unlock_slow(struct fib_lock *l)
 
 void *fib_pages_alloc(size_t bytes)
 {
-	long p = fib_raw(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	long p;
 
+#if FIB_SAN_MAPS
+	void *q = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+	p = q == MAP_FAILED ? -ENOMEM : (long)q;
+#else
+	p = fib_raw(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+#endif
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
 void fib_pages_free(void *p, size_t bytes)
 {
+#if FIB_SAN_MAPS
+	munmap(p, bytes);
+#else
 	fib_raw(SYS_munmap, p, bytes);
+#endif
 }
 
 /*

@@ -12,6 +12,7 @@
 #define FIB_FIBER_H
 
 #include "runtime/base.h"
+#include "runtime/san.h"
 
 #define FIB_NAME_MAX   16
 #define FIB_INDEX_BITS 17
@@ -95,8 +96,9 @@ struct fib {
 	/* --- library fibers --- */
 	void (*fn)(void *);
 	void *arg;
-	void *stack;
+	void *stack; /* with its guard page */
 	size_t stack_size;
+	struct fib_san san;
 };
 
 /** A fiber of the slabs, zeroed but for index and generation; NULL: none. */

@@ -93,7 +93,7 @@ static bool look(bool tick)
 		busy = true;
 		if (fib_load(&w->taken, relaxed))
 			continue;
-		if (w->cur &&
+		if (__atomic_load_n(&w->cur, __ATOMIC_RELAXED) &&
 		    ((tick && same) || fib_load(&w->blocking, relaxed)))
 			stuck = w;
 	}
@@ -156,8 +156,7 @@ int fib_monitor_start(void)
 		stack_top = fib_thread_stack(STACK_SIZE);
 	if (!stack_top)
 		return -ENOMEM;
-	tid = fib_thread_clone(FIB_THREAD_FLAGS, stack_top, &tid_word, monitor,
-			       NULL);
+	tid = fib_thread_start(stack_top, &tid_word, monitor, NULL);
 	fib_store(&fib_monitor_tid, tid < 0 ? 0 : (uint32_t)tid, relaxed);
 	return tid < 0 ? (int)tid : 0;
 }

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include "runtime/arch/x86_64/ctx.h"
+#include "runtime/chaos.h"
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 #include "runtime/timer.h"
@@ -74,6 +75,7 @@ static struct fib *steal(struct fib_worker *w)
 		fib_unlock(&v->lock);
 		if (!got)
 			continue;
+		FIB_CHAOS_POINT(steal_taken);
 		fib_add(&fib_symtab.stats[FIB_STAT_steals], got, relaxed);
 		first = fib_container_of(taken.next, struct fib, run);
 		fib_list_del(&first->run);
@@ -183,6 +185,7 @@ static void idle(struct fib_worker *w)
 	fib_store(&w->idle, 1, relaxed);
 	fib_add(&fib_sched.nidle, 1, seq_cst);
 	fib_fence(seq_cst);
+	FIB_CHAOS_POINT(idle_recheck);
 	if (!work_is_queued()) {
 		deadline = next_deadline();
 		fib_store(&w->sleeps_until, deadline, relaxed);
@@ -264,6 +267,7 @@ static void do_park(struct fib_worker *w, struct fib *f)
 
 	fib_store(&f->state, FIB_PARKED, relaxed);
 	fib_store(&f->on, NULL, release);
+	FIB_CHAOS_POINT(park_commit);
 	/* (A) */
 	if (atomic_compare_exchange_strong(&f->permit, &none,
 					   FIB_PERMIT_PARKED))
@@ -294,7 +298,9 @@ static void loop(void *arg)
 	for (;;) {
 		struct fib *f = w->cur;
 
-		w->cur = NULL;
+		if (f)
+			fib_san_enter(&w->san, &f->san);
+		__atomic_store_n(&w->cur, NULL, __ATOMIC_RELAXED);
 		fib_barrier();
 		if (f)
 			w->action(w, f);
@@ -304,8 +310,9 @@ static void loop(void *arg)
 		fib_store(&f->on, w, relaxed);
 		if (f->fsbase)
 			fib_wrfsbase(f->fsbase);
-		w->cur = f;
+		__atomic_store_n(&w->cur, f, __ATOMIC_RELAXED);
 		fib_barrier();
+		fib_san_leave(&w->san, &f->san, false);
 		fib_ctx_switch(&w->sched_sp, f->sp);
 	}
 }
@@ -318,7 +325,10 @@ leave(void (*action)(struct fib_worker *, struct fib *))
 	struct fib *f = w->cur;
 
 	w->action = action;
+	FIB_CHAOS_POINT(park_leave);
+	fib_san_leave(&f->san, &w->san, action == do_exit);
 	fib_ctx_switch(&f->sp, w->sched_sp);
+	fib_san_enter(&f->san, &fib_worker_self()->san);
 }
 
 static void __attribute__((noinline)) leave_with_vectors(void)
@@ -352,6 +362,7 @@ void fib_wake(struct fib *f)
 	if (fib_xchg(&f->permit, FIB_PERMIT_NOTIFIED, seq_cst) !=
 	    FIB_PERMIT_PARKED)
 		return;
+	FIB_CHAOS_POINT(wake_won);
 	fib_store(&f->permit, FIB_PERMIT_NONE, seq_cst);
 	queue_fiber(f);
 }
@@ -418,6 +429,7 @@ static void worker_main(void *arg)
 	struct fib_worker *w = arg;
 
 	fib_worker_set(w);
+	fib_san_adopt(&w->san);
 	if (fib_sched.host.thread_init)
 		fib_sched.host.thread_init(w);
 	loop(w);
@@ -450,13 +462,14 @@ struct fib_worker *fib_worker_create(bool start)
 	fib_list_init(&w->queue);
 	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
 	if (start) {
-		long tid = fib_thread_clone(FIB_THREAD_FLAGS, top, &w->tid,
-					    worker_main, w);
+		long tid = fib_thread_start(top, &w->tid, worker_main, w);
 
 		if (tid < 0)
 			goto fail;
 	} else {
 		w->sched_sp = fib_ctx_make(top, loop, w);
+		fib_san_create(&w->san, (char *)top - WORKER_STACK,
+			       WORKER_STACK);
 		fib_store(&w->tid, (int)fib_raw(SYS_gettid), relaxed);
 	}
 	fib_store(&fib_symtab.workers, n + 1, release);
@@ -485,6 +498,7 @@ int fib_sched_start(unsigned n, struct fib *main_fiber,
 	main_fiber->on = w;
 	fib_store(&main_fiber->state, FIB_RUNNING, relaxed);
 	w->cur = main_fiber;
+	fib_san_adopt(&main_fiber->san);
 	fib_store(&fib_sched.running, 1, relaxed);
 	for (unsigned i = 1; i < n; i++) {
 		if (!fib_worker_create(true))

@@ -96,6 +96,7 @@ struct fib_worker {
 	uint32_t seen_runs;	       /* the monitor's */
 	void *stack;
 	void *altstack; /* the host's, for its signal handler */
+	struct fib_san san;
 };
 
 /* What the layer above adds. All may be NULL. */
@@ -190,5 +191,16 @@ void *fib_thread_stack(size_t size);
 #define FIB_THREAD_FLAGS                                                       \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |    \
 	 CLONE_SYSVSEM | CLONE_PARENT_SETTID)
+/**
+ * A kernel thread of ours that runs @fn(@arg); its tid, or -errno. Under the
+ * preload it is bare, on the stack given; else libc makes it, with TLS.
+ */
+#ifdef FIB_PRELOAD
+#define fib_thread_start(stack_top, tid, fn, arg)                              \
+	fib_thread_clone(FIB_THREAD_FLAGS, stack_top, tid, fn, arg)
+#else
+long fib_thread_start(void *stack_top, _Atomic int *tid, void (*fn)(void *),
+		      void *arg);
+#endif
 
 #endif
