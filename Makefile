@@ -31,7 +31,10 @@ BASE   := -std=gnu11 $(OPT) -g -fPIC -fvisibility=hidden -pthread \
 # The runtime and the hooks run below any libc function, where the vector
 # registers belong to the program.
 CORE   := $(BASE) -DFIB_PRELOAD -mgeneral-regs-only -ffreestanding \
-          -fno-tree-loop-distribute-patterns
+          -fasynchronous-unwind-tables
+ifeq ($(shell $(CC) --version | grep -c clang),0)
+CORE   += -fno-tree-loop-distribute-patterns
+endif
 HOST   := $(BASE) -DFIB_PRELOAD
 
 RUNTIME := $(wildcard runtime/*.c runtime/arch/x86_64/*.c)
@@ -64,12 +67,10 @@ $(B)/host/%.o: %.c
 	@mkdir -p $(@D)
 	$(V)$(CC) $(HOST) -MMD -MP -c $< -o $@
 
-# Capstone has no shared state with the host: it is linked in, and hidden.
 $(B)/libfibhook.so: $(CORE_O) $(HOST_O) preload/fibhook.map
 	$(V)$(CC) -shared -o $@ $(CORE_O) $(HOST_O) -Wl,-soname,libfibhook.so \
 	  -Wl,--version-script=preload/fibhook.map -Wl,-z,now -Wl,-z,relro \
-	  -Wl,-z,defs -Wl,--exclude-libs,ALL -Wl,--gc-sections \
-	  -l:libcapstone.a
+	  -Wl,-z,defs -Wl,--exclude-libs,ALL -Wl,--gc-sections
 
 $(B)/fibhook: $(CLI_O)
 	$(V)$(CC) -o $@ $(CLI_O) -ldl

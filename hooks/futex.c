@@ -212,6 +212,72 @@ static long shared(const long a[6])
 	return fib_pass(SYS_futex, a);
 }
 
+static bool is_fiber(uint32_t tid)
+{
+	return fib_by_tid((int)tid) != NULL;
+}
+
+static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
+{
+	int cmd = op & FUTEX_CMD_MASK;
+	struct fib_cancel cancel;
+	uint64_t deadline;
+	long r;
+
+	/* FUTEX_LOCK_PI is always in real time. */
+	r = deadline_of(cmd == FUTEX_LOCK_PI2 ? op : op | FUTEX_CLOCK_REALTIME,
+			cmd == FUTEX_TRYLOCK_PI ? NULL : ts, &deadline);
+	if (r)
+		return r;
+	fib_cancel_begin(&cancel);
+	r = fib_futex_lock_pi(uaddr, (uint32_t)fib_sys_gettid(), deadline,
+			      cmd == FUTEX_TRYLOCK_PI, is_fiber);
+	fib_cancel_end(&cancel);
+	return r == -EINTR ? -FIB_ERESTARTSYS : r;
+}
+
+/* include/uapi/linux/futex.h of Linux 5.16 */
+struct waitv {
+	uint64_t val;
+	uint64_t uaddr;
+	uint32_t flags;
+	uint32_t reserved;
+};
+
+long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
+			 const struct timespec *ts, int clock)
+{
+	struct fib_futex_word word[FIB_FUTEX_WORDS];
+	struct waitv v[FIB_FUTEX_WORDS];
+	const long a[6] = { (long)user, n, flags, (long)ts, clock };
+	uint64_t deadline;
+	bool kernel = false;
+	long r;
+
+	if (flags || !n || n > FIB_FUTEX_WORDS ||
+	    (ts && clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME) ||
+	    fib_copy(v, user, n * sizeof(*v)))
+		return fib_pass(SYS_futex_waitv, a);
+	for (unsigned i = 0; i < n; i++) {
+		word[i].uaddr = (uint32_t *)v[i].uaddr;
+		word[i].val = (uint32_t)v[i].val;
+		/* 32 bits, private or not; the rest are errors */
+		if ((v[i].flags & ~128u) != 2 || v[i].reserved)
+			return fib_pass(SYS_futex_waitv, a);
+		kernel |= !(v[i].flags & 128) && is_shared(v[i].uaddr);
+	}
+	if (kernel)
+		return fib_blocking(SYS_futex_waitv, a);
+	r = deadline_of(FUTEX_WAIT_BITSET | (clock == CLOCK_REALTIME ?
+						     FUTEX_CLOCK_REALTIME :
+						     0),
+			ts, &deadline);
+	if (r)
+		return r;
+	r = fib_futex_waitv(word, n, deadline);
+	return r == -EINTR ? ts ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS : r;
+}
+
 long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 		   uint32_t *uaddr2, uint32_t val3)
 {
@@ -241,6 +307,16 @@ long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 							 FUTEX_CMP_REQUEUE ?
 						 &val3 :
 						 NULL);
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+	case FUTEX_TRYLOCK_PI:
+		return lock_pi(op, uaddr, ts);
+	case FUTEX_UNLOCK_PI:
+		return fib_futex_unlock_pi(uaddr, (uint32_t)fib_sys_gettid(),
+					   false);
+	case FUTEX_WAIT_REQUEUE_PI:
+	case FUTEX_CMP_REQUEUE_PI:
+		return -ENOSYS; /* glibc has not used them since 2.25 */
 	case FUTEX_WAKE_OP:
 		return fib_futex_wake_op(uaddr, uaddr2, (int)val, (int)timeout,
 					 val3);

@@ -139,8 +139,10 @@ bool fib_cancel_is_near(void);
 
 /** Deadline of a call that waits @ns from now; kept when it is repeated. */
 uint64_t fib_deadline_in(uint64_t ns);
-/** @ts in ns; -EINVAL, -EFAULT is left to the load. */
+/** The program's *@ts in ns; -EINVAL, -EFAULT. */
 int64_t fib_timespec_ns(const struct timespec *ts);
+/** @ns as a timespec to the program's *@ts: 0 or -EFAULT. */
+int fib_timespec_put(struct timespec *ts, uint64_t ns);
 
 /* --- fd.c: what is known of a descriptor --------------------------------- */
 
@@ -184,6 +186,8 @@ void fib_signal_exec_failed(void);
 void fib_signal_exit(struct fib *f);
 uint64_t fib_signal_worker_mask(void);
 void fib_signal_mask_changed(struct fib *f);
+/** The caller's mask is @set until the call under way has ended. */
+void fib_signal_mask_for_call(uint64_t set);
 
 /* --- thread.c, process.c ------------------------------------------------- */
 

@@ -137,6 +137,17 @@ static bool edge_unreliable(const struct fib_fd *s)
 	return s->kind == FIB_FD_DGRAM;
 }
 
+/*
+ * The kernel's own loop leaves a socket's error for the next call when part of
+ * the data has gone. We must not ask again then, since that takes the error.
+ */
+static bool failed(struct fib_fd *s)
+{
+	struct pollfd p = { .fd = s->fd };
+
+	return fib_raw(SYS_poll, &p, 1, 0) > 0 && (p.revents & POLLERR);
+}
+
 static long blocking_send(struct fib_fd *s, long nr, long a[6], int flag_arg,
 			  int flags)
 {
@@ -170,7 +181,7 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 		if (r < 0)
 			break;
 		done += (size_t)r;
-		if (done >= len || r == 0 || fib_fd_nonblock(s))
+		if (done >= len || r == 0 || fib_fd_nonblock(s) || failed(s))
 			break;
 		a[1] = (long)buf + (long)done;
 		a[2] = (long)(len - done);
@@ -271,13 +282,26 @@ long fib_sys_setsockopt(int fd, int level, int name, const void *val,
 	return r;
 }
 
+/* Others get their error at once, and poll would never say so. */
+static bool is_listening(struct fib_fd *s)
+{
+	int val = 0, len = sizeof(val);
+
+	if (!s->listening) {
+		fib_raw(SYS_getsockopt, s->fd, SOL_SOCKET, SO_ACCEPTCONN, &val,
+			&len);
+		s->listening = val != 0;
+	}
+	return s->listening;
+}
+
 long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
 {
 	struct fib_fd *s = socket_slot(fd);
 	long a[6] = { fd, (long)addr, (long)addrlen, flags };
 	long r;
 
-	if (!s)
+	if (!s || !is_listening(s))
 		return fib_pass(SYS_accept4, a);
 	r = fib_io_polled(s, FIB_EV_READ, SYS_accept4, a);
 	if (r >= 0)
@@ -314,7 +338,6 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 	struct fib_fd *s = socket_slot(fd);
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	struct fib_io io = FIB_IO(s, FIB_EV_WRITE, FIB_NEVER);
-	int err = 0, len = sizeof(err);
 	long r;
 
 	if (!s || s->kind != FIB_FD_TCP || fib_fd_nonblock(s))
@@ -335,6 +358,6 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 		}
 	}
 	fib_io_end(&io);
-	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	return -err;
+	/* Only a second call takes note of the outcome (af_inet.c). */
+	return start_connect(s, addr, addrlen);
 }

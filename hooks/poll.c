@@ -196,16 +196,15 @@ long fib_sys_poll(struct pollfd *fds, unsigned long n, int timeout_ms)
 /* The mask of ppoll and its like: in force until the call has ended. */
 static long mask_begin(const uint64_t *mask, size_t size)
 {
-	struct fib *f = fib_self();
+	uint64_t set;
 
 	if (!mask)
 		return 0;
 	if (size != 8)
 		return -EINVAL;
-	f->saved_mask = fib_load(&f->sigmask, relaxed);
-	f->restore_mask = true;
-	fib_store(&f->sigmask, *mask & ~(1ull << 8 | 1ull << 18), seq_cst);
-	fib_signal_mask_changed(f);
+	if (fib_copy(&set, mask, sizeof(set)))
+		return -EFAULT;
+	fib_signal_mask_for_call(set);
 	return 0;
 }
 
@@ -232,12 +231,8 @@ static uint64_t time_left(uint64_t deadline)
 
 static void store_left(struct timespec *ts, uint64_t deadline)
 {
-	uint64_t left = time_left(deadline);
-
-	if (!ts || deadline == FIB_NEVER || deadline == 0)
-		return;
-	ts->tv_sec = (time_t)(left / FIB_NSEC_PER_SEC);
-	ts->tv_nsec = (long)(left % FIB_NSEC_PER_SEC);
+	if (ts && deadline != FIB_NEVER && deadline != 0)
+		fib_timespec_put(ts, time_left(deadline));
 }
 
 long fib_sys_ppoll(struct pollfd *fds, unsigned long n, struct timespec *ts,
@@ -272,8 +267,9 @@ static long ask_select(void *arg)
 	long r;
 
 	for (int i = 0; i < 3; i++)
-		if (a->user[i])
-			memcpy(a->user[i], a->want[i], a->words * 8);
+		if (a->user[i] &&
+		    fib_copy(a->user[i], a->want[i], a->words * 8))
+			return -EFAULT;
 	r = fib_raw(SYS_pselect6, a->n, a->user[0], a->user[1], a->user[2],
 		    &zero, 0);
 	if (r < 0)
@@ -326,8 +322,8 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 	a.words = ((size_t)n + 63) / 64;
 	for (int i = 0; i < 3; i++) {
 		a.want[i] = copy[i];
-		if (a.user[i])
-			memcpy(copy[i], a.user[i], a.words * 8);
+		if (a.user[i] && fib_copy(copy[i], a.user[i], a.words * 8))
+			return -EFAULT;
 	}
 	ret = ask_select(&a);
 	if (ret)
@@ -348,20 +344,24 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)
 {
 	uint64_t deadline = FIB_NEVER, left;
+	struct timeval copy;
 	long ret;
 
 	if (tv) {
-		if (tv->tv_sec < 0 || tv->tv_usec < 0)
+		if (fib_copy(&copy, tv, sizeof(copy)))
+			return -EFAULT;
+		if (copy.tv_sec < 0 || copy.tv_usec < 0)
 			return -EINVAL;
-		left = (uint64_t)tv->tv_sec * FIB_NSEC_PER_SEC +
-		       (uint64_t)tv->tv_usec * 1000;
+		left = (uint64_t)copy.tv_sec * FIB_NSEC_PER_SEC +
+		       (uint64_t)copy.tv_usec * 1000;
 		deadline = left ? fib_deadline_in(left) : 0;
 	}
 	ret = do_select(n, r, w, x, deadline);
 	if (tv && deadline) {
 		left = time_left(deadline);
-		tv->tv_sec = (time_t)(left / FIB_NSEC_PER_SEC);
-		tv->tv_usec = (suseconds_t)(left % FIB_NSEC_PER_SEC / 1000);
+		copy.tv_sec = (time_t)(left / FIB_NSEC_PER_SEC);
+		copy.tv_usec = (suseconds_t)(left % FIB_NSEC_PER_SEC / 1000);
+		fib_copy(tv, &copy, sizeof(copy));
 	}
 	return ret;
 }
@@ -369,15 +369,17 @@ long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)
 long fib_sys_pselect6(int n, void *r, void *w, void *x, struct timespec *ts,
 		      const void *mask)
 {
-	const struct {
+	struct {
 		const uint64_t *mask;
 		size_t size;
-	} *sig = mask;
+	} sig = { NULL, 0 };
 	uint64_t deadline;
 	long ret = deadline_of(ts, &deadline);
 
-	if (ret == 0 && sig)
-		ret = mask_begin(sig->mask, sig->size);
+	if (ret == 0 && mask)
+		ret = fib_copy(&sig, mask, sizeof(sig));
+	if (ret == 0)
+		ret = mask_begin(sig.mask, sig.size);
 	if (ret)
 		return ret;
 	ret = do_select(n, r, w, x, deadline);

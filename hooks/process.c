@@ -171,6 +171,12 @@ long fib_sys_fork(void)
 	return pid;
 }
 
+/* libc's vfork() is a stub in tramp.S; this is syscall(SYS_vfork). */
+long fib_sys_vfork(void)
+{
+	return fib_sys_fork();
+}
+
 bool fib_clone_foreign(struct fib_regs *r)
 {
 	const struct clone_args *c = (const void *)r->rdi;

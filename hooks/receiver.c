@@ -6,13 +6,14 @@
  * dequeued only if some fiber accepts it. What all fibers block stays in the
  * kernel's queue, where sigpending, the program's own signalfd and exec find
  * it, and leaves the signalfd's set, so that poll does not spin. left says
- * which; a fiber that begins to accept one of these asks for a new look:
+ * which; a fiber that begins to accept one of these fetches it by itself, so
+ * that it has been delivered when the call that unblocked it returns:
  *
  *	receiver			fiber
  *	--------			-----
  *	left |= bit			mask = new
  *	fence				fence
- *	look at all masks again		left & accepted: poke
+ *	look at all masks again		left & accepted: look
  */
 #include <features.h>
 #include <sys/signalfd.h>
@@ -20,11 +21,10 @@
 
 static int fd = -1;
 static _Atomic uint64_t left;
-static _Atomic bool again;
 
 static uint64_t watched(void)
 {
-	return fib_signal_worker_mask() & ~FIB_SIG(FIB_SIGCANCEL);
+	return fib_signal_worker_mask();
 }
 
 static struct fib *pick(int sig)
@@ -44,6 +44,12 @@ static struct fib *pick(int sig)
 
 bool fib_signal_route(int sig, const siginfo_t *info)
 {
+	struct fib *timed = fib_signal_timer_target(info);
+
+	if (timed) {
+		fib_signal_send(timed, sig, info, false);
+		return true;
+	}
 	for (;;) {
 		struct fib *f = pick(sig);
 
@@ -51,15 +57,6 @@ bool fib_signal_route(int sig, const siginfo_t *info)
 			return false;
 		if (fib_signal_send(f, sig, info, true) != -ESRCH)
 			return true;
-	}
-}
-
-void fib_signal_recheck(uint64_t set)
-{
-	fib_fence(seq_cst);
-	if (fib_load(&left, relaxed) & set) {
-		fib_store(&again, true, seq_cst);
-		fib_monitor_poke();
 	}
 }
 
@@ -83,14 +80,33 @@ static void look_at(int sig)
 				&info);
 }
 
+void fib_signal_leave(int sig)
+{
+	fib_or(&left, FIB_SIG(sig), seq_cst);
+}
+
+void fib_signal_recheck(uint64_t set)
+{
+	uint64_t found;
+
+	fib_fence(seq_cst);
+	found = fib_load(&left, relaxed) & set;
+	if (!found)
+		return;
+	fib_and(&left, ~found, seq_cst);
+	for (; found; found &= found - 1)
+		look_at(__builtin_ctzll(found) + 1);
+	/* The signalfd watches them again. */
+	fib_monitor_poke();
+}
+
 void fib_receive(void)
 {
 	uint64_t pending = 0, set;
 
-	fib_store(&again, false, seq_cst);
-	fib_store(&left, 0, seq_cst);
 	fib_raw(SYS_rt_sigpending, &pending, 8);
 	pending &= watched();
+	fib_and(&left, pending, seq_cst);
 	for (; pending; pending &= pending - 1)
 		look_at(__builtin_ctzll(pending) + 1);
 	set = watched() & ~fib_load(&left, relaxed);

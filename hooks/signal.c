@@ -458,6 +458,16 @@ void fib_signal_mask_changed(struct fib *f)
 	fib_signal_recheck(open | fib_load(&f->sigwait, relaxed));
 }
 
+void fib_signal_mask_for_call(uint64_t set)
+{
+	struct fib *f = fib_self();
+
+	f->saved_mask = fib_load(&f->sigmask, relaxed);
+	f->restore_mask = true;
+	fib_store(&f->sigmask, set & ~FIB_UNBLOCKABLE, seq_cst);
+	fib_signal_mask_changed(f);
+}
+
 void fib_signal_pipe(struct fib *f, bool from_kernel)
 {
 	uint64_t set = FIB_SIG(SIGPIPE);
@@ -704,22 +714,23 @@ void fib_signal_exec_failed(void)
 
 long fib_sys_rt_sigaction(int sig, const void *new, void *old, size_t size)
 {
-	struct fib_kernel_sigaction was;
+	struct fib_kernel_sigaction was, is;
 	long r = 0;
 
-	if (sig < 1 || sig > 64 || size != 8)
+	if (sig < 1 || sig > 64 || size != 8 ||
+	    (new && fib_copy(&is, new, sizeof(is))))
 		return fib_raw(SYS_rt_sigaction, sig, new, old, size);
 	fib_lock(&sig_lock);
 	was = act[sig];
 	if (!(FIB_SIG(sig) & FAULTS) && sig != FIB_SIGCANCEL && sig != FIB_KICK)
 		r = fib_raw(SYS_rt_sigaction, sig, new, &was, size);
 	if (r == 0 && new)
-		act[sig] = *(const struct fib_kernel_sigaction *)new;
+		act[sig] = is;
 	fib_unlock(&sig_lock);
-	if (r == 0 && old)
-		*(struct fib_kernel_sigaction *)old = was;
 	if (r == 0 && new)
 		fib_signal_recheck(FIB_SIG(sig));
+	if (r == 0 && old)
+		r = fib_copy(old, &was, sizeof(was));
 	return r;
 }
 
@@ -732,7 +743,11 @@ long fib_sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old,
 	if (size != 8)
 		return -EINVAL;
 	if (set) {
-		uint64_t s = *set & ~FIB_UNBLOCKABLE;
+		uint64_t s;
+
+		if (fib_copy(&s, set, sizeof(s)))
+			return -EFAULT;
+		s &= ~FIB_UNBLOCKABLE;
 
 		switch (how) {
 		case SIG_BLOCK:
@@ -748,14 +763,12 @@ long fib_sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old,
 			return -EINVAL;
 		}
 	}
-	if (old)
-		*old = was;
 	if (is != was) {
 		fib_store(&f->sigmask, is, seq_cst);
 		if (was & ~is)
 			fib_signal_mask_changed(f);
 	}
-	return 0;
+	return old ? fib_copy(old, &was, sizeof(was)) : 0;
 }
 
 long fib_sys_rt_sigpending(uint64_t *set, size_t size)
@@ -768,8 +781,7 @@ long fib_sys_rt_sigpending(uint64_t *set, size_t size)
 	fib_raw(SYS_rt_sigpending, &in_kernel, 8);
 	in_kernel |= fib_load(&f->sigpend, acquire);
 	in_kernel &= fib_load(&f->sigmask, relaxed);
-	memcpy(set, &in_kernel, size);
-	return 0;
+	return fib_copy(set, &in_kernel, size);
 }
 
 long fib_sys_sigaltstack(const void *new, void *old)
@@ -784,9 +796,12 @@ long fib_sys_sigaltstack(const void *new, void *old)
 							 0 };
 
 	if (new) {
-		const stack_t *ss = new;
-		int mode = ss->ss_flags & ~(int)(1u << 31); /* AUTODISARM */
+		stack_t copy, *ss = &copy;
+		int mode;
 
+		if (fib_copy(&copy, new, sizeof(copy)))
+			return -EFAULT;
+		mode = ss->ss_flags & ~(int)(1u << 31); /* AUTODISARM */
 		if (on_altstack(f, sp))
 			return -EPERM;
 		if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
@@ -797,7 +812,5 @@ long fib_sys_sigaltstack(const void *new, void *old)
 		f->altstack_sp = mode == SS_DISABLE ? 0 : (uintptr_t)ss->ss_sp;
 		f->altstack_size = mode == SS_DISABLE ? 0 : ss->ss_size;
 	}
-	if (old)
-		*(stack_t *)old = was;
-	return 0;
+	return old ? fib_copy(old, &was, sizeof(was)) : 0;
 }

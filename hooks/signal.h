@@ -32,10 +32,15 @@ void fib_signal_default(int sig);
  * False: all block it.
  */
 bool fib_signal_route(int sig, const siginfo_t *info);
-/** Some fiber accepts @set now: does the kernel hold any of it for us? */
+/** The calling fiber accepts @set now: fetch what the kernel holds of it. */
 void fib_signal_recheck(uint64_t set);
+/** @sig is about to be left in the kernel's queue, since all block it. */
+void fib_signal_leave(int sig);
 /** The lowest signal of @set that is pending for @f; 0: none. */
 int fib_signal_take(struct fib *f, uint64_t set, siginfo_t *info);
+
+/** The fiber that the timer behind @info was made for, or NULL. */
+struct fib *fib_signal_timer_target(const siginfo_t *info);
 
 /* receiver.c */
 int fib_receiver_init(void);

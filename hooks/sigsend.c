@@ -35,6 +35,7 @@ long fib_sys_kill(int pid, int sig)
 		info = info_from_us(sig, SI_USER);
 		if (fib_signal_route(sig, &info))
 			return 0;
+		fib_signal_leave(sig);
 	}
 	return fib_raw(SYS_kill, pid, sig);
 }
@@ -80,10 +81,12 @@ long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)
 	siginfo_t info;
 
 	if (pid == own_pid() && ordinary(sig)) {
-		info = *(const siginfo_t *)user;
+		if (fib_copy(&info, user, sizeof(info)))
+			return -EFAULT;
 		info.si_signo = sig;
 		if (fib_signal_route(sig, &info))
 			return 0;
+		fib_signal_leave(sig);
 	}
 	return fib_raw(SYS_rt_sigqueueinfo, pid, sig, user);
 }
@@ -92,9 +95,79 @@ long fib_sys_rt_tgsigqueueinfo(int tgid, int tid, int sig, void *user)
 {
 	struct fib *f = tgid == own_pid() ? fib_by_tid(tid) : NULL;
 
+	siginfo_t info;
+
 	if (!f)
 		return fib_raw(SYS_rt_tgsigqueueinfo, tgid, tid, sig, user);
-	return to_fiber(f, sig, user);
+	if (fib_copy(&info, user, sizeof(info)))
+		return -EFAULT;
+	return to_fiber(f, sig, &info);
+}
+
+/* --- timers that signal one thread ---------------------------------------- */
+
+/*
+ * SIGEV_THREAD_ID names a thread that the kernel does not know. The kernel
+ * signals the process instead, and the receiver finds the fiber by the timer's
+ * id, which the signal carries (si_code SI_TIMER).
+ */
+#define TIMERS 1024
+
+static struct {
+	_Atomic int used; /* timer id + 1 */
+	_Atomic int tid;
+} thread_timer[TIMERS];
+
+long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
+{
+	struct sigevent copy;
+	struct fib *f;
+	long r;
+	int got;
+
+	if (!ev || fib_copy(&copy, ev, sizeof(copy)) ||
+	    copy.sigev_notify != SIGEV_THREAD_ID)
+		return fib_raw(SYS_timer_create, clock, ev, id);
+	f = fib_by_tid(copy._sigev_un._tid);
+	if (!f)
+		return fib_raw(SYS_timer_create, clock, ev, id);
+	copy.sigev_notify = SIGEV_SIGNAL;
+	r = fib_raw(SYS_timer_create, clock, &copy, &got);
+	if (r)
+		return r;
+	for (unsigned i = 0; i < TIMERS; i++) {
+		int none = 0;
+
+		if (atomic_compare_exchange_strong(&thread_timer[i].used, &none,
+						   got + 1)) {
+			fib_store(&thread_timer[i].tid, fib_load(&f->tid, relaxed),
+				  release);
+			return fib_copy(id, &got, sizeof(got));
+		}
+	}
+	fib_raw(SYS_timer_delete, got);
+	return -EAGAIN;
+}
+
+long fib_sys_timer_delete(int id)
+{
+	for (unsigned i = 0; i < TIMERS; i++) {
+		int want = id + 1;
+
+		if (atomic_compare_exchange_strong(&thread_timer[i].used, &want, 0))
+			break;
+	}
+	return fib_raw(SYS_timer_delete, id);
+}
+
+struct fib *fib_signal_timer_target(const siginfo_t *info)
+{
+	if (info->si_code != SI_TIMER)
+		return NULL;
+	for (unsigned i = 0; i < TIMERS; i++)
+		if (fib_load(&thread_timer[i].used, relaxed) == info->si_timerid + 1)
+			return fib_by_tid(fib_load(&thread_timer[i].tid, acquire));
+	return NULL;
 }
 
 /* --- waiting ------------------------------------------------------------- */
@@ -108,14 +181,13 @@ long fib_sys_pause(void)
 
 long fib_sys_rt_sigsuspend(const uint64_t *mask, size_t size)
 {
-	struct fib *f = fib_self();
+	uint64_t set;
 
 	if (size != 8)
 		return -EINVAL;
-	f->saved_mask = fib_load(&f->sigmask, relaxed);
-	f->restore_mask = true;
-	fib_store(&f->sigmask, *mask & ~FIB_UNBLOCKABLE, seq_cst);
-	fib_signal_mask_changed(f);
+	if (fib_copy(&set, mask, sizeof(set)))
+		return -EFAULT;
+	fib_signal_mask_for_call(set);
 	return fib_sys_pause();
 }
 
@@ -146,8 +218,10 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 
 	if (size != 8)
 		return -EINVAL;
-	set = *user_set & ~(FIB_UNBLOCKABLE | FIB_SIG(FIB_SIGCANCEL) |
-			    FIB_SIG(FIB_KICK));
+	if (fib_copy(&set, user_set, sizeof(set)))
+		return -EFAULT;
+	/* SIGCANCEL's number is that of libc's timer threads as well. */
+	set &= ~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK));
 	if (ts) {
 		ns = fib_timespec_ns(ts);
 		if (ns < 0)
@@ -184,7 +258,7 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 	fib_cancel_end(&cancel);
 	if (!sig)
 		return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
-	if (user_info)
-		memcpy(user_info, &info, sizeof(info));
+	if (user_info && fib_copy(user_info, &info, sizeof(info)))
+		return -EFAULT;
 	return sig;
 }

@@ -114,12 +114,17 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 /* --- end ----------------------------------------------------------------- */
 
 /* As exit_robust_list() of kernel/futex/core.c. */
-static void robust_death(struct fib *f, uint32_t *word)
+static void robust_death(struct fib *f, uint32_t *word, bool pi)
 {
 	uint32_t was;
 
 	if (fib_peek32(word, &was))
 		return;
+	if (pi) {
+		fib_futex_unlock_pi(word, (uint32_t)fib_load(&f->tid, relaxed),
+				    true);
+		return;
+	}
 	while ((was & FUTEX_TID_MASK) == (uint32_t)fib_load(&f->tid, relaxed)) {
 		uint32_t now = (was & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
 
@@ -148,15 +153,18 @@ static void robust_exit(struct fib *f)
 			(struct robust_list *)((uintptr_t)it & ~1ul);
 		struct robust_list *next = e->next;
 
-		if (e != pending)
-			robust_death(f, (uint32_t *)((char *)e +
-						     head->futex_offset));
+		if (it != pending)
+			robust_death(f,
+				     (uint32_t *)((char *)e +
+						  head->futex_offset),
+				     (uintptr_t)it & 1);
 		it = next;
 	}
-	pending = (struct robust_list *)((uintptr_t)pending & ~1ul);
 	if (pending)
-		robust_death(f, (uint32_t *)((char *)pending +
-					     head->futex_offset));
+		robust_death(f,
+			     (uint32_t *)(((uintptr_t)pending & ~1ul) +
+					  (uintptr_t)head->futex_offset),
+			     (uintptr_t)pending & 1);
 }
 
 /* On the worker's stack: the fiber's own may be unmapped once tid is zero. */
@@ -287,6 +295,75 @@ long fib_sys_arch_prctl(int op, unsigned long arg)
 		return 0;
 	}
 	return fib_raw(SYS_arch_prctl, op, arg);
+}
+
+/* --- scheduling parameters ----------------------------------------------- */
+
+/*
+ * Fibers run on any worker, under the process's ordinary policy: what a fiber
+ * is told is what is true of the worker that it is on. Asking for what all
+ * threads have is granted; anything else cannot be had, and is refused.
+ */
+static bool own_fiber(int tid)
+{
+	return tid == 0 || fib_by_tid(tid);
+}
+
+long fib_sys_sched_getaffinity(int tid, size_t len, void *mask)
+{
+	return fib_raw(SYS_sched_getaffinity, own_fiber(tid) ? 0 : tid, len,
+		       mask);
+}
+
+long fib_sys_sched_setaffinity(int tid, size_t len, const void *mask)
+{
+	uint64_t now[16] = { 0 }, want[16] = { 0 };
+	long n = fib_raw(SYS_sched_getaffinity, 0, sizeof(now), now);
+
+	if (!own_fiber(tid))
+		return fib_raw(SYS_sched_setaffinity, tid, len, mask);
+	if (fib_copy(want, mask, len < sizeof(want) ? len : sizeof(want)))
+		return -EFAULT;
+	for (long i = 0; i < n / 8; i++)
+		if (want[i] & now[i])
+			return 0;
+	return -EINVAL;
+}
+
+long fib_sys_sched_getparam(int tid, void *param)
+{
+	return fib_raw(SYS_sched_getparam, own_fiber(tid) ? 0 : tid, param);
+}
+
+long fib_sys_sched_getscheduler(int tid)
+{
+	return fib_raw(SYS_sched_getscheduler, own_fiber(tid) ? 0 : tid);
+}
+
+long fib_sys_sched_rr_get_interval(int tid, void *ts)
+{
+	return fib_raw(SYS_sched_rr_get_interval, own_fiber(tid) ? 0 : tid, ts);
+}
+
+long fib_sys_sched_setscheduler(int tid, int policy, const int *param)
+{
+	int priority;
+
+	if (!own_fiber(tid))
+		return fib_raw(SYS_sched_setscheduler, tid, policy, param);
+	if (fib_copy(&priority, param, sizeof(priority)))
+		return -EFAULT;
+	if (policy == fib_raw(SYS_sched_getscheduler, 0) && priority == 0)
+		return 0;
+	return -EPERM;
+}
+
+long fib_sys_sched_setparam(int tid, const int *param)
+{
+	if (!own_fiber(tid))
+		return fib_raw(SYS_sched_setparam, tid, param);
+	return fib_sys_sched_setscheduler(
+		tid, (int)fib_raw(SYS_sched_getscheduler, 0), param);
 }
 
 /* --- memory: stacks, and what is shared ---------------------------------- */

@@ -1,17 +1,6 @@
 /* Sleeping. */
 #include "hooks/hooks.h"
 
-static void store_left(struct timespec *left, uint64_t deadline)
-{
-	uint64_t now = fib_now_ns();
-	uint64_t ns = deadline > now ? deadline - now : 0;
-
-	if (!left)
-		return;
-	left->tv_sec = (time_t)(ns / FIB_NSEC_PER_SEC);
-	left->tv_nsec = (long)(ns % FIB_NSEC_PER_SEC);
-}
-
 static long sleep_until(uint64_t deadline, struct timespec *left)
 {
 	int r = fib_wait_until(deadline, FIB_WAIT_TIME);
@@ -20,7 +9,12 @@ static long sleep_until(uint64_t deadline, struct timespec *left)
 		return 0;
 	if (r != -EINTR)
 		return r;
-	store_left(left, deadline);
+	if (left) {
+		uint64_t now = fib_now_ns();
+
+		if (fib_timespec_put(left, deadline > now ? deadline - now : 0))
+			return -EFAULT;
+	}
 	return -FIB_ERESTARTNOHAND;
 }
 
@@ -28,8 +22,6 @@ long fib_sys_nanosleep(const struct timespec *want, struct timespec *left)
 {
 	int64_t ns;
 
-	if (!want)
-		return -EFAULT;
 	ns = fib_timespec_ns(want);
 	if (ns < 0)
 		return ns;
@@ -56,8 +48,6 @@ long fib_sys_clock_nanosleep(int clock, int flags, const struct timespec *want,
 				    (long[6]){ clock, flags, (long)want,
 					       (long)left });
 	}
-	if (!want)
-		return -EFAULT;
 	ns = fib_timespec_ns(want);
 	if (ns < 0)
 		return ns;

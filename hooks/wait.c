@@ -154,8 +154,20 @@ uint64_t fib_deadline_in(uint64_t ns)
 	return f->restart_deadline;
 }
 
-int64_t fib_timespec_ns(const struct timespec *ts)
+int fib_timespec_put(struct timespec *user, uint64_t ns)
 {
+	struct timespec ts = { (time_t)(ns / FIB_NSEC_PER_SEC),
+			       (long)(ns % FIB_NSEC_PER_SEC) };
+
+	return fib_copy(user, &ts, sizeof(ts));
+}
+
+int64_t fib_timespec_ns(const struct timespec *user)
+{
+	struct timespec copy, *ts = &copy;
+
+	if (fib_copy(ts, user, sizeof(copy)))
+		return -EFAULT;
 	if (ts->tv_sec < 0 || ts->tv_nsec < 0 ||
 	    ts->tv_nsec >= (long)FIB_NSEC_PER_SEC)
 		return -EINVAL;

@@ -13,6 +13,7 @@
  * mask); workers and monitor start. From the return on, the caller runs as a
  * fiber.
  */
+#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,6 +34,7 @@
 #define PR_GET_TID_ADDRESS 40
 #endif
 #define HWCAP2_FSGSBASE	     2
+#define CPUID_XSAVEC	     2
 #define RSEQ_FLAG_UNREGISTER 1
 #define RSEQ_SIGNATURE	     0x53053053
 #define RSEQ_FAILED	     ((uint32_t)-2)
@@ -66,11 +68,12 @@ static int kernel_threads(void)
 static const char *obstacle(void)
 {
 	unsigned long gs = 0;
+	unsigned a, b, c, d;
 	int n;
 
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
 		return "the CPU or the kernel lacks FSGSBASE";
-	if (!__builtin_cpu_supports("xsavec"))
+	if (!__get_cpuid_count(0xd, 1, &a, &b, &c, &d) || !(a & CPUID_XSAVEC))
 		return "the CPU lacks XSAVEC";
 	gs = fib_rdgsbase();
 	if (gs)
@@ -207,6 +210,7 @@ void fib_activate(void)
 	uint64_t all = ~0ull, mask;
 	const char *why;
 
+	fib_init();
 	if (fib_options.disable || refused ||
 	    fib_load(&fib_symtab.active, acquire) || fib_worker_self())
 		return;
@@ -235,19 +239,21 @@ refuse:
 	fib_log(FIB_LOG_WARN, "running unhooked: %s", why);
 }
 
-void fib_objects_changed(void)
+void fib_init(void)
 {
-	if (!fib_load(&fib_symtab.active, acquire))
-		return;
-	if (fib_rewrite_objects() < 0)
-		fib_log(FIB_LOG_WARN, "%s", fib_rewrite_reason());
-}
+	static bool done;
 
-/* Runs before the program's own constructors have threads, mostly. */
-__attribute__((constructor)) static void constructor(void)
-{
+	if (done)
+		return;
+	done = true;
 	fib_options_read();
 	fib_real_init();
+}
+
+/* A constructor that runs before this one may have had the first thread. */
+__attribute__((constructor)) static void constructor(void)
+{
+	fib_init();
 	if (fib_options.eager)
 		fib_activate();
 }

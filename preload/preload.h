@@ -38,8 +38,8 @@ int fib_cpus(void);
  * possible (said once), or done already.
  */
 void fib_activate(void);
-/** Objects were loaded or unloaded. */
-void fib_objects_changed(void);
+/** Options and real functions; whoever comes first. */
+void fib_init(void);
 
 /** libc's own functions behind the exported symbols. */
 void fib_real_init(void);

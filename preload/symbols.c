@@ -65,9 +65,7 @@
 	X(int, getaddrinfo_a,                                                  \
 	  (int, struct gaicb *[], int, struct sigevent *))                     \
 	X(int, pthread_setname_np, (pthread_t, const char *))                  \
-	X(int, pthread_getname_np, (pthread_t, char *, size_t))                \
-	X(void *, dlopen, (const char *, int))                                 \
-	X(int, dlclose, (void *))
+	X(int, pthread_getname_np, (pthread_t, char *, size_t))
 
 #define DECLARE(ret, name, params) static ret(*real_##name) params;
 REAL(DECLARE)
@@ -525,25 +523,6 @@ int pthread_getname_np(pthread_t t, char *buf, size_t len)
 		return ERANGE;
 	strcpy(buf, f->name);
 	return 0;
-}
-
-/* --- objects ------------------------------------------------------------- */
-
-void *dlopen(const char *name, int flags)
-{
-	void *h = CALL(dlopen, name, flags);
-
-	if (h)
-		fib_objects_changed();
-	return h;
-}
-
-int dlclose(void *h)
-{
-	int r = CALL(dlclose, h);
-
-	fib_objects_changed();
-	return r;
 }
 
 /* --- vfork --------------------------------------------------------------- */

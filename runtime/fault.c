@@ -2,7 +2,7 @@
 #include "runtime/fault.h"
 
 int fib_peek_raw(const uint32_t *addr, uint32_t *val);
-extern const char fib_peek_load[], fib_peek_bad[];
+extern const char fib_peek_load[], fib_peek_bad[], fib_copy_move[];
 
 int fib_peek32(const uint32_t *addr, uint32_t *val)
 {
@@ -13,5 +13,8 @@ int fib_peek32(const uint32_t *addr, uint32_t *val)
 
 uintptr_t fib_fault_fixup(uintptr_t rip)
 {
-	return rip == (uintptr_t)fib_peek_load ? (uintptr_t)fib_peek_bad : 0;
+	return rip == (uintptr_t)fib_peek_load ||
+			       rip == (uintptr_t)fib_copy_move ?
+		       (uintptr_t)fib_peek_bad :
+		       0;
 }

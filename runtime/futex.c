@@ -18,6 +18,7 @@ struct waiter {
 	struct bucket *_Atomic bucket;
 	uint32_t *uaddr;
 	uint32_t bitset;
+	uint32_t pi_tid; /* waits for ownership; 0: an ordinary waiter */
 	_Atomic bool woken;
 };
 
@@ -82,51 +83,96 @@ static void give_up(struct waiter *w)
 	}
 }
 
-int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
-		   uint64_t deadline_ns)
+/* Park until @w[0..n) has a woken one, the time is up, or a signal came. */
+static int sleep_on(struct waiter *w, unsigned n, uint64_t deadline_ns)
 {
-	struct fib *f = fib_self();
-	struct bucket *b = bucket_of(uaddr);
-	struct waiter w = { .fib = f, .uaddr = uaddr, .bitset = bitset };
+	struct fib *f = w->fib;
 	struct fib_timer timer = { 0 };
+	int r = 0;
+
+	fib_count(futex_waits);
+	f->wait = FIB_WAIT_FUTEX;
+	f->wait_arg = (uintptr_t)w->uaddr;
+	f->wait_deadline = deadline_ns;
+	if (deadline_ns != FIB_NEVER)
+		r = fib_timer_arm(&timer, f, deadline_ns);
+	while (r == 0) {
+		for (unsigned i = 0; i < n; i++)
+			if (fib_load(&w[i].woken, acquire))
+				goto out;
+		if (deadline_ns != FIB_NEVER && fib_load(&timer.fired, acquire))
+			r = -ETIMEDOUT;
+		else if (fib_load(&f->attention, acquire))
+			r = -EINTR;
+		else
+			fib_park();
+	}
+out:
+	f->wait = FIB_WAIT_NONE;
+	fib_timer_disarm(&timer);
+	return r;
+}
+
+/* Queue @w unless the word has changed. */
+static int queue(struct waiter *w, uint32_t val)
+{
+	struct bucket *b = bucket_of(w->uaddr);
 	uint32_t now;
 	int r;
 
 	fib_add(&b->count, 1, seq_cst);
 	lock_bucket(b);
-	r = fib_peek32(uaddr, &now);
+	r = fib_peek32(w->uaddr, &now);
 	if (r == 0 && now != val)
 		r = -EAGAIN;
-	if (r) {
+	if (r)
 		fib_sub(&b->count, 1, relaxed);
-		fib_unlock(&b->lock);
-		return r;
-	}
-	add_locked(b, &w);
+	else
+		add_locked(b, w);
 	fib_unlock(&b->lock);
-	fib_count(futex_waits);
-	f->wait = FIB_WAIT_FUTEX;
-	f->wait_arg = (uintptr_t)uaddr;
-	f->wait_deadline = deadline_ns;
-	if (deadline_ns != FIB_NEVER &&
-	    fib_timer_arm(&timer, f, deadline_ns)) {
-		give_up(&w);
-		return fib_load(&w.woken, acquire) ? 0 : -ENOMEM;
-	}
-	while (!fib_load(&w.woken, acquire)) {
-		if (deadline_ns != FIB_NEVER && fib_load(&timer.fired, acquire))
-			r = -ETIMEDOUT;
-		else if (fib_load(&f->attention, acquire))
-			r = -EINTR;
-		if (r)
-			break;
-		fib_park();
-	}
-	f->wait = FIB_WAIT_NONE;
-	fib_timer_disarm(&timer);
+	return r;
+}
+
+int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
+		   uint64_t deadline_ns)
+{
+	struct waiter w = { .fib = fib_self(),
+			    .uaddr = uaddr,
+			    .bitset = bitset };
+	int r = queue(&w, val);
+
+	if (r)
+		return r;
+	r = sleep_on(&w, 1, deadline_ns);
 	if (r)
 		give_up(&w);
 	return fib_load(&w.woken, acquire) ? 0 : r;
+}
+
+int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
+		    uint64_t deadline_ns)
+{
+	struct waiter w[FIB_FUTEX_WORDS];
+	unsigned queued = 0;
+	int r = 0, woken = -1;
+
+	memset(w, 0, n * sizeof(*w));
+	for (; r == 0 && queued < n; queued++) {
+		w[queued].fib = fib_self();
+		w[queued].uaddr = word[queued].uaddr;
+		w[queued].bitset = FIB_FUTEX_ANY;
+		r = queue(&w[queued], word[queued].val);
+		if (r)
+			break;
+	}
+	if (r == 0)
+		r = sleep_on(w, n, deadline_ns);
+	for (unsigned i = 0; i < queued; i++) {
+		give_up(&w[i]);
+		if (fib_load(&w[i].woken, acquire))
+			woken = (int)i;
+	}
+	return woken >= 0 ? woken : r;
 }
 
 static void wake_locked(struct bucket *b, struct waiter *w)
@@ -149,7 +195,7 @@ static int wake_some_locked(struct bucket *b, uint32_t *uaddr, int n,
 	{
 		struct waiter *w = fib_container_of(it, struct waiter, node);
 
-		if (w->uaddr != uaddr || !(w->bitset & bitset))
+		if (w->uaddr != uaddr || w->pi_tid || !(w->bitset & bitset))
 			continue;
 		wake_locked(b, w);
 		/* as the kernel does, a count of 0 wakes one */
@@ -214,7 +260,7 @@ int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
 		}
 	}
 	unlock_two(a, b);
-	return cmp ? woken + moved : woken;
+	return woken + moved;
 }
 
 static int apply_op(uint32_t *addr, uint32_t op, int *old)
@@ -296,6 +342,103 @@ int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
 		woken += wake_some_locked(bb, b, nwake2, FIB_FUTEX_ANY);
 	unlock_two(ba, bb);
 	return woken;
+}
+
+/* --- priority inheritance ------------------------------------------------- */
+
+static bool swap(uint32_t *uaddr, uint32_t was, uint32_t is)
+{
+	return atomic_compare_exchange_strong((_Atomic uint32_t *)uaddr, &was,
+					      is);
+}
+
+/* 0: it is ours; 1: we are queued; -errno. */
+static int take_pi_locked(struct bucket *b, struct waiter *w, bool try_only,
+			  bool (*alive)(uint32_t tid))
+{
+	for (;;) {
+		uint32_t was, owner;
+		int r = fib_peek32(w->uaddr, &was);
+
+		if (r)
+			return r;
+		owner = was & FUTEX_TID_MASK;
+		if (!owner) {
+			if (swap(w->uaddr, was, was | w->pi_tid))
+				return 0;
+			continue;
+		}
+		if (owner == w->pi_tid)
+			return -EDEADLK;
+		if (!alive(owner))
+			return -ESRCH;
+		if (try_only)
+			return -EAGAIN;
+		if (!(was & FUTEX_WAITERS) &&
+		    !swap(w->uaddr, was, was | FUTEX_WAITERS))
+			continue;
+		fib_add(&b->count, 1, relaxed);
+		add_locked(b, w);
+		return 1;
+	}
+}
+
+int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
+		      bool try_only, bool (*alive)(uint32_t tid))
+{
+	struct bucket *b = bucket_of(uaddr);
+	struct waiter w = { .fib = fib_self(), .uaddr = uaddr, .pi_tid = tid };
+	int r;
+
+	lock_bucket(b);
+	r = take_pi_locked(b, &w, try_only, alive);
+	fib_unlock(&b->lock);
+	if (r <= 0)
+		return r;
+	r = sleep_on(&w, 1, deadline_ns);
+	if (r)
+		give_up(&w);
+	return fib_load(&w.woken, acquire) ? 0 : r;
+}
+
+int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
+{
+	struct bucket *b = bucket_of(uaddr);
+	uint32_t bit = died ? FUTEX_OWNER_DIED : 0, was;
+	int r;
+
+	lock_bucket(b);
+	for (;;) {
+		struct waiter *next = NULL;
+		uint32_t is = bit;
+
+		r = fib_peek32(uaddr, &was);
+		if (r == 0 && (was & FUTEX_TID_MASK) != tid)
+			r = -EPERM;
+		if (r)
+			break;
+		fib_list_for_each(it, &b->waiters)
+		{
+			struct waiter *w =
+				fib_container_of(it, struct waiter, node);
+
+			if (w->uaddr != uaddr || !w->pi_tid)
+				continue;
+			if (next) {
+				is |= FUTEX_WAITERS;
+				break;
+			}
+			next = w;
+			is |= w->pi_tid;
+		}
+		if (!swap(uaddr, was, is))
+			continue;
+		if (next)
+			wake_locked(b, next);
+		break;
+	}
+	fib_unlock(&b->lock);
+	return r;
 }
 
 void fib_futex_reset(void)

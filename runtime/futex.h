@@ -28,14 +28,33 @@ int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 int fib_futex_wake(uint32_t *uaddr, int n, uint32_t bitset);
 /**
  * Wake @nwake waiters of @from and move up to @nmove to @to; with @cmp, only
- * if *@from == *@cmp (else -EAGAIN). The number woken and moved if @cmp, as
- * FUTEX_CMP_REQUEUE; else the number woken, as FUTEX_REQUEUE.
+ * if *@from == *@cmp (else -EAGAIN). The number woken and moved, which is what
+ * Linux returns for FUTEX_REQUEUE as well (kernel/futex/requeue.c).
  */
 int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
 		      const uint32_t *cmp);
 /** FUTEX_WAKE_OP. */
 int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
 		      uint32_t op);
+/** One word of futex_waitv. */
+struct fib_futex_word {
+	uint32_t *uaddr;
+	uint32_t val;
+};
+#define FIB_FUTEX_WORDS 128
+/** Wait for any of @n words: its index, or as fib_futex_wait(). */
+int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
+		    uint64_t deadline_ns);
+/**
+ * Priority inheritance mutexes, without the inheritance: fibers have no
+ * priorities. The word holds the owner's @tid; unlock hands it to the first
+ * waiter, as kernel/futex/pi.c does. 0, -EDEADLK, -ESRCH (the owner is none of
+ * ours), -EAGAIN (@try), -ETIMEDOUT, -EINTR, -EPERM (not the owner), -EFAULT.
+ */
+int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
+		      bool try_only, bool (*alive)(uint32_t tid));
+/** With @died, the owner ends: the next one is told by FUTEX_OWNER_DIED. */
+int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died);
 /** In a fork child: nobody waits. */
 void fib_futex_reset(void);
 

@@ -290,7 +290,8 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	/* Another description of the same file would keep it registered. */
 	if (s->registered && shared)
 		fib_raw(SYS_epoll_ctl, fib_sched.epfd, EPOLL_CTL_DEL, s->fd, 0);
-	s->registered = s->untrusted = s->connecting = false;
+	s->registered = s->untrusted = false;
+	s->connecting = s->listening = false;
 	fib_add(&s->reads, 2, relaxed);
 	fib_and(&s->reads, ~1u, relaxed);
 	s->generation++;

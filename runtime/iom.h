@@ -80,6 +80,7 @@ struct fib_fd {
 	uint8_t kind;
 	bool nonblock;
 	bool connecting;
+	bool listening;
 	uint32_t attr_epoch;
 	uint32_t born_epoch;
 	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */

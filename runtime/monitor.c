@@ -132,7 +132,7 @@ static void monitor(void *arg)
 
 			fib_raw(SYS_read, poke_fd, &drop, sizeof(drop));
 		}
-		if (n > 0 && p[1].revents)
+		if (n > 0 && fib_sched.host.receive)
 			fib_sched.host.receive();
 		now = fib_now_ns();
 		if (now - last >= TICK_NS) {
