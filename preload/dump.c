@@ -405,7 +405,8 @@ static void print_frame(const struct dump_frame *f, int number, int depth)
 
 	printf("    #%-2d 0x%012lx ", number, f->ip);
 	if (s)
-		printf("%s+0x%lx", s->name, f->ip - s->addr);
+		printf("%.*s+0x%lx", (int)strcspn(s->name, "@"), s->name,
+		       f->ip - s->addr);
 	else if (o)
 		printf("0x%lx", f->ip - o->bias);
 	else
