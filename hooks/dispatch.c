@@ -79,13 +79,16 @@ const char *fib_call_name(unsigned nr)
 static bool __attribute__((noinline))
 look_for_signals(struct fib *f, const struct entry *e, long *r)
 {
-	bool interrupted = true, restart = false;
+	bool interrupted = true, restart = false, always = false;
 
 	switch (-*r) {
 	case FIB_ERESTARTSYS:
 		restart = true;
 		break;
 	case FIB_ERESTARTNOHAND:
+		break;
+	case FIB_ERESTARTNOINTR:
+		always = true;
 		break;
 	case EINTR:
 		restart = e && (e->flags & FIB_RESTART);
@@ -97,7 +100,12 @@ look_for_signals(struct fib *f, const struct entry *e, long *r)
 	if (!interrupted)
 		return false;
 	*r = -EINTR;
-	return restart;
+	return restart || always;
+}
+
+static bool is_restart(long r)
+{
+	return r <= -FIB_ERESTARTSYS && r >= -FIB_ERESTARTNOHAND;
 }
 
 long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
@@ -126,8 +134,8 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		 * kick; what came before is seen in attention.
 		 */
 		if (fib_likely(!fib_load(&f->attention, acquire) &&
-			       !f->restore_mask && r != -FIB_ERESTARTSYS &&
-			       r != -FIB_ERESTARTNOHAND && r != -EINTR)) {
+			       !f->restore_mask && r != -EINTR &&
+			       !is_restart(r))) {
 			fib_barrier();
 			fib_store(&f->in_hook, 0, relaxed);
 			fib_barrier();

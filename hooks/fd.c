@@ -272,5 +272,7 @@ long fib_sys_flock(int fd, int op)
 /* A FIFO's open waits for the other end; everything else is quick. */
 long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)
 {
-	return fib_raw(SYS_openat, dir, path, flags, mode);
+	const long a[6] = { dir, (long)path, flags, mode };
+
+	return fib_raw_intr(&fib_self()->attention, SYS_openat, a);
 }

@@ -27,6 +27,7 @@
 
 /* include/linux/errno.h of the kernel */
 #define FIB_ERESTARTSYS	   512 /* EINTR, or again under SA_RESTART */
+#define FIB_ERESTARTNOINTR 513 /* again, whatever ran */
 #define FIB_ERESTARTNOHAND 514 /* EINTR if a handler ran, else again */
 
 #define FIB_RESTART 1
@@ -91,6 +92,7 @@ extern struct fib_libc fib_libc;
 struct fib_io {
 	struct fib_fd *s;
 	uint64_t deadline_ns;
+	uint32_t seq; /* edges when the try began */
 	uint8_t ev;
 	bool woken; /* by an edge: others may want to know */
 	bool moved; /* the descriptor was closed; s is a duplicate's slot */
@@ -102,7 +104,7 @@ struct fib_io {
 
 static inline void fib_io_begin(struct fib_io *io)
 {
-	fib_iom_begin(io->s, io->ev);
+	io->seq = fib_iom_begin(io->s);
 }
 /** 0: try again; -EINTR; -ETIMEDOUT; what epoll_ctl says. */
 int fib_io_wait(struct fib_io *io);
@@ -122,7 +124,10 @@ int fib_wait_until(uint64_t deadline_ns, uint8_t why);
  * a signal to the fiber ends it with -EINTR.
  */
 long fib_blocking(long nr, const long a[6]);
-/** fib_raw6(), but -EINTR if *@stop is set or becomes so. switch.S */
+/**
+ * fib_raw6(), but -FIB_ERESTARTNOINTR if *@stop is set before the kernel is
+ * entered; after that, a kick ends it as signals do. switch.S
+ */
 long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
 /** Where a thread at @rip goes on when it is kicked; @rip itself mostly. */
 uintptr_t fib_raw_intr_fixup(uintptr_t rip);

@@ -12,6 +12,12 @@ long fib_io_failed(const struct fib_io *io, long r)
 	return r;
 }
 
+void fib_io_keep_error(struct fib_fd *s, long r)
+{
+	if (r != -EPIPE && r != -EAGAIN && r != -EINTR && r > -512)
+		s->error = (int)r;
+}
+
 /* epoll would not have the descriptor (no memory, no watches left). */
 static long wait_in_kernel(struct fib_io *io)
 {
@@ -39,7 +45,6 @@ static long wait_or_fail(struct fib_io *io)
 static bool known_empty(struct fib_fd *s)
 {
 	return (fib_load(&s->reads, acquire) & 1) && !s->untrusted &&
-	       !(fib_load(&s->ready, acquire) & FIB_EV_READ) &&
 	       !fib_fd_nonblock(s);
 }
 
@@ -53,6 +58,12 @@ long fib_io_call(struct fib_fd *s, uint8_t ev, size_t plain, long nr,
 	uint32_t turn = 0;
 	long r;
 
+	if (fib_unlikely(s->error)) {
+		r = s->error;
+		s->error = 0;
+		return r;
+	}
+	fib_io_begin(&io);
 	if (tcp && known_empty(s)) {
 		io.deadline_ns = fib_fd_deadline(s, ev);
 		first = false;
@@ -126,6 +137,10 @@ long fib_io_polled(struct fib_fd *s, uint8_t ev, long nr, const long a[6])
 		b[0] = p.fd = io.s->fd;
 	}
 	fib_io_end(&io);
+	/* n_tty_read() tells who waited of the hang-up, and others of EOF. */
+	if (r == 0 && io.woken && s->kind == FIB_FD_POLLED &&
+	    (p.revents & POLLHUP))
+		r = -EIO;
 	return r;
 }
 
@@ -135,16 +150,15 @@ static long nowait(struct fib_fd *s, uint8_t ev, const struct iovec *iov, int n,
 {
 	long r;
 
-	if (s->kind == FIB_FD_NOWAIT) {
+	if (s->kind == FIB_FD_NOWAIT && !(s->polled & ev)) {
 		long v[6] = { s->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
 
 		r = fib_io_call(s, ev, 0,
 				ev == FIB_EV_READ ? SYS_preadv2 : SYS_pwritev2,
 				v);
-		if (r != -EOPNOTSUPP && r != -ESPIPE && r != -EINVAL &&
-		    r != -ENOSYS)
+		if (r != -EOPNOTSUPP && r != -ESPIPE && r != -ENOSYS)
 			return r;
-		s->kind = FIB_FD_POLLED;
+		s->polled |= ev;
 	}
 	return fib_io_polled(s, ev, nr, a);
 }

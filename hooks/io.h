@@ -16,6 +16,11 @@ long fib_io_call(struct fib_fd *s, uint8_t ev, size_t plain, long nr,
 		 const long a[6]);
 /** Make call @nr, which would block, when poll says that it does not. */
 long fib_io_polled(struct fib_fd *s, uint8_t ev, long nr, const long a[6]);
+/**
+ * The kernel's own loop leaves a socket's error for the next call when part of
+ * the data has gone; ours has taken it by asking once more.
+ */
+void fib_io_keep_error(struct fib_fd *s, long r);
 /** What a wait's failure is to the program. */
 long fib_io_failed(const struct fib_io *io, long r);
 

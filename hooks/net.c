@@ -137,17 +137,6 @@ static bool edge_unreliable(const struct fib_fd *s)
 	return s->kind == FIB_FD_DGRAM;
 }
 
-/*
- * The kernel's own loop leaves a socket's error for the next call when part of
- * the data has gone. We must not ask again then, since that takes the error.
- */
-static bool failed(struct fib_fd *s)
-{
-	struct pollfd p = { .fd = s->fd };
-
-	return fib_raw(SYS_poll, &p, 1, 0) > 0 && (p.revents & POLLERR);
-}
-
 static long blocking_send(struct fib_fd *s, long nr, long a[6], int flag_arg,
 			  int flags)
 {
@@ -178,10 +167,13 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 	a[3] |= MSG_DONTWAIT;
 	for (;;) {
 		r = fib_io_call(s, FIB_EV_WRITE, 0, SYS_sendto, a);
-		if (r < 0)
+		if (r < 0) {
+			if (done)
+				fib_io_keep_error(s, r);
 			break;
+		}
 		done += (size_t)r;
-		if (done >= len || r == 0 || fib_fd_nonblock(s) || failed(s))
+		if (done >= len || r == 0 || fib_fd_nonblock(s))
 			break;
 		a[1] = (long)buf + (long)done;
 		a[2] = (long)(len - done);
@@ -340,8 +332,12 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 	struct fib_io io = FIB_IO(s, FIB_EV_WRITE, FIB_NEVER);
 	long r;
 
-	if (!s || s->kind != FIB_FD_TCP || fib_fd_nonblock(s))
+	if (!s || s->kind == FIB_FD_DGRAM || fib_fd_nonblock(s))
 		return fib_raw(SYS_connect, fd, addr, addrlen);
+	/* AF_UNIX waits for room in the backlog, which poll does not tell. */
+	if (s->kind != FIB_FD_TCP)
+		return fib_blocking(SYS_connect,
+				    (long[6]){ fd, (long)addr, addrlen });
 	r = start_connect(s, addr, addrlen);
 	if (r != -EINPROGRESS && r != -EALREADY)
 		return r;

@@ -39,7 +39,7 @@ static bool publish_all(struct many *m)
 		s = fib_fd_get(x->fd);
 		if (!s)
 			return false;
-		r = fib_iom_publish(s, &x->w, x->events, true);
+		r = fib_iom_publish(s, &x->w, x->events, true, 0);
 		if (r == 0)
 			x->published = true;
 		else if (r != -EPERM && r != -EBADF)

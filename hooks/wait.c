@@ -54,7 +54,7 @@ int fib_io_wait(struct fib_io *io)
 	int r;
 
 	fib_cancel_begin(&cancel);
-	r = fib_iom_publish(io->s, &w, io->ev, false);
+	r = fib_iom_publish(io->s, &w, io->ev, false, io->seq);
 	if (r) {
 		fib_cancel_end(&cancel);
 		return r > 0 ? 0 : r;

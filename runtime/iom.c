@@ -73,7 +73,7 @@ static int register_locked(struct fib_fd *s)
 }
 
 int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
-		    bool observer)
+		    bool observer, uint32_t seq)
 {
 	int r = 0;
 
@@ -86,10 +86,8 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	fib_lock(&s->lock);
 	if (!s->registered)
 		r = register_locked(s);
-	if (r == 0 && !observer && (fib_load(&s->ready, relaxed) & events)) {
-		fib_and(&s->ready, (uint8_t)~events, relaxed);
+	if (r == 0 && !observer && fib_load(&s->edges, relaxed) != seq)
 		r = 1;
-	}
 	if (r == 0) {
 		fib_list_add_tail(&s->waiters, &w->node);
 		fib_store(&s->waiting, 1, relaxed);
@@ -137,11 +135,13 @@ static void wake_locked(struct fib_fd *s, struct fib_waiter *w)
 	fib_wake(f);
 }
 
-/* Wake one consumer for each direction in @events; the rest becomes ready. */
+/* Wake one consumer for each direction in @events. */
 static void feed_locked(struct fib_fd *s, uint8_t events, bool observers)
 {
 	uint8_t left = events;
 
+	/* (B) */
+	fib_add(&s->edges, 1, release);
 	fib_list_for_each(it, &s->waiters)
 	{
 		struct fib_waiter *w =
@@ -155,8 +155,6 @@ static void feed_locked(struct fib_fd *s, uint8_t events, bool observers)
 			wake_locked(s, w);
 		}
 	}
-	if (left)
-		fib_or(&s->ready, left, seq_cst);
 }
 
 void fib_iom_pass(struct fib_fd *s, uint8_t events)
@@ -209,6 +207,10 @@ static void handle(const struct epoll_event *ev)
 	if (s->generation == (uint32_t)(ev->data.u64 >> 32)) {
 		if (e & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 			s->untrusted = true;
+		if (events & FIB_EV_READ) {
+			fib_add(&s->reads, 2, release);
+			fib_and(&s->reads, ~1u, release);
+		}
 		feed_locked(s, events, true);
 	}
 	fib_unlock(&s->lock);
@@ -297,8 +299,10 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	s->generation++;
 	s->kind = FIB_FD_UNKNOWN;
 	s->attr_epoch = s->born_epoch = 0;
-	s->busy = s->contended = 0;
-	fib_store(&s->ready, 0, relaxed);
+	s->busy = s->contended = s->polled = 0;
+	s->error = 0;
+	/* whoever tries the old file is not to wait for the new one */
+	fib_add(&s->edges, 1, release);
 	fib_unlock(&s->lock);
 }
 

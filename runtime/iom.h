@@ -5,21 +5,23 @@
  * A slot's life: a descriptor is registered when somebody first has to wait
  * for it, for both directions at once, and stays so until it is closed. An
  * edge wakes one waiting consumer per direction (readers and writers eat what
- * made the descriptor ready) and every waiting observer (poll, select). When
- * no consumer waits, the edge is kept in ready.
+ * made the descriptor ready) and every waiting observer (poll, select). Edges
+ * are counted, so that one is not lost where no consumer waits.
  *
  *	consumer                              harvester
  *	--------                              ---------
- *	ready = 0                 (A)         edge
+ *	seq = edges               (A)         edge
  *	try the call: EAGAIN                  lock
- *	lock                                    a consumer waits: wake it
- *	  ready set: unlock, try again          none: ready = 1       (B)
+ *	lock                                    edges++               (B)
+ *	  edges != seq: unlock, try again       a consumer waits: wake it
  *	  else publish waiter                 unlock
  *	unlock; park
  *
- * An edge after the failing try is either found in ready or finds the waiter.
- * (A) is an exchange, so that it is ordered before the try; an edge that it
- * wipes out came before the try, which then finds what the edge was about.
+ * An edge after (A) is either found in edges or finds the waiter; one before
+ * (A) came before the try, which then finds what the edge was about. A bit that
+ * says "an edge came" would not do in the place of the count: another consumer
+ * that begins would wipe it out, eat some of what the edge stands for, and
+ * leave this one to park beside the rest.
  *
  * One edge may stand for food for many. So a consumer that was woken hands
  * the wake-up on to the next one when it has done its call, whatever came of
@@ -28,7 +30,9 @@
  * After a short read from a plain TCP socket the socket is known to be empty,
  * unless an edge came meanwhile: then the next read may wait at once, without
  * a call that fails first. That holds only while no HUP, RDHUP, ERR or PRI was
- * ever seen on it, for they may come with the data and make no further edge.
+ * ever seen on it, for they may come with the data and make no further edge. An
+ * edge counts as a read that began (reads below) before it counts as an edge,
+ * so who finds the short mark and takes seq before that is told by (B).
  *
  * Closing: the slot's generation is part of the epoll event, so that a stale
  * event is told from a fresh one. Natively, who waits on a descriptor that
@@ -64,7 +68,7 @@ struct fib_fd {
 	struct fib_list waiters;
 	int fd;
 	uint32_t generation;
-	_Atomic uint8_t ready;	 /* FIB_EV_*: edges nobody has used */
+	_Atomic uint32_t edges;	 /* and wake-ups handed on, ever */
 	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
 	uint8_t busy;		 /* FIB_EV_*: poll-then-call under way */
 	uint8_t contended;	 /* FIB_EV_*: somebody waits for busy */
@@ -73,7 +77,7 @@ struct fib_fd {
 	/*
 	 * Reads begun, times two; the lowest bit says that the last one was
 	 * short. Only the last to begin may set it (compare and swap), since
-	 * another reader may have left something behind.
+	 * another reader may have left something behind. An edge begins one.
 	 */
 	_Atomic uint32_t reads;
 	/* what the hooks remember of the descriptor; hooks/fd.c */
@@ -81,6 +85,8 @@ struct fib_fd {
 	bool nonblock;
 	bool connecting;
 	bool listening;
+	uint8_t polled; /* FIB_EV_*: where RWF_NOWAIT does not work */
+	int error;	/* to be returned by the next call, or 0 */
 	uint32_t attr_epoch;
 	uint32_t born_epoch;
 	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
@@ -101,20 +107,20 @@ struct fib_fd *fib_fd_get(int fd);
 /** Slot of @fd if there ever was one. */
 struct fib_fd *fib_fd_peek(int fd);
 
-/** (A): what comes from now on counts. */
-static inline void fib_iom_begin(struct fib_fd *s, uint8_t ev)
+/** (A): what comes from now on counts. For fib_iom_publish(). */
+static inline uint32_t fib_iom_begin(struct fib_fd *s)
 {
-	if (fib_load(&s->ready, relaxed) & ev)
-		fib_and(&s->ready, (uint8_t)~ev, seq_cst);
+	/* pairs with (B); the try is a system call and is not moved above */
+	return fib_load(&s->edges, acquire);
 }
 
 /**
- * Publish @w for @events. For a consumer, 1 if an unused edge says that the
- * call should be tried again first. -errno of epoll_ctl: EPERM means that the
- * descriptor is always ready.
+ * Publish @w for @events. For a consumer, 1 if there was an edge since it began
+ * with @seq: the call should be tried again first. -errno of epoll_ctl: EPERM
+ * means that the descriptor is always ready.
  */
 int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
-		    bool observer);
+		    bool observer, uint32_t seq);
 /** Take @w back. */
 void fib_iom_retract(struct fib_waiter *w);
 /**

@@ -241,6 +241,9 @@ static struct fib *next(struct fib_worker *w)
 			run_timers();
 			f = pop(&fib_sched.inject_lock, &fib_sched.inject,
 				&fib_sched.injected);
+			/* A worker that is stuck may have left some behind. */
+			if (!f)
+				f = steal(w);
 		}
 		if (!f)
 			f = pop(&w->lock, &w->queue, &w->queued);

@@ -167,7 +167,7 @@ fib_raw_intr_syscall:
 	syscall
 	ret
 fib_raw_intr_stop:
-	movq	$-4, %rax		/* -EINTR */
+	movq	$-513, %rax		/* -FIB_ERESTARTNOINTR */
 	ret
 	.cfi_endproc
 	.size	fib_raw_intr, .-fib_raw_intr
