@@ -1,7 +1,10 @@
 /*
  * One thread in each state that fibhook dump can tell, until SIGTERM: each
- * waits in a function named after its state. With an argument, threads also
- * exit and come all the time.
+ * waits in a function named after its state.
+ *
+ *	states [churn|hidden]
+ *
+ * churn: threads come and go besides. hidden: nobody may look inside.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -58,9 +61,9 @@ static NOINLINE void state_timer(void)
 
 static NOINLINE void state_poll(void)
 {
-	struct pollfd p[3] = { { .fd = pipes[0], .events = POLLIN },
-			       { .fd = pipes[0], .events = POLLIN },
-			       { .fd = pipes[0], .events = POLLIN } };
+	struct pollfd p[3] = {{.fd = pipes[0], .events = POLLIN},
+			      {.fd = pipes[0], .events = POLLIN},
+			      {.fd = pipes[0], .events = POLLIN}};
 
 	poll(p, 3, 1000000);
 	DONE();
@@ -92,7 +95,7 @@ static NOINLINE int compare(const void *a, const void *b)
 /* libc on the stack, between the program and itself. */
 static NOINLINE void state_callback(void)
 {
-	int numbers[2] = { 1, 2 };
+	int numbers[2] = {1, 2};
 
 	qsort(numbers, 2, sizeof(int), compare);
 	DONE();
@@ -126,8 +129,8 @@ static void churn(void)
 int main(int argc, char **argv)
 {
 	static void (*const states[])(void) = {
-		state_read,   state_stdio,   state_futex,    state_timer,
-		state_poll,   state_signal,  state_callback, state_running,
+		state_read, state_stdio,  state_futex,    state_timer,
+		state_poll, state_signal, state_callback, state_running,
 	};
 	const int n = sizeof(states) / sizeof(*states);
 	sigset_t usr1;
@@ -149,6 +152,8 @@ int main(int argc, char **argv)
 		sem_wait(&ready);
 	usleep(100000);
 	prctl(PR_SET_NAME, "states main");
+	if (argc > 1 && !strcmp(argv[1], "hidden"))
+		prctl(PR_SET_DUMPABLE, 0);
 	printf("ready\n");
 	fflush(stdout);
 	if (argc > 1 && !strcmp(argv[1], "churn"))

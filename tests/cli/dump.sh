@@ -1,0 +1,191 @@
+# Part of run.sh: fibhook dump.
+
+states=$B/tests/cli/states
+
+# --- what cannot be dumped -------------------------------------------------
+
+refuses "dump without pid" 2 "which process" "$F" dump
+refuses "dump of a word" 2 "'x'" "$F" dump x
+refuses "dump of -1" 2 "no such option" "$F" dump -1
+refuses "dump of 0" 2 "'0'" "$F" dump 0
+refuses "dump of two" 2 "one process id" "$F" dump 1 2
+sleep 0 &
+dead=$!
+wait "$dead"
+refuses "dump of a dead process" 1 "no such process" "$F" dump "$dead"
+sleep 100 &
+pids+=($!)
+refuses "dump of an unhooked process" 1 "not hooked" "$F" dump $!
+stop $!
+sh -c 'sleep 0 & echo $!; exec sleep 100' >"$T/zombie" &
+pids+=($!)
+sleep 0.5
+refuses "dump of a zombie" 1 "zombie" "$F" dump "$(cat "$T/zombie")"
+stop $!
+LD_PRELOAD=$B/tests/cli/libfibhook.so sleep 100 &
+pids+=($!)
+sleep 0.3
+refuses "dump of another version" 1 "another version" "$F" dump $!
+stop $!
+"$F" sleep 100 &
+pids+=($!)
+sleep 0.3
+run "$F" dump $!
+check "single-threaded: status" [ "$status" = 0 ]
+check "single-threaded: said" grep -q "no fiber runs" "$T/out"
+check "single-threaded: last line" [ "$(tail -1 "$T/out")" = "0 fibers" ]
+stop $!
+
+# --- every state -----------------------------------------------------------
+
+# fiber_of FUNCTION: the lines of the fiber that runs it
+fiber_of() {
+	awk -v want=" $1+" 'BEGIN { RS = ""; } index($0, want)' "$T/out"
+}
+# shows NAME FUNCTION PATTERN: and a backtrace that begins at the beginning
+shows() {
+	local text
+	text=$(fiber_of "$2")
+	if [[ $text =~ $3 && $text == *" start+"* &&
+	      $text == *" start_thread+"* ]]; then
+		pass
+	else
+		fail "$1" "no such fiber: $text"
+	fi
+}
+all_states() {
+	check "$1: status" [ "$status" = 0 ]
+	check "$1: stderr is empty" [ ! -s "$T/err" ]
+	check "$1: last line" [ "$(tail -1 "$T/out")" = "9 fibers" ]
+	shows "$1: read" state_read "waits in read: fd [0-9]+ -> pipe:"
+	shows "$1: stdio" state_stdio "waits in read: fd .* fgets\+"
+	shows "$1: futex" state_futex "waits in futex: futex 0x.*cond_wait"
+	shows "$1: timer" state_timer "timer, [0-9]+\.[0-9]+ s left"
+	shows "$1: poll" state_poll "poll: 3 descriptors, [0-9]+\.[0-9]+ s"
+	shows "$1: signal" state_signal "signal"
+	shows "$1: callback" state_callback "state_timer.*compare.*qsort"
+	shows "$1: running" state_running "running on worker"
+	check "$1: main" grep -q "^fiber 0 .*\"states main\".*waits" "$T/out"
+	check "$1: sorted" sort -c -n -k2,2 <(grep ^fiber "$T/out")
+	check "$1: workers" grep -q "^worker .*thread $pid " "$T/out"
+	check "$1: none changed" [ "$(grep -c changed "$T/out")" = 0 ]
+}
+
+for workers in 1 2 4; do
+	start states "$F" --workers $workers "$states" || continue
+	run "$F" dump "$pid"
+	all_states "$workers workers"
+	run "$F" dump "$pid"
+	check "dumped again" [ "$(tail -1 "$T/out")" = "9 fibers" ]
+	run "$F" dump --all "$pid"
+	check "--all: frames of the library" grep -q fib_hook_call "$T/out"
+	stop "$pid"
+done
+
+# A process that is stopped cannot help, and hangs.
+start stopped "$F" "$states" && {
+	kill -STOP "$pid"
+	sleep 0.2
+	run timeout 20 "$F" dump "$pid"
+	all_states "stopped process"
+	check "still stopped" grep -q "^State:.*T" "/proc/$pid/status"
+	stop "$pid"
+}
+
+# The library and the program were replaced since.
+mkdir "$T/old" && cp "$F" "$LIB" "$states" "$T/old/"
+start replaced "$T/old/fibhook" "$T/old/states" && {
+	rm "$T/old/libfibhook.so" "$T/old/states"
+	run "$F" dump "$pid"
+	check "deleted files: fibers" [ "$(tail -1 "$T/out")" = "9 fibers" ]
+	check "deleted files: names" grep -q state_read "$T/out"
+	stop "$pid"
+}
+
+# Fibers come and go while they are read.
+start churn "$F" --workers 2 "$states" churn && {
+	bad=0
+	for i in $(seq 50); do
+		run timeout 20 "$F" dump "$pid"
+		[[ $status = 0 && $(tail -1 "$T/out") =~ ^[0-9]+\ fibers$ ]] &&
+			[ -n "$(fiber_of state_read)" ] || bad=$((bad + 1))
+	done
+	check "moving target" [ "$bad" = 0 ]
+	check "it goes on" kill -0 "$pid"
+	stop "$pid"
+}
+
+# --- rights ----------------------------------------------------------------
+
+if am_root; then
+	cp "$states" "$T/states"
+	start rights "$F" "$T/states" && {
+		refuses "dump of another user's process" 1 \
+			"belongs to uid 0, .*no ptrace right" \
+			"${as_nobody[@]}" "$F" dump "$pid"
+		stop "$pid"
+	}
+	start same_user "${as_nobody[@]}" "$F" "$T/states" && {
+		run "${as_nobody[@]}" "$F" dump "$pid"
+		if [[ $status = 1 && $err == *Yama* ]]; then
+			pass
+		else
+			all_states "same user"
+		fi
+		run "$F" dump "$pid"
+		all_states "root"
+		stop "$pid"
+	}
+	start hidden "${as_nobody[@]}" "$F" "$T/states" hidden && {
+		refuses "dump of a process that is not dumpable" 1 \
+			"not dumpable" "${as_nobody[@]}" "$F" dump "$pid"
+		stop "$pid"
+	}
+else
+	skip "rights" "needs root and setpriv"
+fi
+
+# --- a server --------------------------------------------------------------
+
+connections=1000
+ulimit -n 4096 2>/dev/null
+if [ "$(ulimit -n)" -lt 1100 ]; then
+	connections=$(($(ulimit -n) - 100))
+	echo "note: only $connections connections (ulimit -n)"
+fi
+start echo "$F" "$B/demo/echo" 0 && {
+	port=$(sed 's/.* //' "$T/echo.out")
+	"$B/demo/load" -m idle -c $connections -t 30 "$port" >/dev/null 2>&1 &
+	load=$!
+	pids+=("$load")
+	for i in $(seq 100); do
+		run "$F" dump "$pid"
+		[ "$(grep -c " serve+" "$T/out")" = $connections ] && break
+		sleep 0.1
+	done
+	before=$(date +%s%N)
+	run "$F" dump "$pid"
+	ms=$((($(date +%s%N) - before) / 1000000))
+	check "server: all fibers" \
+		[ "$(tail -1 "$T/out")" = "$((connections + 1)) fibers" ]
+	check "server: through the handler" \
+		[ "$(grep -c " serve+" "$T/out")" = $connections ]
+	check "server: main in accept" grep -q "^fiber 0 .*accept" "$T/out"
+	check "server: at most 3 s ($ms ms)" [ "$ms" -lt 3000 ]
+	echo "dump of $((connections + 1)) fibers: $ms ms"
+	stop "$load"
+	"$B/demo/load" -m echo -c 50 -t 3 "$port" >"$T/load.out" 2>&1 &
+	load=$!
+	sleep 1
+	for i in $(seq 20); do
+		run "$F" dump "$pid"
+		check "busy server" [ "$status" = 0 ]
+	done
+	wait "$load"
+	status=$?
+	check "dumps do not disturb: $(cat "$T/load.out")" [ $status = 0 ]
+	kill -TERM "$pid"
+	wait "$pid"
+	status=$?
+	check "server: stops as natively" [ $status = 0 ]
+}

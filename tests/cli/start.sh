@@ -1,0 +1,185 @@
+# Part of run.sh: options, what is refused, what the command gets to see.
+
+# --- options ---------------------------------------------------------------
+
+run "$F"
+check "no command: status 2" [ "$status" = 2 ]
+check "no command: usage on stderr" grep -q ^usage: "$T/err"
+check "no command: stdout is empty" [ ! -s "$T/out" ]
+run "$F" --help
+check "--help: status" [ "$status" = 0 ]
+check "--help: on stdout" grep -q -e --workers "$T/out"
+check "--help: stderr is empty" [ ! -s "$T/err" ]
+run "$F" --version
+check "--version" [ "$status" = 0 ]
+check "--version: one line" [ "$(wc -l <"$T/out")" = 1 ]
+refuses "unknown option" 2 "--wrong: no such option" "$F" --wrong true
+refuses "unknown letter" 2 "-x: no such option" "$F" -x true
+refuses "workers 0" 2 "'0'" "$F" --workers 0 true
+refuses "workers word" 2 "'many'" "$F" --workers many true
+refuses "workers 1x" 2 "'1x'" "$F" --workers=1x true
+refuses "workers huge" 2 "'99999999999999999999'" \
+	"$F" --workers 99999999999999999999 true
+refuses "workers without value" 2 "value is missing" "$F" --workers
+refuses "bad log level" 2 "'loud'" "$F" --log loud true
+refuses "empty stats file" 2 "empty" "$F" --stats= true
+refuses "value for --eager" 2 "no value" "$F" --eager=1 true
+
+# --- what the command gets -------------------------------------------------
+
+show='echo $FIBHOOK_WORKERS,$FIBHOOK_STATS,$FIBHOOK_START,$FIBHOOK_LOG'
+prints "options" 0 "3,$T/file,eager,none" \
+	"$F" --workers 3 --stats=file --eager --log none sh -c "$show"
+prints "options, spelt otherwise" 0 "3,stderr,,none" \
+	"$F" --stats --workers=3 --log=none -- sh -c "$show"
+prints "no options" 0 ",,," "$F" sh -c "$show"
+prints "--" 0 ",,," "$F" -- sh -c "$show"
+prints "options of the command" 0 "--help -x" "$F" echo --help -x
+prints "LD_PRELOAD" 0 "$LIB" "$F" sh -c 'echo $LD_PRELOAD'
+prints "LD_PRELOAD is kept" 0 "$LIB:libpthread.so.0 libdl.so.2" \
+	env LD_PRELOAD="libpthread.so.0 libdl.so.2" \
+	"$F" sh -c 'echo "$LD_PRELOAD"'
+prints "LD_PRELOAD has it already" 0 "$LIB" "$F" "$F" sh -c 'echo $LD_PRELOAD'
+prints "install prefix" 0 "$T/prefix/lib/libfibhook.so" \
+	"$T/prefix/bin/fibhook" sh -c 'echo $LD_PRELOAD'
+mkdir -p "$T/alone/bin" "$T/with space"
+cp "$B/fibhook" "$T/alone/bin/"
+cp "$B/fibhook" "$B/libfibhook.so" "$T/with space/"
+ln -s "$F" "$T/link"
+refuses "no library" 126 "libfibhook.so" "$T/alone/bin/fibhook" true
+refuses "path with a space" 126 "space" "$T/with space/fibhook" true
+prints "through a link" 0 "$LIB" "$T/link" sh -c 'echo $LD_PRELOAD'
+prints "exit status" 3 "" "$F" sh -c 'exit 3'
+prints "exit status 126" 126 "" "$F" sh -c 'exit 126'
+# The shell reports a signal's death by itself; 128 + 15.
+prints "killed by a signal" 143 "" "$F" sh -c 'kill -TERM $$'
+prints "a thread" 0 "a thread" "$F" "$B/tests/cli/threads"
+prints "a thread, eager" 0 "a thread" "$F" --eager "$B/tests/cli/threads"
+prints "argv[0]" 0 "sh" "$F" sh -c 'echo $0'
+
+# --- statistics and the environment ----------------------------------------
+
+mkdir -p "$T/dir"
+(cd "$T/dir" && exec "$F" --stats=counters "$B/tests/cli/threads") >"$T/out" \
+	2>"$T/err"
+check "--stats=FILE: stderr is empty" [ ! -s "$T/err" ]
+check "--stats=FILE: beside where it was started" [ -s "$T/dir/counters" ]
+check "--stats=FILE: counters" \
+	grep -Eq '^fibers_created[ =]+1$' "$T/dir/counters"
+run "$F" --stats "$B/tests/cli/threads"
+check "--stats: on stderr" grep -Eq '^fibers_created[ =]+1$' "$T/err"
+check "--stats: not on stdout" [ "$out" = "a thread" ]
+
+warns() { # NAME VARIABLE SETTING...
+	local name=$1 variable=$2
+	shift 2
+	run env "$@" LD_PRELOAD="$LIB" echo text
+	if [ "$status" = 0 ] && [ "$out" = text ] &&
+	   [ "$(wc -l <"$T/err")" = 1 ] && [[ $err == *"$variable"* ]]; then
+		pass
+	else
+		fail "$name" "status $status, stdout '$out', stderr '$err'"
+	fi
+}
+warns "unknown variable" FIBHOOK_WRONG FIBHOOK_WRONG=1
+warns "bad FIBHOOK_WORKERS" FIBHOOK_WORKERS FIBHOOK_WORKERS=none
+warns "bad FIBHOOK_START" FIBHOOK_START FIBHOOK_START=now
+warns "bad FIBHOOK_LOG" FIBHOOK_LOG FIBHOOK_LOG=loud
+warns "bad FIBHOOK_DISABLE" FIBHOOK_DISABLE FIBHOOK_DISABLE=yes
+warns "bad FIBHOOK_REWRITE" FIBHOOK_REWRITE FIBHOOK_REWRITE=some
+warns "bad FIBHOOK_STATS" FIBHOOK_STATS FIBHOOK_STATS=
+prints "FIBHOOK_LOG=none is silent" 0 text \
+	env FIBHOOK_WRONG=1 FIBHOOK_LOG=none LD_PRELOAD="$LIB" echo text
+
+# --- which file ------------------------------------------------------------
+
+mkdir -p "$T/bin" "$T/bin2/tool" "$T/bin3"
+printf '#!/bin/sh\necho first\n' >"$T/bin/tool"
+printf '#!/bin/sh\necho second\n' >"$T/bin3/tool"
+printf 'echo no interpreter "$1"\n' >"$T/bin3/plain"
+chmod 755 "$T/bin3/tool" "$T/bin3/plain"
+refuses "missing in PATH" 127 "command not found" "$F" no-such-command
+refuses "missing path" 127 "No such file" "$F" ./no-such-command
+refuses "below a file" 127 "Not a directory" "$F" "$F/command"
+refuses "empty name" 127 "not found" "$F" ""
+refuses "directory" 126 "directory" "$F" "$T/bin"
+refuses "not executable" 126 "not an executable" "$F" "$T/bin/tool"
+prints "PATH goes on" 0 second \
+	env PATH="$T/bin:$T/bin2:$T/bin3:/usr/bin:/bin" "$F" tool
+refuses "PATH ends" 126 "not an executable" env PATH="$T/bin" "$F" tool
+refuses "directory in PATH" 127 "not found" env PATH="$T/bin2" "$F" tool
+prints "no interpreter: the shell's" 0 "no interpreter x" "$F" bin3/plain x
+printf '\1\2\3\0binary' >"$T/garbage"
+chmod 755 "$T/garbage"
+refuses "garbage" 126 "neither a program nor a script" "$F" ./garbage
+
+# --- programs that would not load the library ------------------------------
+
+# elf CLASS MACHINE FILE: a header, and no more
+elf() {
+	printf "\177ELF\\$1\1\1\0\0\0\0\0\0\0\0\0\2\0\\$2\0\1\0\0\0" >"$3"
+	head -c 200 /dev/zero >>"$3"
+	chmod 755 "$3"
+}
+script() { # FILE LINE
+	printf '#!%s\n' "$2" >"$1"
+	chmod 755 "$1"
+}
+elf 2 267 "$T/aarch64"
+elf 1 003 "$T/i386"
+refuses "aarch64" 126 "not a 64-bit x86-64" "$F" ./aarch64
+refuses "i386" 126 "not a 64-bit x86-64" "$F" ./i386
+printf '\177ELF' >"$T/short" && chmod 755 "$T/short"
+refuses "truncated ELF" 126 "truncated" "$F" ./short
+refuses "static" 126 "statically linked" "$F" "$B/tests/cli/static"
+refuses "static-pie" 126 "statically linked" "$F" "$B/tests/cli/static_pie"
+sed 's,/lib64/ld-linux-x86-64.so.2,/lib/ld-musl-x86_64.so.1\x00\x00,' \
+	/bin/true >"$T/musl" && chmod 755 "$T/musl"
+refuses "musl" 126 "ld-musl" "$F" ./musl
+sed 's,/lib64/ld-linux-x86-64.so.2,/lib63/ld-linux-x86-64.so.2,' \
+	/bin/true >"$T/nolinker" && chmod 755 "$T/nolinker"
+refuses "no dynamic linker" 126 "No such file" "$F" ./nolinker
+prints "the dynamic linker itself" 0 hello \
+	"$F" /lib64/ld-linux-x86-64.so.2 /bin/echo hello
+
+script "$T/s_static" "$B/tests/cli/static"
+script "$T/s_twice" "$T/s_static"
+script "$T/s_missing" /no/such/interpreter
+script "$T/s_env" "/usr/bin/env aarch64"
+script "$T/s_loop" "$T/s_loop"
+script "$T/s_args" "/bin/sh -c true"
+refuses "script of a static interpreter" 126 "statically" "$F" ./s_static
+refuses "script of a script" 126 "statically" "$F" ./s_twice
+refuses "script without interpreter" 126 "No such file" "$F" ./s_missing
+refuses "env and a wrong program" 126 "aarch64: is not" \
+	env PATH="$T:$PATH" "$F" ./s_env
+refuses "endless script" 126 "symbolic links|interpreter" "$F" ./s_loop
+printf '#! /usr/bin/env  sh\necho script $LD_PRELOAD\n' >"$T/s_good"
+chmod 755 "$T/s_good"
+prints "script through env" 0 "script $LIB" "$F" ./s_good
+
+if am_root; then
+	cp /bin/true "$T/setuid" && chmod 4755 "$T/setuid"
+	cp /bin/true "$T/setgid" && chmod 2755 "$T/setgid"
+	cp /bin/true "$T/unreadable" && chmod 4711 "$T/unreadable"
+	cp /bin/true "$T/caps"
+	if findmnt -no OPTIONS -T "$T" | grep -qw nosuid; then
+		skip "setuid" "$T is mounted nosuid"
+	else
+		refuses "setuid" 126 "setuid" "${as_nobody[@]}" "$F" ./setuid
+		refuses "setgid" 126 "setgid" "${as_nobody[@]}" "$F" ./setgid
+		refuses "setuid, unreadable" 126 "setuid" \
+			"${as_nobody[@]}" "$F" ./unreadable
+		prints "setuid under no_new_privs" 0 "" \
+			"${as_nobody[@]}" --no-new-privs "$F" ./setuid
+	fi
+	if setcap cap_net_raw+ep "$T/caps" 2>/dev/null; then
+		refuses "capabilities" 126 "capabilities" \
+			"${as_nobody[@]}" "$F" ./caps
+	else
+		skip "capabilities" "setcap is missing or not permitted"
+	fi
+	prints "setuid, but of this user" 0 "" "$F" ./setuid
+else
+	skip "setuid" "needs root and setpriv"
+fi
