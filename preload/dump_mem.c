@@ -72,7 +72,8 @@ static void refused(void)
 	char path[64];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)dump_pid);
+	/* Owned by root where the process may not be dumped. */
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)dump_pid);
 	if (uid != me && me != 0)
 		cli_fail(CLI_ERROR,
 			 "process %d belongs to uid %u, and this is uid %u: no "

@@ -43,7 +43,8 @@ cd "$T" || exit 1
 
 # run COMMAND...: fills $status, $out, $err
 run() {
-	"$@" >"$T/out" 2>"$T/err"
+	# bash tells of signals on its own stderr
+	{ "$@" >"$T/out" 2>"$T/err"; } 2>/dev/null
 	status=$?
 	out=$(cat "$T/out")
 	err=$(cat "$T/err")
