@@ -6,17 +6,19 @@
  * it is needed: whoever only starts a command does not pay for it.
  */
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <libunwind.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <elf.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include "preload/dump.h"
 
 #define UNWIND        "libunwind-x86_64.so.8"
@@ -198,9 +200,9 @@ static int pending_signal;
 static bool is_disturbed(long nr)
 {
 	static const short calls[] = {
-		SYS_epoll_wait,   SYS_epoll_pwait, 441 /* epoll_pwait2 */,
-		SYS_semop,        SYS_semtimedop,  SYS_rt_sigtimedwait,
-		SYS_io_getevents, SYS_msgrcv,      SYS_msgsnd,
+		SYS_epoll_wait, SYS_epoll_pwait,  441 /* epoll_pwait2 */,
+		SYS_semop,      SYS_semtimedop,   SYS_rt_sigtimedwait,
+		SYS_msgrcv,     SYS_io_getevents, SYS_msgsnd,
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
@@ -209,9 +211,46 @@ static bool is_disturbed(long nr)
 	return false;
 }
 
+static bool is_socket_call(long nr)
+{
+	static const short calls[] = {
+		SYS_read,     SYS_write,    SYS_readv,   SYS_writev,
+		SYS_recvfrom, SYS_sendto,   SYS_recvmsg, SYS_sendmsg,
+		SYS_recvmmsg, SYS_sendmmsg, SYS_accept,  SYS_accept4,
+		SYS_connect,
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (calls[i] == nr)
+			return true;
+	return false;
+}
+
+/* Those with a timeout are not restarted either; what is unknown, is one. */
+static bool has_timeout(int fd)
+{
+	struct timeval in = {0}, out = {0};
+	socklen_t len = sizeof(in);
+	int process = (int)syscall(SYS_pidfd_open, dump_pid, 0);
+	int copy = -1, r;
+
+	if (process >= 0) {
+		copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+		close(process);
+	}
+	if (copy < 0)
+		return true;
+	r = getsockopt(copy, SOL_SOCKET, SO_RCVTIMEO, &in, &len);
+	if (r == 0)
+		r = getsockopt(copy, SOL_SOCKET, SO_SNDTIMEO, &out, &len);
+	close(copy);
+	return r == 0 && (in.tv_sec || in.tv_usec || out.tv_sec || out.tv_usec);
+}
+
 static bool must_not_stop(pid_t tid)
 {
 	char path[64];
+	unsigned long fd = 0;
 	long nr = -1;
 	FILE *f;
 
@@ -219,11 +258,11 @@ static bool must_not_stop(pid_t tid)
 		 (int)tid);
 	f = fopen(path, "re");
 	if (f) {
-		if (fscanf(f, "%ld", &nr) != 1)
+		if (fscanf(f, "%ld %lx", &nr, &fd) != 2)
 			nr = -1;
 		fclose(f);
 	}
-	return is_disturbed(nr);
+	return is_disturbed(nr) || (is_socket_call(nr) && has_timeout((int)fd));
 }
 
 static bool wait_for_stop(pid_t tid)
