@@ -213,6 +213,13 @@ bool fib_clone_foreign(struct fib_regs *regs);
 void fib_stats_at_exit(int fd);
 void fib_stats_print(int fd);
 
+/* --- identity.c ----------------------------------------------------------- */
+
+/** In a kick's handler: make the change of identity that is under way. */
+void fib_identity_follow(struct fib_worker *w);
+/** A new kernel thread of ours (NULL: the monitor) is up to date. */
+void fib_identity_join(struct fib_worker *w);
+
 /* --- futex.c ------------------------------------------------------------- */
 
 /** Scan the mappings once, then keep track. */

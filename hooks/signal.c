@@ -567,6 +567,7 @@ static void entry(int sig, siginfo_t *info, void *ucp)
 	uintptr_t fix;
 
 	if (sig == FIB_KICK) {
+		fib_identity_follow(w);
 		if (f)
 			kicked(f, info, uc);
 		return;
@@ -670,7 +671,9 @@ void fib_signal_thread_init(struct fib_worker *w)
 {
 	stack_t ss = { .ss_size = ALTSTACK_SIZE };
 
-	set_kernel_mask(w ? fib_signal_worker_mask() : ~FIB_UNBLOCKABLE);
+	fib_identity_join(w);
+	set_kernel_mask(w ? fib_signal_worker_mask() :
+			    ~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK)));
 	if (!w)
 		return;
 	if (!w->altstack)

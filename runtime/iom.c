@@ -257,10 +257,12 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	}
 	fib_count(io_polls);
 	for (long i = 0; i < n; i++) {
-		if (ev[i].data.u64 == WAKE_DATA)
+		if (ev[i].data.u64 == WAKE_DATA) {
 			fib_store(&fib_sched.wake_pending, 0, seq_cst);
-		else
+			w->took_wake = true;
+		} else {
 			handle(&ev[i]);
+		}
 	}
 	if (n > 0)
 		fib_add(&fib_symtab.stats[FIB_STAT_io_events], (uint64_t)n,

@@ -181,6 +181,7 @@ static void idle(struct fib_worker *w)
 {
 	uint64_t deadline = 0;
 
+	w->took_wake = false;
 	fib_store(&w->sleeps_until, FIB_NEVER, relaxed);
 	fib_store(&w->idle, 1, relaxed);
 	fib_add(&fib_sched.nidle, 1, seq_cst);
@@ -230,6 +231,27 @@ static void check_place(struct fib_worker *w)
 
 /* --- the loop ------------------------------------------------------------ */
 
+/*
+ * This worker took a wake-up and is going to be busy: what the wake-up was
+ * about, a fiber in any queue or a timer, is for the next one to look after.
+ */
+static void __attribute__((noinline)) pass_wake(struct fib_worker *w)
+{
+	uint64_t deadline;
+
+	w->took_wake = false;
+	fib_fence(seq_cst);
+	if (!fib_load(&fib_sched.nidle, relaxed))
+		return;
+	if (work_is_queued()) {
+		fib_notify_one();
+		return;
+	}
+	deadline = next_deadline();
+	if (deadline != FIB_NEVER)
+		fib_sched_deadline(deadline);
+}
+
 static struct fib *next(struct fib_worker *w)
 {
 	for (;;) {
@@ -256,10 +278,15 @@ static struct fib *next(struct fib_worker *w)
 			idle(w);
 			continue;
 		}
-		if (fib_load(&fib_sched.nidle, relaxed) &&
-		    (fib_load(&w->queued, relaxed) ||
-		     fib_load(&fib_sched.injected, relaxed)))
-			fib_notify_one();
+		if (fib_load(&w->queued, relaxed) ||
+		    fib_load(&fib_sched.injected, relaxed)) {
+			/* as in queue_fiber(), which left it to us */
+			fib_fence(seq_cst);
+			if (fib_load(&fib_sched.nidle, relaxed))
+				fib_notify_one();
+		}
+		if (w->took_wake)
+			pass_wake(w);
 		return f;
 	}
 }
@@ -435,6 +462,8 @@ static void worker_main(void *arg)
 	fib_san_adopt(&w->san);
 	if (fib_sched.host.thread_init)
 		fib_sched.host.thread_init(w);
+	fib_store(&w->born, 1, release);
+	fib_raw(SYS_futex, &w->born, FUTEX_WAKE_PRIVATE, 1);
 	loop(w);
 }
 
@@ -469,6 +498,8 @@ struct fib_worker *fib_worker_create(bool start)
 
 		if (tid < 0)
 			goto fail;
+		while (!fib_load(&w->born, acquire))
+			fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, 0);
 	} else {
 		w->sched_sp = fib_ctx_make(top, loop, w);
 		fib_san_create(&w->san, (char *)top - WORKER_STACK,

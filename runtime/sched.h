@@ -42,7 +42,10 @@
  * is still under way (wake_pending). Both sides have a full fence between
  * their write and their read, so one of them sees the other. The worker that
  * takes the wake-up clears wake_pending before it looks at the queues. Each
- * worker that has found work and sees more of it passes the wake-up on.
+ * worker that has found work and sees more of it passes the wake-up on; and who
+ * took one and then finds work answers for all that the wake-up may have been
+ * about (pass_wake), since others have relied on it: fibers in any queue, and a
+ * timer that is due before any sleeper wakes.
  *
  * Liveness
  * --------
@@ -93,9 +96,12 @@ struct fib_worker {
 	_Atomic uint32_t taken;	       /* the monitor gave its place away */
 	_Atomic uint32_t blocking;     /* in a call that is known to block */
 	_Atomic int spare;	       /* futex: 1 while retired */
+	_Atomic int born;	       /* futex: 1 when it is up and running */
+	bool took_wake;		       /* and has not slept since */
 	uint32_t seen_runs;	       /* the monitor's */
 	void *stack;
 	void *altstack; /* the host's, for its signal handler */
+	_Atomic uint32_t identity; /* the host's: change last made */
 	struct fib_san san;
 };
 

@@ -1,0 +1,126 @@
+/*
+ * setuid and its kin: the kernel changes one thread, POSIX says the process.
+ *
+ * NPTL signals every thread it knows and waits until each has made the call;
+ * for fibers it is told that they are gone (ESRCH, hooks/sigsend.c), and makes
+ * the call itself in the end, which leads here. The caller's worker makes it
+ * first: if the kernel refuses, nothing has happened. Then every other worker
+ * and the monitor are kicked, make the same call in the kick's handler, and
+ * count themselves done. No worker is born meanwhile (workers_lock), and one
+ * that is being born holds that lock until it takes kicks.
+ *
+ * One change at a time. A worker whose call fails, where the first one's did
+ * not, would leave the process half changed: a security hole, so abort.
+ */
+#include "hooks/signal.h"
+
+static struct fib_lock change_lock;
+static _Atomic uint32_t current; /* number of the change */
+static _Atomic uint32_t waiting; /* workers that have yet to follow */
+static long change_nr;
+static long change_arg[6];
+
+static _Atomic uint32_t *seen_by(struct fib_worker *w)
+{
+	static _Atomic uint32_t monitor;
+
+	if (w)
+		return &w->identity;
+	return fib_raw(SYS_gettid) == (long)fib_load(&fib_monitor_tid, relaxed) ?
+		       &monitor :
+		       NULL;
+}
+
+void fib_identity_join(struct fib_worker *w)
+{
+	_Atomic uint32_t *seen = seen_by(w);
+
+	if (seen)
+		fib_store(seen, fib_load(&current, acquire), relaxed);
+}
+
+void fib_identity_follow(struct fib_worker *w)
+{
+	uint32_t now = fib_load(&current, acquire);
+	_Atomic uint32_t *seen = seen_by(w);
+
+	if (!seen || fib_load(seen, relaxed) == now)
+		return;
+	fib_store(seen, now, relaxed);
+	fib_assert(fib_pass(change_nr, change_arg) == 0);
+	fib_sub(&waiting, 1, release);
+}
+
+static void all_others(struct fib_worker *self)
+{
+	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	uint32_t now = fib_load(&current, relaxed) + 1;
+	int pid = (int)fib_raw(SYS_getpid);
+
+	fib_store(&self->identity, now, relaxed);
+	fib_store(&waiting, n, relaxed); /* n - 1 workers and the monitor */
+	fib_store(&current, now, release);
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = fib_symtab.worker[i];
+
+		if (w != self)
+			fib_raw(SYS_tgkill, pid, fib_load(&w->tid, relaxed),
+				FIB_KICK);
+	}
+	fib_raw(SYS_tgkill, pid, fib_load(&fib_monitor_tid, relaxed), FIB_KICK);
+	while (fib_load(&waiting, acquire))
+		fib_raw(SYS_sched_yield);
+}
+
+static long change(long nr, const long a[6])
+{
+	struct fib_worker *self = fib_worker_self();
+	long r;
+
+	fib_lock(&change_lock);
+	fib_lock(&fib_sched.workers_lock);
+	r = fib_pass(nr, a);
+	if (r == 0) {
+		change_nr = nr;
+		memcpy(change_arg, a, sizeof(change_arg));
+		all_others(self);
+	}
+	fib_unlock(&fib_sched.workers_lock);
+	fib_unlock(&change_lock);
+	return r;
+}
+
+long fib_sys_setuid(int uid)
+{
+	return change(SYS_setuid, (long[6]){ uid });
+}
+
+long fib_sys_setgid(int gid)
+{
+	return change(SYS_setgid, (long[6]){ gid });
+}
+
+long fib_sys_setreuid(int r, int e)
+{
+	return change(SYS_setreuid, (long[6]){ r, e });
+}
+
+long fib_sys_setregid(int r, int e)
+{
+	return change(SYS_setregid, (long[6]){ r, e });
+}
+
+long fib_sys_setresuid(int r, int e, int s)
+{
+	return change(SYS_setresuid, (long[6]){ r, e, s });
+}
+
+long fib_sys_setresgid(int r, int e, int s)
+{
+	return change(SYS_setresgid, (long[6]){ r, e, s });
+}
+
+long fib_sys_setgroups(int n, const void *list)
+{
+	return change(SYS_setgroups, (long[6]){ n, (long)list });
+}
