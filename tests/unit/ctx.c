@@ -1,0 +1,181 @@
+/* The context switch: what it keeps and where it starts. */
+#include "runtime/arch/x86_64/ctx.h"
+#include "tests/unit/unit.h"
+
+static void *here, *there;
+static char stack[UNIT_STACK] __attribute__((aligned(64)));
+
+static uint32_t get_mxcsr(void)
+{
+	uint32_t v;
+
+	__asm__ volatile("stmxcsr %0" : "=m"(v));
+	return v;
+}
+
+static void set_mxcsr(uint32_t v)
+{
+	__asm__ volatile("ldmxcsr %0" : : "m"(v));
+}
+
+static uint16_t get_x87cw(void)
+{
+	uint16_t v;
+
+	__asm__ volatile("fnstcw %0" : "=m"(v));
+	return v;
+}
+
+static void set_x87cw(uint16_t v)
+{
+	__asm__ volatile("fldcw %0" : : "m"(v));
+}
+
+/* Spoils all that a callee has to keep, and switches back. */
+static void spoil(void *arg)
+{
+	for (;;) {
+		set_mxcsr(0x3f80);
+		set_x87cw(0x77f);
+		__asm__ volatile("movq $-1, %%rbx\n\tmovq $-2, %%r12\n\t"
+				 "movq $-3, %%r13\n\tmovq $-4, %%r14\n\t"
+				 "movq $-5, %%r15"
+				 :
+				 :
+				 : "rbx", "r12", "r13", "r14", "r15");
+		fib_ctx_switch(&there, here);
+	}
+}
+
+START_TEST(keeps_registers)
+{
+	uint64_t got[6] = { 0 };
+
+	there = fib_ctx_make(stack + sizeof(stack), spoil, NULL);
+	for (int round = 0; round < 3; round++) {
+		memset(got, 0, sizeof(got));
+		__asm__ volatile(
+			"subq $128, %%rsp\n\t"
+			"pushq %%rbp\n\t"
+			"pushq %[got]\n\t"
+			"movq $11, %%rbx\n\tmovq $12, %%r12\n\t"
+			"movq $13, %%r13\n\tmovq $14, %%r14\n\t"
+			"movq $15, %%r15\n\tmovq $16, %%rbp\n\t"
+			"call fib_ctx_switch\n\t"
+			"popq %%rax\n\t"
+			"movq %%rbx, 0(%%rax)\n\tmovq %%r12, 8(%%rax)\n\t"
+			"movq %%r13, 16(%%rax)\n\tmovq %%r14, 24(%%rax)\n\t"
+			"movq %%r15, 32(%%rax)\n\tmovq %%rbp, 40(%%rax)\n\t"
+			"popq %%rbp\n\t"
+			"addq $128, %%rsp"
+			:
+			: [got] "a"(got), "D"(&here), "S"(there)
+			: "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12",
+			  "r13", "r14", "r15", "memory", "cc");
+		for (int i = 0; i < 6; i++)
+			ck_assert_uint_eq(got[i], (uint64_t)(11 + i));
+	}
+}
+END_TEST
+
+START_TEST(keeps_control_words)
+{
+	there = fib_ctx_make(stack + sizeof(stack), spoil, NULL);
+	set_mxcsr(0x7f80); /* toward zero */
+	set_x87cw(0x27f);  /* double precision */
+	fib_ctx_switch(&here, there);
+	ck_assert_uint_eq(get_mxcsr(), 0x7f80);
+	ck_assert_uint_eq(get_x87cw(), 0x27f);
+	fib_ctx_switch(&here, there);
+	ck_assert_uint_eq(get_mxcsr(), 0x7f80);
+	ck_assert_uint_eq(get_x87cw(), 0x27f);
+}
+END_TEST
+
+static struct {
+	void *arg;
+	uintptr_t frame;
+	uint32_t mxcsr;
+	uint16_t x87cw;
+} seen;
+
+static void look(void *arg)
+{
+	seen.arg = arg;
+	seen.frame = (uintptr_t)__builtin_frame_address(0);
+	seen.mxcsr = get_mxcsr();
+	seen.x87cw = get_x87cw();
+	fib_ctx_switch(&there, here);
+}
+
+START_TEST(starts_afresh)
+{
+	set_mxcsr(0x7f80);
+	set_x87cw(0x27f);
+	/* any top will do: it is aligned as the ABI wants it */
+	there = fib_ctx_make(stack + sizeof(stack) - 3, look, &seen);
+	fib_ctx_switch(&here, there);
+	ck_assert_ptr_eq(seen.arg, &seen);
+	ck_assert_uint_eq(seen.frame % 16, 0);
+	ck_assert(seen.frame > (uintptr_t)stack &&
+		  seen.frame < (uintptr_t)stack + sizeof(stack));
+	ck_assert_uint_eq(seen.mxcsr, 0x1f80);
+	ck_assert_uint_eq(seen.x87cw, 0x37f);
+	ck_assert_uint_eq(get_mxcsr(), 0x7f80);
+}
+END_TEST
+
+static void landed(void)
+{
+	look(&here);
+}
+
+START_TEST(starts_at_an_address)
+{
+	uintptr_t sp = ((uintptr_t)stack + sizeof(stack) - 64) & ~15ul;
+
+	set_mxcsr(0x7f80);
+	set_x87cw(0x27f);
+	/* a function is entered with its return address pushed */
+	there = fib_ctx_make_at((void *)(sp - 8), (void *)landed);
+	fib_ctx_switch(&here, there);
+	ck_assert_ptr_eq(seen.arg, &here);
+	/* control words are inherited, as a thread's are */
+	ck_assert_uint_eq(seen.mxcsr, 0x7f80);
+	ck_assert_uint_eq(seen.x87cw, 0x27f);
+}
+END_TEST
+
+START_TEST(keeps_vectors)
+{
+	static char area[16384] __attribute__((aligned(64)));
+	uint64_t in[2] = { 0x1122334455667788, 0x99aabbccddeeff00 };
+	uint64_t out[2] = { 0 };
+
+	fib_xsave_init();
+	ck_assert_uint_ge(fib_xsave_size, 576);
+	ck_assert_uint_le(fib_xsave_size, sizeof(area));
+	ck_assert_uint_eq(fib_xsave_size % 64, 0);
+	__asm__ volatile("movdqu %0, %%xmm15\n\tfld1" : : "m"(in) : "xmm15");
+	fib_xsave(area);
+	__asm__ volatile("pxor %%xmm15, %%xmm15\n\tfstp %%st(0)" ::: "xmm15");
+	fib_xrstor(area);
+	__asm__ volatile("movdqu %%xmm15, %0" : "=m"(out));
+	ck_assert_uint_eq(out[0], in[0]);
+	ck_assert_uint_eq(out[1], in[1]);
+	__asm__ volatile("fstpl %0" : "=m"(out[0]));
+	ck_assert_uint_eq(out[0], 0x3ff0000000000000);
+}
+END_TEST
+
+TCase *unit_ctx(void)
+{
+	TCase *t = tcase_create("ctx");
+
+	tcase_add_test(t, keeps_registers);
+	tcase_add_test(t, keeps_control_words);
+	tcase_add_test(t, starts_afresh);
+	tcase_add_test(t, starts_at_an_address);
+	tcase_add_test(t, keeps_vectors);
+	return t;
+}

@@ -1,0 +1,77 @@
+#!/bin/bash
+# The laws of the layers, proved on objects and sources. usage: lint.sh BUILD
+#
+# 1. runtime/ and hooks/ of the preload build call no libc function: each
+#    undefined symbol of theirs is defined by the project.
+# 2. Dependencies run preload -> hooks -> runtime, never upward.
+# 3. demo/ and the behaviour tests are plain programs: no project header.
+#
+# One line per law, "ok NAME" or "FAIL NAME".
+
+B=${1:?usage: lint.sh BUILD}
+status=0
+
+verdict()
+{
+	if [ -z "$2" ]; then
+		echo "ok $1"
+	else
+		echo "FAIL $1"
+		printf '%s\n' "$2" | sed 's/^/     /'
+		status=1
+	fi
+}
+
+# Objects of sources that are gone are none of ours.
+objects=()
+for src in runtime/*.[cS] runtime/arch/*/*.[cS] hooks/*.c \
+	preload/arch/*/*.S; do
+	obj=$B/core/${src%.*}.o
+	[ -e "$obj" ] && objects+=("$obj")
+done
+if [ ${#objects[@]} -lt 20 ]; then
+	verdict "no libc function" "only ${#objects[@]} objects in $B/core"
+else
+	# The linker makes the last one; the host side of the preload, which
+	# runs above libc, defines what is handed down to the hooks.
+	known=$(nm --defined-only -f posix "${objects[@]}" "$B"/host/preload/*.o |
+		awk 'NF > 1 { print $1 }'; echo _GLOBAL_OFFSET_TABLE_)
+	layers=()
+	for obj in "${objects[@]}"; do
+		[[ $obj == */preload/* ]] || layers+=("$obj")
+	done
+	used=$(nm -A -u -f posix "${layers[@]}" |
+		awk '{ sub(/.*\/core\//, "", $1); print $2, $1 }' | sort -u)
+	verdict "no libc function" "$(awk '
+		NR == FNR { known[$1] = 1; next }
+		!($1 in known) { print $2 " uses " $1 }' \
+		<(printf '%s\n' "$known") <(printf '%s\n' "$used"))"
+	# What the host side exports to the layers below is data, not calls.
+	below=$(nm --defined-only -f posix "${objects[@]}" |
+		awk 'NF > 1 { print $1 }')
+	verdict "nothing from above" "$(awk '
+		FILENAME == ARGV[1] { below[$1] = 1; next }
+		FILENAME == ARGV[2] { above[$1] = $2; next }
+		($1 in above) && !($1 in below) &&
+			above[$1] !~ /[BDRbdr]/ { print $2 " uses " $1 }' \
+		<(printf '%s\n' "$below") \
+		<(nm --defined-only -f posix "$B"/host/preload/*.o |
+			awk 'NF > 1 { print $1, $2 }') \
+		<(printf '%s\n' "$used"))"
+fi
+
+includes()
+{
+	grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$@" \
+		--include='*.[chS]' --include='*.def' --include='*.cc' \
+		--include='*.cpp'
+}
+verdict "runtime includes no upper layer" \
+	"$(includes runtime | grep -E '"(\.\./)*(hooks|preload)/')"
+verdict "hooks include no upper layer" \
+	"$(includes hooks | grep -E '"(\.\./)*preload/' |
+		grep -v '"preload/arch/x86_64/regs.h"')"
+verdict "plain programs include no layer" \
+	"$(includes demo tests/hooks |
+		grep -E '"(\.\./)*(runtime|hooks|preload)/')"
+exit $status

@@ -1,0 +1,180 @@
+/* Fibers that keep their worker: others go on, and order returns. */
+#include <time.h>
+#include "tests/unit/unit.h"
+
+static _Atomic bool stop;
+static _Atomic int started, ended;
+
+static void block(void *arg)
+{
+	struct timespec ts = { 0, 300 * MSEC };
+
+	fib_add(&started, 1, relaxed);
+	fib_raw(SYS_nanosleep, &ts, 0);
+	fib_add(&ended, 1, relaxed);
+}
+
+static void block_politely(void *arg)
+{
+	struct timespec ts = { 0, 300 * MSEC };
+
+	fib_add(&started, 1, relaxed);
+	fib_block_enter();
+	fib_raw(SYS_nanosleep, &ts, 0);
+	fib_block_leave();
+	fib_add(&ended, 1, relaxed);
+}
+
+static void spin(void *arg)
+{
+	fib_add(&started, 1, relaxed);
+	while (!fib_load(&stop, relaxed))
+		fib_cpu_relax();
+	fib_add(&ended, 1, relaxed);
+}
+
+static bool all_ended(void)
+{
+	return fib_load(&ended, relaxed) == fib_load(&started, relaxed);
+}
+
+/* Workers that lie down after the stuck ones have come back. */
+static bool in_order(void)
+{
+	uint32_t n = fib_load(&fib_symtab.workers, acquire), spare = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (fib_load(&fib_symtab.worker[i]->spare, relaxed) == 1)
+			spare++;
+	return fib_load(&fib_sched.running, relaxed) ==
+		       (int32_t)fib_sched.target &&
+	       spare == n - fib_sched.target;
+}
+
+/* Naps all the same while @n fibers do @fn, however many workers there are. */
+static void go_on(void (*fn)(void *), unsigned workers, int n)
+{
+	uint64_t t;
+
+	unit_start(workers);
+	for (int i = 0; i < n; i++)
+		unit_go(fn, NULL);
+	t = fib_now_ns();
+	for (int i = 0; i < 5; i++)
+		unit_nap(1 * MSEC);
+	ck_assert_uint_lt(fib_now_ns() - t,
+			  (200 + 20 * (uint64_t)n) * MSEC);
+	while (fib_load(&started, relaxed) < n)
+		fib_yield();
+	fib_store(&stop, true, relaxed);
+	unit_until(all_ended);
+	unit_until(in_order);
+	ck_assert_uint_ge(unit_stat(FIB_STAT_spares), 1);
+	ck_assert_int_eq(fib_load(&ended, relaxed), n);
+}
+
+START_TEST(blocked)
+{
+	go_on(block, (unsigned)_i, _i + 1);
+}
+END_TEST
+
+START_TEST(blocked_politely)
+{
+	go_on(block_politely, (unsigned)_i, _i);
+	ck_assert_uint_eq(unit_stat(FIB_STAT_kernel_blocks), (uint64_t)_i);
+}
+END_TEST
+
+START_TEST(spinning)
+{
+	go_on(spin, (unsigned)_i, _i + 3);
+}
+END_TEST
+
+/* What a stuck fiber's worker had queued is run by others. */
+static void spawn_and_block(void *arg)
+{
+	for (int i = 0; i < 10; i++)
+		unit_go(block, NULL);
+	block(NULL);
+}
+
+START_TEST(queue_of_a_stuck_worker)
+{
+	uint64_t t;
+
+	unit_start(1);
+	t = fib_now_ns();
+	unit_go(spawn_and_block, NULL);
+	while (fib_load(&started, relaxed) < 11)
+		fib_yield();
+	unit_until(all_ended);
+	/* one after the other they would have taken more than three seconds */
+	ck_assert_uint_lt(fib_now_ns() - t, 1500 * MSEC);
+	unit_until(in_order);
+}
+END_TEST
+
+/* The second time around, the spares are used again. */
+START_TEST(spares_come_back)
+{
+	uint32_t n = 0;
+
+	unit_start(1);
+	for (int round = 0; round < 3; round++) {
+		fib_store(&stop, false, relaxed);
+		for (int i = 0; i < 3; i++)
+			unit_go(spin, NULL);
+		while (fib_load(&started, relaxed) < 3 * (round + 1))
+			fib_yield();
+		fib_store(&stop, true, relaxed);
+		unit_until(all_ended);
+		unit_until(in_order);
+		if (round == 0)
+			n = fib_load(&fib_symtab.workers, relaxed);
+	}
+	/* one more may be made while another is about to lie down */
+	ck_assert_uint_le(fib_load(&fib_symtab.workers, relaxed), n + 2);
+}
+END_TEST
+
+/* With everybody asleep the monitor is too, and is up again in time. */
+static bool asleep(void)
+{
+	return fib_load(&fib_monitor_asleep, relaxed);
+}
+
+START_TEST(sleeps_and_wakes)
+{
+	unit_start(1);
+	for (int i = 0; i < 3; i++) {
+		uint64_t t;
+
+		for (int k = 0; k < 100 && !asleep(); k++)
+			unit_nap(50 * MSEC);
+		fib_store(&started, 0, relaxed);
+		fib_store(&ended, 0, relaxed);
+		unit_go(block, NULL);
+		t = fib_now_ns();
+		fib_yield();
+		unit_nap(1 * MSEC);
+		ck_assert_uint_lt(fib_now_ns() - t, 200 * MSEC);
+		unit_until(all_ended);
+	}
+}
+END_TEST
+
+TCase *unit_monitor(void)
+{
+	TCase *t = tcase_create("monitor");
+
+	tcase_set_timeout(t, 30);
+	tcase_add_loop_test(t, blocked, 1, 4);
+	tcase_add_loop_test(t, blocked_politely, 1, 4);
+	tcase_add_loop_test(t, spinning, 1, 4);
+	tcase_add_test(t, queue_of_a_stuck_worker);
+	tcase_add_test(t, spares_come_back);
+	tcase_add_test(t, sleeps_and_wakes);
+	return t;
+}

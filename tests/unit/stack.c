@@ -1,0 +1,131 @@
+/* The pool of thread stacks, used as NPTL uses it. */
+#include <signal.h>
+#include <sys/mman.h>
+#include "runtime/stack.h"
+#include "tests/unit/unit.h"
+
+#define SIZE (256ul * 1024)
+
+static char *map(size_t size, size_t guard)
+{
+	long p = fib_stack_map(size);
+
+	ck_assert(p > 0 || p < -4095);
+	ck_assert_int_eq(fib_stack_protect((uintptr_t)p + guard, size - guard,
+					   PROT_READ | PROT_WRITE),
+			 0);
+	return (char *)p;
+}
+
+START_TEST(map_and_find)
+{
+	char *p = map(SIZE, FIB_PAGE);
+
+	memset(p + FIB_PAGE, 1, SIZE - FIB_PAGE);
+	ck_assert(fib_stack_contains((uintptr_t)p, SIZE));
+	ck_assert(fib_stack_contains((uintptr_t)p + 100, 100));
+	ck_assert(!fib_stack_contains((uintptr_t)p - 1, 2));
+	ck_assert(!fib_stack_contains((uintptr_t)p + SIZE - 1, 2));
+	ck_assert(!fib_stack_contains((uintptr_t)&p, 1));
+	ck_assert(!fib_stack_unmap((uintptr_t)p, SIZE - FIB_PAGE));
+	ck_assert(!fib_stack_unmap((uintptr_t)p + FIB_PAGE, SIZE));
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE));
+	ck_assert(!fib_stack_unmap((uintptr_t)p, SIZE));
+}
+END_TEST
+
+START_TEST(reuse_zeroes_the_top)
+{
+	char *p = map(SIZE, FIB_PAGE), *q;
+
+	memset(p + FIB_PAGE, 0xff, SIZE - FIB_PAGE);
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE));
+	/* another size is another stack */
+	q = map(SIZE * 2, FIB_PAGE);
+	ck_assert_ptr_ne(p, q);
+	q = map(SIZE, FIB_PAGE);
+	ck_assert_ptr_eq(p, q);
+	for (size_t i = SIZE - 4096; i < SIZE; i++)
+		ck_assert_int_eq(p[i], 0);
+	ck_assert_uint_eq(unit_stat(FIB_STAT_stacks_reused), 1);
+	ck_assert_uint_eq(unit_stat(FIB_STAT_stacks_mapped), 2);
+}
+END_TEST
+
+START_TEST(guard_faults)
+{
+	char *p = map(SIZE, 2 * FIB_PAGE);
+
+	p[2 * FIB_PAGE] = 1;
+	*(volatile char *)(p + 2 * FIB_PAGE - 1) = 1;
+}
+END_TEST
+
+START_TEST(guard_of_a_reused_stack_faults)
+{
+	char *p = map(SIZE, FIB_PAGE);
+
+	fib_stack_unmap((uintptr_t)p, SIZE);
+	ck_assert_ptr_eq(map(SIZE, 3 * FIB_PAGE), p);
+	p[3 * FIB_PAGE] = 1;
+	*(volatile char *)(p + 3 * FIB_PAGE - 1) = 1;
+}
+END_TEST
+
+START_TEST(guard_shrinks)
+{
+	char *p = map(SIZE, 3 * FIB_PAGE);
+
+	fib_stack_unmap((uintptr_t)p, SIZE);
+	ck_assert_ptr_eq(map(SIZE, FIB_PAGE), p);
+	memset(p + FIB_PAGE, 1, SIZE - FIB_PAGE);
+}
+END_TEST
+
+START_TEST(exec_is_the_kernels)
+{
+	char *p = map(SIZE, FIB_PAGE);
+	int rwx = PROT_READ | PROT_WRITE | PROT_EXEC;
+
+	ck_assert_int_eq(fib_stack_protect((uintptr_t)p, SIZE, rwx), 1);
+	ck_assert_int_eq(fib_stack_protect((uintptr_t)&rwx, 4, PROT_NONE), 1);
+}
+END_TEST
+
+/* More than the pool keeps, several times over. */
+START_TEST(churn)
+{
+	enum { N = 3000 };
+	static char *p[N];
+	uint64_t t = fib_now_ns();
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < N; i++) {
+			p[i] = map(64 * 1024, FIB_PAGE);
+			p[i][64 * 1024 - 1] = 1;
+		}
+		for (int i = 0; i < N; i++)
+			ck_assert(fib_stack_contains((uintptr_t)p[i],
+						     64 * 1024));
+		for (int i = 0; i < N; i++)
+			ck_assert(fib_stack_unmap((uintptr_t)p[i], 64 * 1024));
+	}
+	ck_assert_uint_lt(fib_now_ns() - t, 3000 * MSEC);
+}
+END_TEST
+
+TCase *unit_stack(void)
+{
+	TCase *t = tcase_create("stack");
+
+	tcase_set_timeout(t, 30);
+	tcase_add_test(t, map_and_find);
+	tcase_add_test(t, reuse_zeroes_the_top);
+	tcase_add_test_raise_signal(t, guard_faults, SIGSEGV);
+	tcase_add_test_raise_signal(t, guard_of_a_reused_stack_faults,
+				    SIGSEGV);
+	tcase_add_test(t, guard_shrinks);
+	tcase_add_test(t, exec_is_the_kernels);
+	tcase_add_test(t, churn);
+	return t;
+}
