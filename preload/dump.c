@@ -304,14 +304,21 @@ static void print_deadline(uint64_t deadline_ns)
 static void print_fd(int fd)
 {
 	char path[64], target[PATH_MAX];
+	unsigned long inode;
+	const char *ends = NULL;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)dump_pid, fd);
 	n = readlink(path, target, sizeof(target) - 1);
-	if (n > 0)
-		printf("fd %d -> %.*s", fd, (int)n, target);
-	else
+	if (n <= 0) {
 		printf("fd %d, closed", fd);
+		return;
+	}
+	target[n] = 0;
+	if (sscanf(target, "socket:[%lu]", &inode) == 1)
+		ends = dump_socket(inode);
+	printf("fd %d -> %s%s%s", fd, target, ends ? " " : "",
+	       ends ? ends : "");
 }
 
 static void print_wait(const struct fib *f)

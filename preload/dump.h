@@ -5,6 +5,7 @@
  * dump_mem.c     the process: its mappings, its memory, our right to it
  * dump_elf.c     what is loaded: unwind tables and symbols
  * dump_unwind.c  backtraces, by libunwind
+ * dump_socket.c  the ends of sockets
  *
  * Nothing that is read may be believed: the process runs on while it is read.
  * Every count is bounded, and every pointer is only ever handed to
@@ -48,6 +49,11 @@ void dump_cache_fill(uint64_t addr, size_t len);
 bool dump_word(uint64_t addr, uint64_t *val);
 /** A string of at most @size - 1 bytes, through the cache. */
 bool dump_string(uint64_t addr, char *buf, size_t size);
+
+/* --- sockets ------------------------------------------------------------- */
+
+/** Protocol and addresses of the socket with that inode, or NULL. */
+const char *dump_socket(uint64_t inode);
 
 /* --- loaded objects ------------------------------------------------------ */
 

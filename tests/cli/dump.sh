@@ -170,7 +170,11 @@ start echo "$F" "$B/demo/echo" 0 && {
 		[ "$(tail -1 "$T/out")" = "$((connections + 1)) fibers" ]
 	check "server: through the handler" \
 		[ "$(grep -c " serve+" "$T/out")" = $connections ]
-	check "server: main in accept" grep -q "^fiber 0 .*accept" "$T/out"
+	check "server: main in accept" grep -Eq \
+		"^fiber 0 .*accept: .* tcp 127.0.0.1:$port listening" "$T/out"
+	check "server: addresses" [ "$(grep -Ec \
+		"read: .* tcp 127.0.0.1:$port with 127.0.0.1:[0-9]+" \
+		"$T/out")" = $connections ]
 	check "server: at most 3 s ($ms ms)" [ "$ms" -lt 3000 ]
 	echo "dump of $((connections + 1)) fibers: $ms ms"
 	stop "$load"
