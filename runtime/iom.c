@@ -252,6 +252,9 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	if (fib_load(&w->idle, relaxed)) {
 		fib_store(&w->idle, 0, relaxed);
 		fib_sub(&fib_sched.nidle, 1, seq_cst);
+		/* The other sleepers may rely on its waking up for a timer. */
+		if (fib_load(&w->sleeps_until, relaxed) != FIB_NEVER)
+			w->took_wake = true;
 		if (fib_load(&fib_monitor_asleep, relaxed))
 			fib_monitor_poke();
 	}

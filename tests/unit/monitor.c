@@ -1,4 +1,6 @@
 /* Fibers that keep their worker: others go on, and order returns. */
+#include <pthread.h>
+#include <sched.h>
 #include <time.h>
 #include "tests/unit/unit.h"
 
@@ -140,19 +142,24 @@ START_TEST(spares_come_back)
 END_TEST
 
 /* With everybody asleep the monitor is too, and is up again in time. */
-static bool asleep(void)
+static void *see_it_sleep(void *arg)
 {
-	return fib_load(&fib_monitor_asleep, relaxed);
+	while (!fib_load(&fib_monitor_asleep, relaxed))
+		sched_yield();
+	fib_wake(arg);
+	return NULL;
 }
 
 START_TEST(sleeps_and_wakes)
 {
 	unit_start(1);
 	for (int i = 0; i < 3; i++) {
+		pthread_t thread;
 		uint64_t t;
 
-		for (int k = 0; k < 100 && !asleep(); k++)
-			unit_nap(50 * MSEC);
+		pthread_create(&thread, NULL, see_it_sleep, fib_self());
+		fib_park();
+		pthread_join(thread, NULL);
 		fib_store(&started, 0, relaxed);
 		fib_store(&ended, 0, relaxed);
 		unit_go(block, NULL);
