@@ -57,7 +57,7 @@ static enum found look_in_path(const char *name, char *path)
 
 		if (snprintf(at, sizeof(at), "%.*s%s%s", n, dir, n ? "/" : "",
 			     name) < (int)sizeof(at) &&
-		    (stat(at, &st) || !S_ISDIR(st.st_mode))) {
+		    stat(at, &st) == 0 && !S_ISDIR(st.st_mode)) {
 			enum found f = look_at(at);
 
 			if (f > best) {

@@ -326,12 +326,24 @@ static bool symbols_from_fd(struct dump_object *o, int fd)
 	return false;
 }
 
-/* The very file that is mapped, or the one that has its inode now. */
+/* The file at @path, if it is the one that is mapped. */
+static int open_same(const char *path, const struct dump_map *m)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != m->inode)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* By its mapping (needs a capability), by its name, or as the program. */
 static int open_file(const struct dump_object *o)
 {
 	const struct dump_map *m = dump_map_at(o->start);
 	char path[PATH_MAX + 64];
-	struct stat st;
 	int fd;
 
 	if (!m || *m->path != '/')
@@ -342,12 +354,11 @@ static int open_file(const struct dump_object *o)
 	if (fd >= 0)
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)dump_pid, m->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != m->inode)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	fd = open_same(path, m);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)dump_pid);
+	return open_same(path, m);
 }
 
 static int open_debug_file(const struct dump_object *o)
