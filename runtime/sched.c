@@ -196,6 +196,27 @@ static void idle(struct fib_worker *w)
 }
 
 /*
+ * This worker took a wake-up and is going to be busy: what the wake-up was
+ * about, a fiber in any queue or a timer, is for the next one to look after.
+ */
+static void __attribute__((noinline)) pass_wake(struct fib_worker *w)
+{
+	uint64_t deadline;
+
+	w->took_wake = false;
+	fib_fence(seq_cst);
+	if (!fib_load(&fib_sched.nidle, relaxed))
+		return;
+	if (work_is_queued()) {
+		fib_notify_one();
+		return;
+	}
+	deadline = next_deadline();
+	if (deadline != FIB_NEVER)
+		fib_sched_deadline(deadline);
+}
+
+/*
  * Too many workers run, since one that was given up has come back: this one
  * lies down until the monitor needs it again.
  */
@@ -206,9 +227,7 @@ static void retire(struct fib_worker *w)
 	while ((f = pop(&w->lock, &w->queue, &w->queued)))
 		push_inject(f);
 	fib_store(&w->spare, 1, seq_cst);
-	fib_fence(seq_cst);
-	if (fib_load(&fib_sched.nidle, relaxed) && work_is_queued())
-		fib_notify_one();
+	pass_wake(w);
 	while (fib_load(&w->spare, acquire) == 1)
 		fib_raw(SYS_futex, &w->spare, FUTEX_WAIT_PRIVATE, 1, 0);
 }
@@ -230,27 +249,6 @@ static void check_place(struct fib_worker *w)
 }
 
 /* --- the loop ------------------------------------------------------------ */
-
-/*
- * This worker took a wake-up and is going to be busy: what the wake-up was
- * about, a fiber in any queue or a timer, is for the next one to look after.
- */
-static void __attribute__((noinline)) pass_wake(struct fib_worker *w)
-{
-	uint64_t deadline;
-
-	w->took_wake = false;
-	fib_fence(seq_cst);
-	if (!fib_load(&fib_sched.nidle, relaxed))
-		return;
-	if (work_is_queued()) {
-		fib_notify_one();
-		return;
-	}
-	deadline = next_deadline();
-	if (deadline != FIB_NEVER)
-		fib_sched_deadline(deadline);
-}
 
 static struct fib *next(struct fib_worker *w)
 {
@@ -302,7 +300,8 @@ static void do_park(struct fib_worker *w, struct fib *f)
 	if (atomic_compare_exchange_strong(&f->permit, &none,
 					   FIB_PERMIT_PARKED))
 		return;
-	fib_store(&f->permit, FIB_PERMIT_NONE, seq_cst);
+	/* (C) */
+	fib_xchg(&f->permit, FIB_PERMIT_NONE, seq_cst);
 	queue_fiber(f);
 }
 
@@ -393,7 +392,8 @@ void fib_wake(struct fib *f)
 	    FIB_PERMIT_PARKED)
 		return;
 	FIB_CHAOS_POINT(wake_won);
-	fib_store(&f->permit, FIB_PERMIT_NONE, seq_cst);
+	/* (C) */
+	fib_xchg(&f->permit, FIB_PERMIT_NONE, seq_cst);
 	queue_fiber(f);
 }
 

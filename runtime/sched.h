@@ -25,7 +25,10 @@
  * (A) comes after the fiber has left its stack and on->NULL is visible, so a
  * stack is never on two workers. Whoever wins the one atomic word queues the
  * fiber, so it is queued once. A wake-up that comes before the park is kept
- * in the permit, so none is lost. The price is that a permit may be stale (a
+ * in the permit, so none is lost. (C), permit = NONE, wipes out a second wake-up
+ * that came meanwhile; that is no loss, since the fiber runs after it, but it
+ * has to be an exchange: so what the second waker wrote before is seen by the
+ * fiber that is queued. The price is that a permit may be stale (a
  * waker that was late): parks return spuriously, and every wait is a loop
  * around its condition. Fibers' memory is never unmapped, so that a late
  * waker may touch the permit of a fiber that is gone.
