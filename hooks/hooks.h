@@ -217,7 +217,8 @@ void fib_stats_print(int fd);
 
 /** In a kick's handler: make the change of identity that is under way. */
 void fib_identity_follow(struct fib_worker *w);
-/** A new kernel thread of ours (NULL: the monitor) is up to date. */
+void fib_identity_init(void);
+/** A worker that is just being born is up to date. */
 void fib_identity_join(struct fib_worker *w);
 
 /* --- futex.c ------------------------------------------------------------- */

@@ -20,10 +20,17 @@ static _Atomic uint32_t waiting; /* workers that have yet to follow */
 static long change_nr;
 static long change_arg[6];
 
+static _Atomic uint32_t monitor;   /* the change it made last */
+
+/* Who makes a thread of ours has its identity to give. */
+void fib_identity_init(void)
+{
+	fib_store(&change_lock.word, 0, relaxed);
+	fib_store(&monitor, fib_load(&current, relaxed), relaxed);
+}
+
 static _Atomic uint32_t *seen_by(struct fib_worker *w)
 {
-	static _Atomic uint32_t monitor;
-
 	if (w)
 		return &w->identity;
 	return fib_raw(SYS_gettid) == (long)fib_load(&fib_monitor_tid, relaxed) ?
@@ -33,10 +40,7 @@ static _Atomic uint32_t *seen_by(struct fib_worker *w)
 
 void fib_identity_join(struct fib_worker *w)
 {
-	_Atomic uint32_t *seen = seen_by(w);
-
-	if (seen)
-		fib_store(seen, fib_load(&current, acquire), relaxed);
+	fib_store(&w->identity, fib_load(&current, acquire), relaxed);
 }
 
 void fib_identity_follow(struct fib_worker *w)

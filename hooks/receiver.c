@@ -73,11 +73,16 @@ static void look_at(int sig)
 			return;
 		fib_and(&left, ~set, seq_cst);
 	}
-	while (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) == sig)
-		if (!fib_signal_route(sig, &info))
-			/* Blocked just now: back to where it was. */
-			fib_raw(SYS_rt_sigqueueinfo, fib_raw(SYS_getpid), sig,
-				&info);
+	while (fib_signal_kept(set, &info) == sig ||
+	       fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) == sig) {
+		if (fib_signal_route(sig, &info))
+			continue;
+		/* Blocked just now. Who opens it looks at left after that. */
+		fib_signal_keep(sig, &info);
+		fib_or(&left, set, seq_cst);
+		if (!pick(sig))
+			break;
+	}
 }
 
 void fib_signal_leave(int sig)
@@ -106,7 +111,7 @@ void fib_receive(void)
 
 	fib_raw(SYS_rt_sigpending, &pending, 8);
 	pending &= watched();
-	fib_and(&left, pending, seq_cst);
+	fib_and(&left, pending | fib_signal_kept_set(), seq_cst);
 	for (; pending; pending &= pending - 1)
 		look_at(__builtin_ctzll(pending) + 1);
 	set = watched() & ~fib_load(&left, relaxed);

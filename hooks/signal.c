@@ -62,6 +62,13 @@ static struct fib_lock sig_lock;
 static struct fib_kernel_sigaction act[65];
 static struct fib_siginfo_node *free_nodes;
 static int pid_cache;
+/*
+ * Signals for the process that were taken from the kernel for a fiber which
+ * blocked them before it got them. (They cannot be sent again: the kernel lets
+ * only a process's first thread pretend to be somebody else.)
+ */
+static struct fib_siginfo_node *kept;
+static _Atomic uint64_t kept_set;
 
 uint64_t fib_signal_worker_mask(void)
 {
@@ -212,6 +219,55 @@ static int dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 			node_put_locked(n);
 		}
 	}
+	fib_unlock(&sig_lock);
+	return sig;
+}
+
+void fib_signal_keep(int sig, const siginfo_t *info)
+{
+	struct fib_siginfo_node *n, **at;
+
+	fib_lock(&sig_lock);
+	n = node_get_locked();
+	if (n) {
+		n->info = *info;
+		n->info.si_signo = sig;
+		n->process = true;
+		n->next = NULL;
+		for (at = &kept; *at; at = &(*at)->next)
+			;
+		*at = n;
+		fib_or(&kept_set, FIB_SIG(sig), seq_cst);
+	}
+	fib_unlock(&sig_lock);
+}
+
+uint64_t fib_signal_kept_set(void)
+{
+	return fib_load(&kept_set, seq_cst);
+}
+
+int fib_signal_kept(uint64_t set, siginfo_t *info)
+{
+	struct fib_siginfo_node **at, *n;
+	uint64_t now = 0;
+	int sig = 0;
+
+	if (!(fib_load(&kept_set, seq_cst) & set))
+		return 0;
+	fib_lock(&sig_lock);
+	for (at = &kept; (n = *at);) {
+		if (!sig && (FIB_SIG(n->info.si_signo) & set)) {
+			sig = n->info.si_signo;
+			*info = n->info;
+			*at = n->next;
+			node_put_locked(n);
+			continue;
+		}
+		now |= FIB_SIG(n->info.si_signo);
+		at = &n->next;
+	}
+	fib_store(&kept_set, now, relaxed);
 	fib_unlock(&sig_lock);
 	return sig;
 }
@@ -653,6 +709,9 @@ void fib_signal_init(struct fib *main_fiber, uint64_t mask)
 	stack_t ss = { 0 };
 
 	fib_store(&sig_lock.word, 0, relaxed);
+	kept = NULL;
+	fib_store(&kept_set, 0, relaxed);
+	fib_identity_init();
 	pid_cache = (int)fib_raw(SYS_getpid);
 	for (int sig = 1; sig <= 64; sig++)
 		fib_raw(SYS_rt_sigaction, sig, 0, &act[sig], 8);
@@ -671,7 +730,8 @@ void fib_signal_thread_init(struct fib_worker *w)
 {
 	stack_t ss = { .ss_size = ALTSTACK_SIZE };
 
-	fib_identity_join(w);
+	if (w)
+		fib_identity_join(w);
 	set_kernel_mask(w ? fib_signal_worker_mask() :
 			    ~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK)));
 	if (!w)
@@ -782,7 +842,8 @@ long fib_sys_rt_sigpending(uint64_t *set, size_t size)
 	if (size > 8)
 		return -EINVAL;
 	fib_raw(SYS_rt_sigpending, &in_kernel, 8);
-	in_kernel |= fib_load(&f->sigpend, acquire);
+	in_kernel |= fib_load(&f->sigpend, acquire) |
+		     fib_load(&kept_set, relaxed);
 	in_kernel &= fib_load(&f->sigmask, relaxed);
 	return fib_copy(set, &in_kernel, size);
 }

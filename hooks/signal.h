@@ -34,6 +34,11 @@ void fib_signal_default(int sig);
 bool fib_signal_route(int sig, const siginfo_t *info);
 /** The calling fiber accepts @set now: fetch what the kernel holds of it. */
 void fib_signal_recheck(uint64_t set);
+/** @sig has been taken from the kernel, and all block it now. */
+void fib_signal_keep(int sig, const siginfo_t *info);
+uint64_t fib_signal_kept_set(void);
+/** One of @set that was kept; 0: there is none. */
+int fib_signal_kept(uint64_t set, siginfo_t *info);
 /** @sig is about to be left in the kernel's queue, since all block it. */
 void fib_signal_leave(int sig);
 /** The lowest signal of @set that is pending for @f; 0: none. */

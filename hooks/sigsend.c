@@ -198,6 +198,8 @@ static int take(struct fib *f, uint64_t set, siginfo_t *info)
 	int sig = fib_signal_take(f, set, info);
 	long r;
 
+	if (!sig)
+		sig = fib_signal_kept(set, info);
 	if (sig)
 		return sig;
 	r = fib_raw(SYS_rt_sigtimedwait, &set, info, &now, 8);

@@ -272,7 +272,7 @@ static int apply_op(uint32_t *addr, uint32_t op, int *old)
 	if (r)
 		return r;
 	if (op & ((uint32_t)FUTEX_OP_OPARG_SHIFT << 28))
-		arg = 1 << (arg & 31);
+		arg = (int)(1u << (arg & 31));
 	for (;;) {
 		switch (op >> 28 & 7) {
 		case FUTEX_OP_SET:

@@ -493,11 +493,15 @@ struct fib_worker *fib_worker_create(bool start)
 	w->id = n;
 	fib_list_init(&w->queue);
 	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
+	/* Known before it runs: others look at its queue and timers. */
+	fib_store(&fib_symtab.workers, n + 1, release);
 	if (start) {
 		long tid = fib_thread_start(top, &w->tid, worker_main, w);
 
-		if (tid < 0)
+		if (tid < 0) {
+			fib_store(&fib_symtab.workers, n, release);
 			goto fail;
+		}
 		while (!fib_load(&w->born, acquire))
 			fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, 0);
 	} else {
@@ -506,7 +510,6 @@ struct fib_worker *fib_worker_create(bool start)
 			       WORKER_STACK);
 		fib_store(&w->tid, (int)fib_raw(SYS_gettid), relaxed);
 	}
-	fib_store(&fib_symtab.workers, n + 1, release);
 	fib_unlock(&fib_sched.workers_lock);
 	return w;
 fail:

@@ -23,6 +23,8 @@ struct block {
 static struct fib_lock lock;
 static struct block *table;
 static uint32_t slots, used; /* used counts deleted entries too */
+static uint32_t live;	     /* entries that are not deleted */
+static size_t last_guard;    /* what NPTL asked for last */
 static uint32_t free_head, free_count;
 static bool no_guard_madvise;
 
@@ -49,15 +51,18 @@ static struct block *insert_locked(uintptr_t base);
 
 static bool grow_locked(void)
 {
-	uint32_t old_slots = slots;
+	uint32_t old_slots = slots, n = slots ? slots : FIRST;
 	struct block *old = table, *fresh;
 
-	fresh = fib_pages_alloc((slots ? slots * 2 : FIRST) * sizeof(*fresh));
+	/* Where most are deleted, sweeping them out is enough. */
+	if (live * 4 >= n)
+		n *= 2;
+	fresh = fib_pages_alloc(n * sizeof(*fresh));
 	if (!fresh)
 		return false;
-	slots = slots ? slots * 2 : FIRST;
+	slots = n;
 	table = fresh;
-	used = 0;
+	used = live = 0;
 	free_head = free_count = 0;
 	for (uint32_t i = 0; i < old_slots; i++) {
 		struct block *b;
@@ -88,6 +93,7 @@ static struct block *insert_locked(uintptr_t base)
 
 		if (!b->base) {
 			used++;
+			live++;
 			b->base = base;
 			return b;
 		}
@@ -148,13 +154,19 @@ long fib_stack_map(size_t size)
 	return base;
 }
 
-/* Blocks are not ordered: only a base can be looked up, so try both ways. */
+/*
+ * Blocks are not ordered: only a base can be looked up. NPTL asks for what is
+ * above the guard, so try that before all blocks are gone through.
+ */
 static struct block *holds_locked(uintptr_t addr, size_t size)
 {
 	struct block *b = find_locked(addr);
 
 	if (b)
 		return size <= b->size ? b : NULL;
+	b = addr > last_guard ? find_locked(addr - last_guard) : NULL;
+	if (b && last_guard + size <= b->size)
+		return b;
 	for (uint32_t i = 0; i < slots; i++) {
 		b = &table[i];
 		if (b->base > 1 && addr >= b->base &&
@@ -178,6 +190,7 @@ static void set_guard(struct block *b, size_t guard)
 {
 	long r = -EINVAL;
 
+	last_guard = guard;
 	if (guard == b->guard)
 		return;
 	if (b->guard > guard) {
@@ -244,6 +257,7 @@ bool fib_stack_unmap(uintptr_t addr, size_t size)
 		return true;
 	}
 	b->base = 1;
+	live--;
 	fib_unlock(&lock);
 	fib_raw(SYS_munmap, addr, size);
 	return true;
