@@ -44,12 +44,10 @@
 
 _Static_assert(offsetof(struct fib, attention) == FIB_OFFSET_ATTENTION, "");
 _Static_assert(offsetof(struct fib, in_hook) == FIB_OFFSET_IN_HOOK, "");
-_Static_assert(offsetof(struct fib_sigframe, info) == 312, "struct rt_sigframe");
 
 #define FAULTS                                                                 \
 	(FIB_SIG(SIGSEGV) | FIB_SIG(SIGBUS) | FIB_SIG(SIGFPE) |                \
 	 FIB_SIG(SIGILL) | FIB_SIG(SIGTRAP) | FIB_SIG(SIGSYS))
-#define ALTSTACK_SIZE (64ul * 1024)
 #define RED_ZONE      128
 
 struct fib_siginfo_node {
@@ -69,6 +67,11 @@ static int pid_cache;
  */
 static struct fib_siginfo_node *kept;
 static _Atomic uint64_t kept_set;
+
+struct fib_kernel_sigaction fib_signal_action(int sig)
+{
+	return act[sig];
+}
 
 uint64_t fib_signal_worker_mask(void)
 {
@@ -91,16 +94,6 @@ static bool is_ignored_locked(int sig)
 	return act[sig].handler == (uintptr_t)SIG_IGN ||
 	       (act[sig].handler == (uintptr_t)SIG_DFL &&
 		ignored_by_default(sig));
-}
-
-bool fib_signal_is_ignored(int sig)
-{
-	bool r;
-
-	fib_lock(&sig_lock);
-	r = is_ignored_locked(sig);
-	fib_unlock(&sig_lock);
-	return r;
 }
 
 /* --- queues -------------------------------------------------------------- */
@@ -306,7 +299,7 @@ void fib_signal_exit(struct fib *f)
 
 /* --- delivery ------------------------------------------------------------ */
 
-static void set_kernel_action(int sig, uintptr_t handler)
+void fib_signal_kernel_action(int sig, uintptr_t handler)
 {
 	struct fib_kernel_sigaction a = { .handler = handler };
 
@@ -319,7 +312,7 @@ void fib_signal_default(int sig)
 	long tid = fib_raw(SYS_gettid);
 
 	if (FIB_SIG(sig) & FAULTS)
-		set_kernel_action(sig, (uintptr_t)SIG_DFL);
+		fib_signal_kernel_action(sig, (uintptr_t)SIG_DFL);
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, 0, &old, 8);
 	fib_raw(SYS_tgkill, pid_cache, tid, sig);
 	set_kernel_mask(open & old);
@@ -327,15 +320,11 @@ void fib_signal_default(int sig)
 	set_kernel_mask(old);
 }
 
-static bool on_altstack(const struct fib *f, uintptr_t sp)
-{
-	return f->altstack_size && sp - f->altstack_sp < f->altstack_size;
-}
-
-static bool use_altstack(const struct fib *f, unsigned long flags, uintptr_t sp)
+bool fib_signal_on_altstack(const struct fib *f, unsigned long flags,
+			    uintptr_t sp)
 {
 	return (flags & SA_ONSTACK) && f->altstack_size &&
-	       !(f->altstack_flags & SS_DISABLE) && !on_altstack(f, sp);
+	       !(f->altstack_flags & SS_DISABLE) && sp - f->altstack_sp >= f->altstack_size;
 }
 
 /* What a handler sees of a fiber that it finds in a system call. */
@@ -396,7 +385,7 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	fib_barrier();
 	fib_store(&f->in_hook, 0, relaxed);
 	fib_barrier();
-	if (use_altstack(f, a->flags, sp))
+	if (fib_signal_on_altstack(f, a->flags, sp))
 		fib_call_on_stack(handler, sig, info, uc,
 				  f->altstack_sp + f->altstack_size);
 	else
@@ -435,7 +424,7 @@ handle_with_vectors(struct fib *f, int sig, siginfo_t *info,
 	fib_xrstor(at);
 }
 
-static struct fib_kernel_sigaction take_action(int sig)
+struct fib_kernel_sigaction fib_signal_take_action(int sig)
 {
 	struct fib_kernel_sigaction a;
 
@@ -444,14 +433,14 @@ static struct fib_kernel_sigaction take_action(int sig)
 	if ((a.flags & SA_RESETHAND) && a.handler > 1) {
 		act[sig].handler = (uintptr_t)SIG_DFL;
 		if (!(FIB_SIG(sig) & FAULTS))
-			set_kernel_action(sig, (uintptr_t)SIG_DFL);
+			fib_signal_kernel_action(sig, (uintptr_t)SIG_DFL);
 	}
 	fib_unlock(&sig_lock);
 	return a;
 }
 
-static void handle(struct fib *f, int sig, siginfo_t *info,
-		   const struct fib_kernel_sigaction *a)
+void fib_signal_handle(struct fib *f, int sig, siginfo_t *info,
+		       const struct fib_kernel_sigaction *a)
 {
 	if (f->sigframe)
 		call_handler(f, sig, info, a, &f->sigframe->uc,
@@ -470,7 +459,7 @@ void fib_signal_deliver(struct fib *f, bool *restart)
 
 	fib_xchg(&f->attention, 0, seq_cst);
 	while ((sig = dequeue(f, ~fib_load(&f->sigmask, relaxed), &info))) {
-		struct fib_kernel_sigaction a = take_action(sig);
+		struct fib_kernel_sigaction a = fib_signal_take_action(sig);
 
 		if (a.handler == (uintptr_t)SIG_IGN || sig == FIB_KICK)
 			continue;
@@ -481,7 +470,7 @@ void fib_signal_deliver(struct fib *f, bool *restart)
 		}
 		ran = true;
 		again = again && (a.flags & SA_RESTART);
-		handle(f, sig, &info, &a);
+		fib_signal_handle(f, sig, &info, &a);
 	}
 	if (f->restore_mask) {
 		f->restore_mask = false;
@@ -497,10 +486,10 @@ void fib_signal_deliver_cancel(struct fib *f)
 
 	if (dequeue(f, FIB_SIG(FIB_SIGCANCEL) & ~fib_load(&f->sigmask, relaxed),
 		    &info)) {
-		struct fib_kernel_sigaction a = take_action(FIB_SIGCANCEL);
+		struct fib_kernel_sigaction a = fib_signal_take_action(FIB_SIGCANCEL);
 
 		if (a.handler > 1)
-			handle(f, FIB_SIGCANCEL, &info, &a);
+			fib_signal_handle(f, FIB_SIGCANCEL, &info, &a);
 	}
 }
 
@@ -541,143 +530,19 @@ void fib_signal_pipe(struct fib *f, bool from_kernel)
 	fib_signal_send(f, SIGPIPE, &info, false);
 }
 
-/* --- the kernel's handler ------------------------------------------------ */
-
-static void die_of(int sig)
+int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
+			  struct fib_kernel_sigaction *old)
 {
-	set_kernel_action(sig, (uintptr_t)SIG_DFL);
-}
+	long r = 0;
 
-/* Lay a copy of the kernel's frame where the fiber can run handlers. */
-static bool divert(struct fib *f, int sig, const siginfo_t *info,
-		   ucontext_t *uc, unsigned long flags)
-{
-	greg_t *g = uc->uc_mcontext.gregs;
-	const uint32_t *fp = (const uint32_t *)uc->uc_mcontext.fpregs;
-	/* struct _fpx_sw_bytes: magic1, extended_size */
-	uint32_t fp_size = fp && fp[116] == 0x46505853 ? fp[117] : 512;
-	uintptr_t sp = (uintptr_t)g[REG_RSP] - RED_ZONE, end, fp_at;
-	struct fib_sigframe *frame;
-	uint32_t probe;
-
-	if (sig && use_altstack(f, flags, (uintptr_t)g[REG_RSP]))
-		sp = f->altstack_sp + f->altstack_size;
-	end = sp;
-	fp_at = (sp - fp_size) & ~63ul;
-	frame = (struct fib_sigframe *)(((fp_at - sizeof(*frame)) & ~15ul) - 8);
-	for (uintptr_t p = (uintptr_t)frame & ~7ul; p < end; p += FIB_PAGE)
-		if (fib_peek32((const uint32_t *)(p & ~3ul), &probe))
-			return false;
-	memcpy(frame->raw, uc, FIB_KERNEL_UC_SIZE);
-	frame->pretcode = 0;
-	frame->info = *info;
-	if (fp) {
-		memcpy((void *)fp_at, fp, fp_size);
-		frame->uc.uc_mcontext.fpregs = (void *)fp_at;
-	}
-	frame->uc.uc_stack.ss_sp = (void *)f->altstack_sp;
-	frame->uc.uc_stack.ss_size = f->altstack_size;
-	frame->uc.uc_stack.ss_flags = f->altstack_size ? 0 : SS_DISABLE;
-	g[REG_RSP] = (greg_t)((uintptr_t)frame + 8);
-	g[REG_RSI] = sig;
-	g[REG_RIP] = (greg_t)(uintptr_t)fib_sigframe_begin;
-	g[REG_EFL] &= ~0x500l; /* direction, trap */
-	fib_store(&f->in_hook, 1, relaxed);
-	return true;
-}
-
-static void kicked(struct fib *f, const siginfo_t *info, ucontext_t *uc)
-{
-	greg_t *g = uc->uc_mcontext.gregs;
-	uintptr_t rip = (uintptr_t)g[REG_RIP];
-
-	if (!fib_load(&f->attention, relaxed))
-		return;
-	g[REG_RIP] = (greg_t)fib_raw_intr_fixup(rip);
-	if (fib_load(&f->in_hook, relaxed))
-		return;
-	if (rip >= (uintptr_t)fib_sigframe_last &&
-	    rip < (uintptr_t)fib_sigframe_last + 32) {
-		g[REG_RIP] = (greg_t)(uintptr_t)fib_sigframe_again;
-		return;
-	}
-	divert(f, 0, info, uc, 0);
-}
-
-static void foreign(int sig, siginfo_t *info, void *uc)
-{
-	struct fib_kernel_sigaction a = act[sig];
-
-	if (a.handler > 1)
-		((void (*)(int, siginfo_t *, void *))a.handler)(sig, info, uc);
-	else
-		die_of(sig);
-}
-
-static void entry(int sig, siginfo_t *info, void *ucp)
-{
-	struct fib_worker *w = fib_worker_self();
-	ucontext_t *uc = ucp;
-	greg_t *g = uc->uc_mcontext.gregs;
-	struct fib *f = w ? w->cur : NULL;
-	uintptr_t fix;
-
-	if (sig == FIB_KICK) {
-		fib_identity_follow(w);
-		if (f)
-			kicked(f, info, uc);
-		return;
-	}
-	fix = fib_fault_fixup((uintptr_t)g[REG_RIP]);
-	if (info->si_code > 0 && fix) {
-		g[REG_RIP] = (greg_t)fix;
-		return;
-	}
-	if (!f) {
-		foreign(sig, info, uc);
-		return;
-	}
-	if (info->si_code <= 0) {
-		/* Not a fault: somebody sent it. */
-		fib_signal_route(sig, info);
-		kicked(f, info, uc);
-		return;
-	}
-	if (act[sig].handler <= 1 ||
-	    (fib_load(&f->sigmask, relaxed) & FIB_SIG(sig)) ||
-	    !divert(f, sig, info, uc, act[sig].flags))
-		die_of(sig);
-}
-
-struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig)
-{
-	struct fib *f = fib_self();
-	uint8_t door = f->door;
-	struct fib_regs *regs = f->regs;
-	struct fib_worker *w;
-
-	fib_store(&f->in_hook, 1, relaxed);
-	fib_barrier();
-	f->door = FIB_DOOR_SYMBOL;
-	f->regs = NULL;
-	f->sigframe = frame;
-	if (sig) {
-		struct fib_kernel_sigaction a = take_action(sig);
-
-		if (a.handler > 1)
-			handle(f, sig, &frame->info, &a);
-	}
-	fib_signal_deliver(f, &(bool){ false });
-	f->sigframe = NULL;
-	f->door = door;
-	f->regs = regs;
-	/* rt_sigreturn sets the worker's mask and alternate stack. */
-	w = fib_worker_self();
-	frame->uc.uc_sigmask = fib_signal_worker_mask();
-	frame->uc.uc_stack.ss_sp = w->altstack;
-	frame->uc.uc_stack.ss_size = ALTSTACK_SIZE;
-	frame->uc.uc_stack.ss_flags = 0;
-	return f;
+	fib_lock(&sig_lock);
+	*old = act[sig];
+	if (!(FIB_SIG(sig) & FAULTS) && sig != FIB_SIGCANCEL && sig != FIB_KICK)
+		r = fib_raw(SYS_rt_sigaction, sig, new, old, 8);
+	if (r == 0 && new)
+		act[sig] = *new;
+	fib_unlock(&sig_lock);
+	return (int)r;
 }
 
 /* --- set-up -------------------------------------------------------------- */
@@ -687,7 +552,7 @@ extern const char fib_sigreturn[];
 static void install_entry(int sig)
 {
 	struct fib_kernel_sigaction a = {
-		.handler = (uintptr_t)entry,
+		.handler = (uintptr_t)fib_signal_entry,
 		.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER |
 			 FIB_SA_RESTORER,
 		.restorer = (uintptr_t)fib_sigreturn,
@@ -728,7 +593,7 @@ void fib_signal_init(struct fib *main_fiber, uint64_t mask)
 
 void fib_signal_thread_init(struct fib_worker *w)
 {
-	stack_t ss = { .ss_size = ALTSTACK_SIZE };
+	stack_t ss = { .ss_size = FIB_ALTSTACK_SIZE };
 
 	if (w)
 		fib_identity_join(w);
@@ -737,7 +602,7 @@ void fib_signal_thread_init(struct fib_worker *w)
 	if (!w)
 		return;
 	if (!w->altstack)
-		w->altstack = fib_pages_alloc(ALTSTACK_SIZE);
+		w->altstack = fib_pages_alloc(FIB_ALTSTACK_SIZE);
 	ss.ss_sp = w->altstack;
 	if (w->altstack)
 		fib_raw(SYS_sigaltstack, &ss, 0);
@@ -771,110 +636,4 @@ void fib_signal_exec_failed(void)
 {
 	set_kernel_mask(fib_signal_worker_mask());
 	install_entries();
-}
-
-/* --- calls that change what is above ------------------------------------- */
-
-long fib_sys_rt_sigaction(int sig, const void *new, void *old, size_t size)
-{
-	struct fib_kernel_sigaction was, is;
-	long r = 0;
-
-	if (sig < 1 || sig > 64 || size != 8 ||
-	    (new && fib_copy(&is, new, sizeof(is))))
-		return fib_raw(SYS_rt_sigaction, sig, new, old, size);
-	fib_lock(&sig_lock);
-	was = act[sig];
-	if (!(FIB_SIG(sig) & FAULTS) && sig != FIB_SIGCANCEL && sig != FIB_KICK)
-		r = fib_raw(SYS_rt_sigaction, sig, new, &was, size);
-	if (r == 0 && new)
-		act[sig] = is;
-	fib_unlock(&sig_lock);
-	if (r == 0 && new)
-		fib_signal_recheck(FIB_SIG(sig));
-	if (r == 0 && old)
-		r = fib_copy(old, &was, sizeof(was));
-	return r;
-}
-
-long fib_sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old,
-			    size_t size)
-{
-	struct fib *f = fib_self();
-	uint64_t was = fib_load(&f->sigmask, relaxed), is = was;
-
-	if (size != 8)
-		return -EINVAL;
-	if (set) {
-		uint64_t s;
-
-		if (fib_copy(&s, set, sizeof(s)))
-			return -EFAULT;
-		s &= ~FIB_UNBLOCKABLE;
-
-		switch (how) {
-		case SIG_BLOCK:
-			is |= s;
-			break;
-		case SIG_UNBLOCK:
-			is &= ~s;
-			break;
-		case SIG_SETMASK:
-			is = s;
-			break;
-		default:
-			return -EINVAL;
-		}
-	}
-	if (is != was) {
-		fib_store(&f->sigmask, is, seq_cst);
-		if (was & ~is)
-			fib_signal_mask_changed(f);
-	}
-	return old ? fib_copy(old, &was, sizeof(was)) : 0;
-}
-
-long fib_sys_rt_sigpending(uint64_t *set, size_t size)
-{
-	struct fib *f = fib_self();
-	uint64_t in_kernel = 0;
-
-	if (size > 8)
-		return -EINVAL;
-	fib_raw(SYS_rt_sigpending, &in_kernel, 8);
-	in_kernel |= fib_load(&f->sigpend, acquire) |
-		     fib_load(&kept_set, relaxed);
-	in_kernel &= fib_load(&f->sigmask, relaxed);
-	return fib_copy(set, &in_kernel, size);
-}
-
-long fib_sys_sigaltstack(const void *new, void *old)
-{
-	struct fib *f = fib_self();
-	uintptr_t sp = f->regs ? (uintptr_t)f->regs :
-				 (uintptr_t)__builtin_frame_address(0);
-	stack_t was = { .ss_sp = (void *)f->altstack_sp,
-			.ss_size = f->altstack_size,
-			.ss_flags = !f->altstack_size  ? SS_DISABLE :
-				    on_altstack(f, sp) ? SS_ONSTACK :
-							 0 };
-
-	if (new) {
-		stack_t copy, *ss = &copy;
-		int mode;
-
-		if (fib_copy(&copy, new, sizeof(copy)))
-			return -EFAULT;
-		mode = ss->ss_flags & ~(int)(1u << 31); /* AUTODISARM */
-		if (on_altstack(f, sp))
-			return -EPERM;
-		if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
-			return -EINVAL;
-		if (mode != SS_DISABLE && ss->ss_size < 2048)
-			return -ENOMEM;
-		f->altstack_flags = mode == SS_DISABLE ? SS_DISABLE : 0;
-		f->altstack_sp = mode == SS_DISABLE ? 0 : (uintptr_t)ss->ss_sp;
-		f->altstack_size = mode == SS_DISABLE ? 0 : ss->ss_size;
-	}
-	return old ? fib_copy(old, &was, sizeof(was)) : 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Shared by signal.c (delivery), sigsend.c (the calls that send and wait) and
- * receiver.c (what comes from outside).
+ * Shared by signal.c (delivery), sigentry.c (the kernel's handler), sigcalls.c
+ * and sigsend.c (the calls) and receiver.c (what comes from outside).
  */
 #ifndef FIB_SIGNAL_H
 #define FIB_SIGNAL_H
@@ -22,9 +22,29 @@ struct fib_kernel_sigaction {
 	uint64_t mask;
 };
 
+#define FIB_ALTSTACK_SIZE (64ul * 1024)
+
+/* --- signal.c: actions, queues, delivery --------------------------------- */
+
+/** The program's action for @sig. */
+struct fib_kernel_sigaction fib_signal_action(int sig);
+/** The same, for a delivery: SA_RESETHAND has its effect. */
+struct fib_kernel_sigaction fib_signal_take_action(int sig);
+/** rt_sigaction: 0 or -errno. */
+int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
+			  struct fib_kernel_sigaction *old);
+/** What the kernel itself does with @sig: SIG_DFL or SIG_IGN. */
+void fib_signal_kernel_action(int sig, uintptr_t handler);
+/** Does a handler with @flags go to @f's alternate stack, from @sp? */
+bool fib_signal_on_altstack(const struct fib *f, unsigned long flags,
+			    uintptr_t sp);
+/** Run the handler @a of @sig, now, in @f. May not return. */
+void fib_signal_handle(struct fib *f, int sig, siginfo_t *info,
+		       const struct fib_kernel_sigaction *a);
+/** sigentry.c: the kernel's handler for faults and kicks. */
+void fib_signal_entry(int sig, siginfo_t *info, void *uc);
 /** Is @sig open to @f, or waited for by it? */
 bool fib_signal_accepts(struct fib *f, int sig);
-bool fib_signal_is_ignored(int sig);
 /** The default action of @sig, on the calling kernel thread. */
 void fib_signal_default(int sig);
 /**

@@ -1,0 +1,106 @@
+/* Signal calls that change the program's state: actions, masks, stacks. */
+#include "hooks/signal.h"
+#include "preload/arch/x86_64/regs.h"
+
+static bool on_altstack(const struct fib *f, uintptr_t sp)
+{
+	return f->altstack_size && sp - f->altstack_sp < f->altstack_size;
+}
+
+long fib_sys_rt_sigaction(int sig, const void *new, void *old, size_t size)
+{
+	struct fib_kernel_sigaction was, is;
+	long r = 0;
+
+	if (sig < 1 || sig > 64 || size != 8 ||
+	    (new && fib_copy(&is, new, sizeof(is))))
+		return fib_raw(SYS_rt_sigaction, sig, new, old, size);
+	r = fib_signal_set_action(sig, new ? &is : NULL, &was);
+	if (r == 0 && new)
+		fib_signal_recheck(FIB_SIG(sig));
+	if (r == 0 && old)
+		r = fib_copy(old, &was, sizeof(was));
+	return r;
+}
+
+long fib_sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old,
+			    size_t size)
+{
+	struct fib *f = fib_self();
+	uint64_t was = fib_load(&f->sigmask, relaxed), is = was;
+
+	if (size != 8)
+		return -EINVAL;
+	if (set) {
+		uint64_t s;
+
+		if (fib_copy(&s, set, sizeof(s)))
+			return -EFAULT;
+		s &= ~FIB_UNBLOCKABLE;
+
+		switch (how) {
+		case SIG_BLOCK:
+			is |= s;
+			break;
+		case SIG_UNBLOCK:
+			is &= ~s;
+			break;
+		case SIG_SETMASK:
+			is = s;
+			break;
+		default:
+			return -EINVAL;
+		}
+	}
+	if (is != was) {
+		fib_store(&f->sigmask, is, seq_cst);
+		if (was & ~is)
+			fib_signal_mask_changed(f);
+	}
+	return old ? fib_copy(old, &was, sizeof(was)) : 0;
+}
+
+long fib_sys_rt_sigpending(uint64_t *set, size_t size)
+{
+	struct fib *f = fib_self();
+	uint64_t in_kernel = 0;
+
+	if (size > 8)
+		return -EINVAL;
+	fib_raw(SYS_rt_sigpending, &in_kernel, 8);
+	in_kernel |= fib_load(&f->sigpend, acquire) |
+		     fib_signal_kept_set();
+	in_kernel &= fib_load(&f->sigmask, relaxed);
+	return fib_copy(set, &in_kernel, size);
+}
+
+long fib_sys_sigaltstack(const void *new, void *old)
+{
+	struct fib *f = fib_self();
+	uintptr_t sp = f->regs ? (uintptr_t)f->regs :
+				 (uintptr_t)__builtin_frame_address(0);
+	stack_t was = { .ss_sp = (void *)f->altstack_sp,
+			.ss_size = f->altstack_size,
+			.ss_flags = !f->altstack_size  ? SS_DISABLE :
+				    on_altstack(f, sp) ? SS_ONSTACK :
+							 0 };
+
+	if (new) {
+		stack_t copy, *ss = &copy;
+		int mode;
+
+		if (fib_copy(&copy, new, sizeof(copy)))
+			return -EFAULT;
+		mode = ss->ss_flags & ~(int)(1u << 31); /* AUTODISARM */
+		if (on_altstack(f, sp))
+			return -EPERM;
+		if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
+			return -EINVAL;
+		if (mode != SS_DISABLE && ss->ss_size < 2048)
+			return -ENOMEM;
+		f->altstack_flags = mode == SS_DISABLE ? SS_DISABLE : 0;
+		f->altstack_sp = mode == SS_DISABLE ? 0 : (uintptr_t)ss->ss_sp;
+		f->altstack_size = mode == SS_DISABLE ? 0 : ss->ss_size;
+	}
+	return old ? fib_copy(old, &was, sizeof(was)) : 0;
+}

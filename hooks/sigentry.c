@@ -1,0 +1,153 @@
+/*
+ * The kernel's own signal handler, on a worker's alternate stack.
+ *
+ * It is entered for faults and for kicks, and runs no handler of the program's:
+ * it copies the kernel's frame to the fiber's stack, sends the fiber to
+ * sigframe.S, and returns. From there the fiber runs its handlers as ordinary
+ * code, and goes back through rt_sigreturn, on whatever worker it is by then.
+ */
+#include "hooks/signal.h"
+#include "hooks/sigframe.h"
+
+#define RED_ZONE 128
+
+_Static_assert(offsetof(struct fib_sigframe, info) == 312, "struct rt_sigframe");
+
+static void die_of(int sig)
+{
+	fib_signal_kernel_action(sig, (uintptr_t)SIG_DFL);
+}
+
+/* Lay a copy of the kernel's frame where the fiber can run handlers. */
+static bool divert(struct fib *f, int sig, const siginfo_t *info,
+		   ucontext_t *uc, unsigned long flags)
+{
+	greg_t *g = uc->uc_mcontext.gregs;
+	const uint32_t *fp = (const uint32_t *)uc->uc_mcontext.fpregs;
+	/* struct _fpx_sw_bytes: magic1, extended_size */
+	uint32_t fp_size = fp && fp[116] == 0x46505853 ? fp[117] : 512;
+	uintptr_t sp = (uintptr_t)g[REG_RSP] - RED_ZONE, end, fp_at;
+	struct fib_sigframe *frame;
+	uint32_t probe;
+
+	if (sig && fib_signal_on_altstack(f, flags, (uintptr_t)g[REG_RSP]))
+		sp = f->altstack_sp + f->altstack_size;
+	end = sp;
+	fp_at = (sp - fp_size) & ~63ul;
+	frame = (struct fib_sigframe *)(((fp_at - sizeof(*frame)) & ~15ul) - 8);
+	for (uintptr_t p = (uintptr_t)frame & ~7ul; p < end; p += FIB_PAGE)
+		if (fib_peek32((const uint32_t *)(p & ~3ul), &probe))
+			return false;
+	memcpy(frame->raw, uc, FIB_KERNEL_UC_SIZE);
+	frame->pretcode = 0;
+	frame->info = *info;
+	if (fp) {
+		memcpy((void *)fp_at, fp, fp_size);
+		frame->uc.uc_mcontext.fpregs = (void *)fp_at;
+	}
+	frame->uc.uc_stack.ss_sp = (void *)f->altstack_sp;
+	frame->uc.uc_stack.ss_size = f->altstack_size;
+	frame->uc.uc_stack.ss_flags = f->altstack_size ? 0 : SS_DISABLE;
+	g[REG_RSP] = (greg_t)((uintptr_t)frame + 8);
+	g[REG_RSI] = sig;
+	g[REG_RIP] = (greg_t)(uintptr_t)fib_sigframe_begin;
+	g[REG_EFL] &= ~0x500l; /* direction, trap */
+	fib_store(&f->in_hook, 1, relaxed);
+	return true;
+}
+
+static void kicked(struct fib *f, const siginfo_t *info, ucontext_t *uc)
+{
+	greg_t *g = uc->uc_mcontext.gregs;
+	uintptr_t rip = (uintptr_t)g[REG_RIP];
+
+	if (!fib_load(&f->attention, relaxed))
+		return;
+	g[REG_RIP] = (greg_t)fib_raw_intr_fixup(rip);
+	if (fib_load(&f->in_hook, relaxed))
+		return;
+	if (rip >= (uintptr_t)fib_sigframe_last &&
+	    rip < (uintptr_t)fib_sigframe_last + 32) {
+		g[REG_RIP] = (greg_t)(uintptr_t)fib_sigframe_again;
+		return;
+	}
+	divert(f, 0, info, uc, 0);
+}
+
+static void foreign(int sig, siginfo_t *info, void *uc)
+{
+	struct fib_kernel_sigaction a = fib_signal_action(sig);
+
+	if (a.handler > 1)
+		((void (*)(int, siginfo_t *, void *))a.handler)(sig, info, uc);
+	else
+		die_of(sig);
+}
+
+void fib_signal_entry(int sig, siginfo_t *info, void *ucp)
+{
+	struct fib_worker *w = fib_worker_self();
+	ucontext_t *uc = ucp;
+	greg_t *g = uc->uc_mcontext.gregs;
+	struct fib *f = w ? w->cur : NULL;
+	struct fib_kernel_sigaction a;
+	uintptr_t fix;
+
+	if (sig == FIB_KICK) {
+		fib_identity_follow(w);
+		if (f)
+			kicked(f, info, uc);
+		return;
+	}
+	fix = fib_fault_fixup((uintptr_t)g[REG_RIP]);
+	if (info->si_code > 0 && fix) {
+		g[REG_RIP] = (greg_t)fix;
+		return;
+	}
+	if (!f) {
+		foreign(sig, info, uc);
+		return;
+	}
+	if (info->si_code <= 0) {
+		/* Not a fault: somebody sent it. */
+		fib_signal_route(sig, info);
+		kicked(f, info, uc);
+		return;
+	}
+	a = fib_signal_action(sig);
+	if (a.handler <= 1 ||
+	    (fib_load(&f->sigmask, relaxed) & FIB_SIG(sig)) ||
+	    !divert(f, sig, info, uc, a.flags))
+		die_of(sig);
+}
+
+struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig)
+{
+	struct fib *f = fib_self();
+	uint8_t door = f->door;
+	struct fib_regs *regs = f->regs;
+	struct fib_worker *w;
+
+	fib_store(&f->in_hook, 1, relaxed);
+	fib_barrier();
+	f->door = FIB_DOOR_SYMBOL;
+	f->regs = NULL;
+	f->sigframe = frame;
+	if (sig) {
+		struct fib_kernel_sigaction a = fib_signal_take_action(sig);
+
+		if (a.handler > 1)
+			fib_signal_handle(f, sig, &frame->info, &a);
+	}
+	fib_signal_deliver(f, &(bool){ false });
+	f->sigframe = NULL;
+	f->door = door;
+	f->regs = regs;
+	/* rt_sigreturn sets the worker's mask and alternate stack. */
+	w = fib_worker_self();
+	frame->uc.uc_sigmask = fib_signal_worker_mask();
+	frame->uc.uc_stack.ss_sp = w->altstack;
+	frame->uc.uc_stack.ss_size = FIB_ALTSTACK_SIZE;
+	frame->uc.uc_stack.ss_flags = 0;
+	return f;
+}
