@@ -221,6 +221,11 @@ void fib_identity_init(void);
 /** A worker that is just being born is up to date. */
 void fib_identity_join(struct fib_worker *w);
 
+/* --- dedicated.c ----------------------------------------------------------- */
+
+/** prctl, for operations that may belong to the kernel thread. */
+long fib_prctl_dedicated(int op, long a, long b, long c, long d);
+
 /* --- futex.c ------------------------------------------------------------- */
 
 /** Scan the mappings once, then keep track. */

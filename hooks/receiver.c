@@ -21,6 +21,7 @@
 
 static int fd = -1;
 static _Atomic uint64_t left;
+static struct fib_lock fetch_lock;
 
 static uint64_t watched(void)
 {
@@ -73,6 +74,8 @@ static void look_at(int sig)
 			return;
 		fib_and(&left, ~set, seq_cst);
 	}
+	/* Two who fetch at once would turn the queue's order round. */
+	fib_lock(&fetch_lock);
 	while (fib_signal_kept(set, &info) == sig ||
 	       fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) == sig) {
 		if (fib_signal_route(sig, &info))
@@ -83,6 +86,13 @@ static void look_at(int sig)
 		if (!pick(sig))
 			break;
 	}
+	fib_unlock(&fetch_lock);
+}
+
+void fib_signal_fetch(uint64_t set)
+{
+	for (; set; set &= set - 1)
+		look_at(__builtin_ctzll(set) + 1);
 }
 
 void fib_signal_leave(int sig)
@@ -99,8 +109,7 @@ void fib_signal_recheck(uint64_t set)
 	if (!found)
 		return;
 	fib_and(&left, ~found, seq_cst);
-	for (; found; found &= found - 1)
-		look_at(__builtin_ctzll(found) + 1);
+	fib_signal_fetch(found);
 	/* The signalfd watches them again. */
 	fib_monitor_poke();
 }
@@ -112,8 +121,7 @@ void fib_receive(void)
 	fib_raw(SYS_rt_sigpending, &pending, 8);
 	pending &= watched();
 	fib_and(&left, pending | fib_signal_kept_set(), seq_cst);
-	for (; pending; pending &= pending - 1)
-		look_at(__builtin_ctzll(pending) + 1);
+	fib_signal_fetch(pending);
 	set = watched() & ~fib_load(&left, relaxed);
 	fib_raw(SYS_signalfd4, fd, &set, 8, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -123,6 +131,7 @@ int fib_receiver_init(void)
 	uint64_t set = watched();
 
 	fib_store(&left, 0, relaxed);
+	fib_store(&fetch_lock.word, 0, relaxed);
 	fd = fib_fd_hide((int)fib_raw(SYS_signalfd4, -1, &set, 8,
 				      SFD_CLOEXEC | SFD_NONBLOCK));
 	return fd;

@@ -55,7 +55,7 @@ long fib_sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old,
 	if (is != was) {
 		fib_store(&f->sigmask, is, seq_cst);
 		if (was & ~is)
-			fib_signal_mask_changed(f);
+			fib_signal_opened(f, was & ~is);
 	}
 	return old ? fib_copy(old, &was, sizeof(was)) : 0;
 }

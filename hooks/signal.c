@@ -503,6 +503,20 @@ void fib_signal_mask_changed(struct fib *f)
 	fib_signal_recheck(open | fib_load(&f->sigwait, relaxed));
 }
 
+/*
+ * What was pending before a mask opened is delivered before the call that
+ * opened it returns, the receiver's view of it or not.
+ */
+void fib_signal_opened(struct fib *f, uint64_t opened)
+{
+	uint64_t pending = 0;
+
+	fib_raw(SYS_rt_sigpending, &pending, 8);
+	if (fib_unlikely(pending & opened & fib_signal_worker_mask()))
+		fib_signal_fetch(pending & opened & fib_signal_worker_mask());
+	fib_signal_mask_changed(f);
+}
+
 void fib_signal_mask_for_call(uint64_t set)
 {
 	struct fib *f = fib_self();
@@ -510,7 +524,7 @@ void fib_signal_mask_for_call(uint64_t set)
 	f->saved_mask = fib_load(&f->sigmask, relaxed);
 	f->restore_mask = true;
 	fib_store(&f->sigmask, set & ~FIB_UNBLOCKABLE, seq_cst);
-	fib_signal_mask_changed(f);
+	fib_signal_opened(f, f->saved_mask & ~set);
 }
 
 void fib_signal_pipe(struct fib *f, bool from_kernel)

@@ -54,6 +54,10 @@ void fib_signal_default(int sig);
 bool fib_signal_route(int sig, const siginfo_t *info);
 /** The calling fiber accepts @set now: fetch what the kernel holds of it. */
 void fib_signal_recheck(uint64_t set);
+/** @f's mask has opened for @opened. */
+void fib_signal_opened(struct fib *f, uint64_t opened);
+/** The kernel holds @set for the process: to whom it belongs. */
+void fib_signal_fetch(uint64_t set);
 /** @sig has been taken from the kernel, and all block it now. */
 void fib_signal_keep(int sig, const siginfo_t *info);
 uint64_t fib_signal_kept_set(void);

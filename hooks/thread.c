@@ -107,7 +107,13 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	if (flags & CLONE_CHILD_SETTID)
 		*ctid = tid;
 	fib_add(&live, 1, relaxed);
-	fib_launch(f);
+	if (fib_likely(!self->bound)) {
+		fib_launch(f);
+	} else if (fib_launch_bound(f)) {
+		fib_sub(&live, 1, relaxed);
+		fib_free(f);
+		return -EAGAIN;
+	}
 	return tid;
 }
 
@@ -273,7 +279,7 @@ long fib_sys_prctl(int op, long a, long b, long c, long d)
 		memcpy((void *)a, f->name, FIB_NAME_MAX);
 		return 0;
 	}
-	return fib_raw(SYS_prctl, op, a, b, c, d);
+	return fib_prctl_dedicated(op, a, b, c, d);
 }
 
 long fib_sys_arch_prctl(int op, unsigned long arg)
@@ -295,75 +301,6 @@ long fib_sys_arch_prctl(int op, unsigned long arg)
 		return 0;
 	}
 	return fib_raw(SYS_arch_prctl, op, arg);
-}
-
-/* --- scheduling parameters ----------------------------------------------- */
-
-/*
- * Fibers run on any worker, under the process's ordinary policy: what a fiber
- * is told is what is true of the worker that it is on. Asking for what all
- * threads have is granted; anything else cannot be had, and is refused.
- */
-static bool own_fiber(int tid)
-{
-	return tid == 0 || fib_by_tid(tid);
-}
-
-long fib_sys_sched_getaffinity(int tid, size_t len, void *mask)
-{
-	return fib_raw(SYS_sched_getaffinity, own_fiber(tid) ? 0 : tid, len,
-		       mask);
-}
-
-long fib_sys_sched_setaffinity(int tid, size_t len, const void *mask)
-{
-	uint64_t now[16] = { 0 }, want[16] = { 0 };
-	long n = fib_raw(SYS_sched_getaffinity, 0, sizeof(now), now);
-
-	if (!own_fiber(tid))
-		return fib_raw(SYS_sched_setaffinity, tid, len, mask);
-	if (fib_copy(want, mask, len < sizeof(want) ? len : sizeof(want)))
-		return -EFAULT;
-	for (long i = 0; i < n / 8; i++)
-		if (want[i] & now[i])
-			return 0;
-	return -EINVAL;
-}
-
-long fib_sys_sched_getparam(int tid, void *param)
-{
-	return fib_raw(SYS_sched_getparam, own_fiber(tid) ? 0 : tid, param);
-}
-
-long fib_sys_sched_getscheduler(int tid)
-{
-	return fib_raw(SYS_sched_getscheduler, own_fiber(tid) ? 0 : tid);
-}
-
-long fib_sys_sched_rr_get_interval(int tid, void *ts)
-{
-	return fib_raw(SYS_sched_rr_get_interval, own_fiber(tid) ? 0 : tid, ts);
-}
-
-long fib_sys_sched_setscheduler(int tid, int policy, const int *param)
-{
-	int priority;
-
-	if (!own_fiber(tid))
-		return fib_raw(SYS_sched_setscheduler, tid, policy, param);
-	if (fib_copy(&priority, param, sizeof(priority)))
-		return -EFAULT;
-	if (policy == fib_raw(SYS_sched_getscheduler, 0) && priority == 0)
-		return 0;
-	return -EPERM;
-}
-
-long fib_sys_sched_setparam(int tid, const int *param)
-{
-	if (!own_fiber(tid))
-		return fib_raw(SYS_sched_setparam, tid, param);
-	return fib_sys_sched_setscheduler(
-		tid, (int)fib_raw(SYS_sched_getscheduler, 0), param);
 }
 
 /* --- memory: stacks, and what is shared ---------------------------------- */

@@ -44,6 +44,7 @@ struct fib *fib_alloc(void)
 	f->sp = NULL;
 	f->fsbase = 0;
 	fib_store(&f->on, NULL, relaxed);
+	f->bound = NULL;
 	fib_store(&f->attention, 0, relaxed);
 	fib_store(&f->in_hook, 0, relaxed);
 	f->index = index;

@@ -58,6 +58,7 @@ struct fib {
 	_Atomic uint8_t in_hook;	  /* below libc: no signal handler here */
 	_Atomic int state;		  /* enum fib_state */
 	struct fib_worker *_Atomic on;	  /* the worker that runs it */
+	struct fib_worker *bound;	  /* dedicated: runs on this one alone */
 	struct fib_list run;		  /* run queue */
 	uint32_t index;			  /* in the slabs, for ever */
 	uint32_t generation;		  /* lives of this slab entry */

@@ -43,7 +43,7 @@ void fib_monitor_poke(void)
 }
 
 /* Put one more worker to work: one that retired, or a new one. */
-static bool start_spare(void)
+bool fib_start_spare(void)
 {
 	uint32_t n = fib_load(&fib_symtab.workers, acquire);
 
@@ -57,7 +57,7 @@ static bool start_spare(void)
 			return true;
 		}
 	}
-	return fib_worker_create(true) != NULL;
+	return fib_worker_create(true, NULL) != NULL;
 }
 
 static void give_away(struct fib_worker *w)
@@ -65,7 +65,7 @@ static void give_away(struct fib_worker *w)
 	if (fib_xchg(&w->taken, 1, seq_cst))
 		return;
 	fib_sub(&fib_sched.running, 1, seq_cst);
-	if (start_spare()) {
+	if (fib_start_spare()) {
 		fib_add(&fib_sched.running, 1, seq_cst);
 		fib_count(spares);
 	} else if (fib_xchg(&w->taken, 0, seq_cst)) {
@@ -88,7 +88,8 @@ static bool look(bool tick)
 
 		if (tick)
 			w->seen_runs = runs;
-		if (fib_load(&w->spare, relaxed) || fib_load(&w->idle, relaxed))
+		if (fib_load(&w->spare, relaxed) || fib_load(&w->idle, relaxed) ||
+		    w->bound || fib_load(&w->gone, relaxed))
 			continue;
 		busy = true;
 		if (fib_load(&w->taken, relaxed))

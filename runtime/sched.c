@@ -119,13 +119,20 @@ static void queue_fiber(struct fib *f)
 	struct fib_worker *w = fib_worker_self();
 
 	fib_store(&f->state, FIB_RUNNABLE, relaxed);
-	if (w)
-		push_local(w, f);
-	else
-		push_inject(f);
-	/* A worker between two fibers takes it itself, or tells of it then. */
-	if (w && !w->cur)
+	if (fib_unlikely(f->bound != NULL)) {
+		w = f->bound;
+		fib_store(&w->bound_ready, 1, release);
+		fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAKE_PRIVATE, 1);
 		return;
+	}
+	if (w && !w->bound) {
+		push_local(w, f);
+		/* Between two fibers: takes it itself, or tells of it then. */
+		if (!w->cur)
+			return;
+	} else {
+		push_inject(f);
+	}
 	fib_fence(seq_cst);
 	if (fib_load(&fib_sched.nidle, relaxed))
 		fib_notify_one();
@@ -311,6 +318,20 @@ static void do_yield(struct fib_worker *w, struct fib *f)
 	queue_fiber(f);
 }
 
+/*
+ * Nobody else may have what this thread has become. A process's first thread
+ * must stay, since the kernel would take it for a zombie; others end, and the
+ * kernel zeroes tid when the stack is free to be used again.
+ */
+static void end_bound(struct fib_worker *w)
+{
+	fib_store(&w->gone, 1, release);
+	if (w->id == 0)
+		for (;;)
+			fib_raw(SYS_futex, &w->gone, FUTEX_WAIT_PRIVATE, 1, 0);
+	fib_thread_end();
+}
+
 static void do_exit(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->on, NULL, release);
@@ -318,6 +339,15 @@ static void do_exit(struct fib_worker *w, struct fib *f)
 		fib_sched.host.fiber_exit(f);
 	fib_count(fibers_exited);
 	fib_free(f);
+	if (fib_unlikely(w->bound != NULL))
+		end_bound(w);
+}
+
+static struct fib *next_bound(struct fib_worker *w)
+{
+	while (!fib_xchg(&w->bound_ready, 0, acquire))
+		fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAIT_PRIVATE, 0, 0);
+	return w->bound;
 }
 
 static void loop(void *arg)
@@ -333,7 +363,7 @@ static void loop(void *arg)
 		fib_barrier();
 		if (f)
 			w->action(w, f);
-		f = next(w);
+		f = w->bound ? next_bound(w) : next(w);
 		fib_add(&w->runs, 1, relaxed);
 		fib_store(&f->state, FIB_RUNNING, relaxed);
 		fib_store(&f->on, w, relaxed);
@@ -467,54 +497,117 @@ static void worker_main(void *arg)
 	loop(w);
 }
 
-/* A worker, with a kernel thread of its own if @start. NULL: no resources. */
-struct fib_worker *fib_worker_create(bool start)
+/* The slot of a worker that is gone for good, or a new one. */
+static struct fib_worker *slot_locked(void)
 {
 	size_t size = FIB_ALIGN_UP(sizeof(struct fib_worker), FIB_PAGE);
+	uint32_t n = fib_load(&fib_symtab.workers, relaxed);
 	struct fib_worker *w;
-	uint32_t n;
-	void *top;
 
-	fib_lock(&fib_sched.workers_lock);
-	n = fib_load(&fib_symtab.workers, relaxed);
+	for (uint32_t i = 1; i < n; i++) {
+		w = fib_symtab.worker[i];
+		if (fib_load(&w->gone, acquire) && !fib_load(&w->tid, acquire))
+			return w;
+	}
 	if (n == FIB_SYMTAB_WORKERS)
-		goto fail;
+		return NULL;
 	w = fib_symtab.worker[n];
 	if (!w)
 		w = fib_pages_alloc(size);
 	if (!w)
-		goto fail;
+		return NULL;
 	fib_symtab.worker[n] = w;
-	top = w->stack ? w->stack : fib_thread_stack(WORKER_STACK);
-	if (!top)
-		goto fail;
-	w->stack = top;
+	if (!w->stack)
+		w->stack = fib_thread_stack(WORKER_STACK);
+	if (!w->stack)
+		return NULL;
 	w->self = w;
 	w->id = n;
 	fib_list_init(&w->queue);
 	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
-	/* Known before it runs: others look at its queue and timers. */
-	fib_store(&fib_symtab.workers, n + 1, release);
-	if (start) {
-		long tid = fib_thread_start(top, &w->tid, worker_main, w);
+	return w;
+}
 
-		if (tid < 0) {
-			fib_store(&fib_symtab.workers, n, release);
-			goto fail;
-		}
-		while (!fib_load(&w->born, acquire))
-			fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, 0);
-	} else {
-		w->sched_sp = fib_ctx_make(top, loop, w);
-		fib_san_create(&w->san, (char *)top - WORKER_STACK,
+/*
+ * A worker, with a kernel thread of its own if @start, which is cloned from
+ * the caller's; for @bound alone, or for all (NULL). NULL: no resources.
+ */
+struct fib_worker *fib_worker_create(bool start, struct fib *bound)
+{
+	struct fib_worker *w;
+	uint64_t all = ~0ull, mask;
+	long tid = 0;
+
+	fib_lock(&fib_sched.workers_lock);
+	w = slot_locked();
+	if (!w)
+		goto out;
+	w->bound = bound;
+	fib_store(&w->bound_ready, bound != NULL, relaxed);
+	fib_store(&w->taken, bound != NULL, relaxed);
+	fib_store(&w->gone, 0, relaxed);
+	fib_store(&w->born, 0, relaxed);
+	if (bound)
+		bound->bound = w;
+	/* Known before it runs: others look at its queue and timers. */
+	if (w->id == fib_load(&fib_symtab.workers, relaxed))
+		fib_store(&fib_symtab.workers, w->id + 1, release);
+	if (!start) {
+		w->sched_sp = fib_ctx_make(w->stack, loop, w);
+		fib_san_create(&w->san, (char *)w->stack - WORKER_STACK,
 			       WORKER_STACK);
 		fib_store(&w->tid, (int)fib_raw(SYS_gettid), relaxed);
+		goto out;
 	}
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	tid = fib_thread_start(w->stack, &w->tid, worker_main, w);
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	if (tid < 0) {
+		fib_store(&w->tid, 0, relaxed);
+		fib_store(&w->gone, 1, release);
+		w = NULL;
+		goto out;
+	}
+	while (!fib_load(&w->born, acquire))
+		fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, 0);
+out:
 	fib_unlock(&fib_sched.workers_lock);
 	return w;
-fail:
-	fib_unlock(&fib_sched.workers_lock);
-	return NULL;
+}
+
+int fib_dedicate(void)
+{
+	struct fib_worker *w = fib_worker_self();
+	struct fib *f = w->cur, *other;
+
+	if (f->bound)
+		return 0;
+	if (!fib_xchg(&w->taken, 1, seq_cst)) {
+		fib_sub(&fib_sched.running, 1, seq_cst);
+		if (!fib_start_spare()) {
+			fib_store(&w->taken, 0, seq_cst);
+			fib_add(&fib_sched.running, 1, seq_cst);
+			return -EAGAIN;
+		}
+		fib_add(&fib_sched.running, 1, seq_cst);
+	}
+	w->bound = f;
+	f->bound = w;
+	while ((other = pop(&w->lock, &w->queue, &w->queued)))
+		push_inject(other);
+	fib_fence(seq_cst);
+	if (fib_load(&fib_sched.nidle, relaxed))
+		fib_notify_one();
+	return 0;
+}
+
+int fib_launch_bound(struct fib *f)
+{
+	fib_store(&f->state, FIB_RUNNABLE, relaxed);
+	if (!fib_worker_create(true, f))
+		return -EAGAIN;
+	fib_count(fibers_created);
+	return 0;
 }
 
 int fib_sched_start(unsigned n, struct fib *main_fiber,
@@ -529,7 +622,7 @@ int fib_sched_start(unsigned n, struct fib *main_fiber,
 	r = fib_iom_init();
 	if (r < 0)
 		return r;
-	w = fib_worker_create(false);
+	w = fib_worker_create(false, NULL);
 	if (!w)
 		return -ENOMEM;
 	main_fiber->on = w;
@@ -538,7 +631,7 @@ int fib_sched_start(unsigned n, struct fib *main_fiber,
 	fib_san_adopt(&main_fiber->san);
 	fib_store(&fib_sched.running, 1, relaxed);
 	for (unsigned i = 1; i < n; i++) {
-		if (!fib_worker_create(true))
+		if (!fib_worker_create(true, NULL))
 			break;
 		fib_add(&fib_sched.running, 1, relaxed);
 	}

@@ -57,6 +57,14 @@
  * spare worker takes its place; when it comes back it is surplus and one
  * worker retires.
  *
+ * Dedicated fibers
+ * ----------------
+ * A fiber that changes what belongs to a kernel thread (affinity, namespaces,
+ * capabilities, ...) is bound to the worker it is on, for good: the worker
+ * gives its place and its queue away, runs that fiber alone, and ends with it.
+ * What such a fiber creates is bound too, to a thread that its own thread
+ * cloned, and so inherits what the kernel says it inherits.
+ *
  * Locks, in rank order: timer heap, run queue. Neither is held across a park.
  */
 #ifndef FIB_SCHED_H
@@ -99,6 +107,9 @@ struct fib_worker {
 	_Atomic uint32_t taken;	       /* the monitor gave its place away */
 	_Atomic uint32_t blocking;     /* in a call that is known to block */
 	_Atomic int spare;	       /* futex: 1 while retired */
+	struct fib *bound;	       /* runs this fiber and no other */
+	_Atomic int bound_ready;       /* futex: 1 when that can run */
+	_Atomic int gone;	       /* its thread has ended or is about to */
 	_Atomic int born;	       /* futex: 1 when it is up and running */
 	bool took_wake;		       /* and has not slept since */
 	uint32_t seen_runs;	       /* the monitor's */
@@ -179,6 +190,11 @@ void fib_yield(void);
 /** End the calling fiber. */
 void fib_exit(void) __attribute__((noreturn));
 
+/** Bind the calling fiber to its kernel thread: 0, or -EAGAIN. */
+int fib_dedicate(void);
+/** fib_launch() for a fiber of a dedicated one: 0, or -EAGAIN. */
+int fib_launch_bound(struct fib *f);
+
 /** Around a kernel call that may block for long: others need a worker. */
 void fib_block_enter(void);
 void fib_block_leave(void);
@@ -192,14 +208,15 @@ void fib_monitor_poke(void);
 void fib_monitor_forget(void);
 extern _Atomic uint32_t fib_monitor_asleep;
 extern _Atomic uint32_t fib_monitor_tid;
-struct fib_worker *fib_worker_create(bool start);
+struct fib_worker *fib_worker_create(bool start, struct fib *bound);
+bool fib_start_spare(void);
 void fib_notify_one(void);
 long fib_thread_clone(unsigned long flags, void *stack_top, _Atomic int *tid,
 		      void (*fn)(void *), void *arg);
 void *fib_thread_stack(size_t size);
 #define FIB_THREAD_FLAGS                                                       \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |    \
-	 CLONE_SYSVSEM | CLONE_PARENT_SETTID)
+	 CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
 /**
  * A kernel thread of ours that runs @fn(@arg); its tid, or -errno. Under the
  * preload it is bare, on the stack given; else libc makes it, with TLS.
@@ -207,7 +224,9 @@ void *fib_thread_stack(size_t size);
 #ifdef FIB_PRELOAD
 #define fib_thread_start(stack_top, tid, fn, arg)                              \
 	fib_thread_clone(FIB_THREAD_FLAGS, stack_top, tid, fn, arg)
+#define fib_thread_end() fib_raw(SYS_exit, 0)
 #else
+void fib_thread_end(void);
 long fib_thread_start(void *stack_top, _Atomic int *tid, void (*fn)(void *),
 		      void *arg);
 #endif

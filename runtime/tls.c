@@ -53,6 +53,11 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
+void fib_thread_end(void)
+{
+	pthread_exit(NULL);
+}
+
 long fib_thread_start(void *stack_top, _Atomic int *tid, void (*fn)(void *),
 		      void *arg)
 {

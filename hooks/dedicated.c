@@ -1,0 +1,249 @@
+/*
+ * Calls about a kernel thread's own attributes: who changes one needs a kernel
+ * thread to himself (sched.h, "Dedicated fibers").
+ *
+ * A thread id in an argument is a fiber's: 0 or the caller's own is the worker
+ * that the caller is on; a dedicated fiber's is that of its worker. Of any
+ * other fiber the kernel knows nothing: what is asked about it is answered for
+ * the caller's worker, since all that are not dedicated have the same
+ * attributes. A change of another fiber's attributes, which is not dedicated,
+ * is refused (ESRCH), but for one that asks for what it has.
+ */
+#include <linux/prctl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include "hooks/hooks.h"
+
+#define NOT_OURS (-1)
+
+/* What the kernel calls fiber @tid, to ask; @change: to change it. */
+static int kernel_tid(int tid, bool change)
+{
+	struct fib *f = tid ? fib_by_tid(tid) : fib_self();
+
+	if (!f)
+		return tid;
+	if (f == fib_self())
+		return 0;
+	if (f->bound)
+		return fib_load(&f->bound->tid, relaxed);
+	return change ? NOT_OURS : 0;
+}
+
+static long dedicated(long nr, long a, long b, long c, long d)
+{
+	int r = fib_dedicate();
+
+	return r ? r : fib_raw(nr, a, b, c, d);
+}
+
+/* Change @tid (translated) by @nr: oneself, or one that is dedicated. */
+static long change(long nr, int tid, long b, long c)
+{
+	if (tid == NOT_OURS)
+		return -ESRCH;
+	return tid == 0 ? dedicated(nr, 0, b, c, 0) : fib_raw(nr, tid, b, c);
+}
+
+/* --- scheduling ---------------------------------------------------------- */
+
+long fib_sys_sched_getaffinity(int tid, size_t len, void *mask)
+{
+	return fib_raw(SYS_sched_getaffinity, kernel_tid(tid, false), len,
+		       mask);
+}
+
+static bool same_mask(const void *user, size_t len)
+{
+	uint64_t now[16] = { 0 }, want[16] = { 0 };
+	long n = fib_raw(SYS_sched_getaffinity, 0, sizeof(now), now);
+
+	if (len > sizeof(want))
+		len = sizeof(want);
+	if (n < 0 || fib_copy(want, user, len))
+		return false;
+	return !memcmp(now, want, (size_t)n);
+}
+
+long fib_sys_sched_setaffinity(int tid, size_t len, const void *mask)
+{
+	tid = kernel_tid(tid, true);
+	if (tid <= 0 && !fib_self()->bound && same_mask(mask, len))
+		return 0;
+	return change(SYS_sched_setaffinity, tid, (long)len, (long)mask);
+}
+
+long fib_sys_sched_getparam(int tid, void *param)
+{
+	return fib_raw(SYS_sched_getparam, kernel_tid(tid, false), param);
+}
+
+long fib_sys_sched_getscheduler(int tid)
+{
+	return fib_raw(SYS_sched_getscheduler, kernel_tid(tid, false));
+}
+
+long fib_sys_sched_rr_get_interval(int tid, void *ts)
+{
+	return fib_raw(SYS_sched_rr_get_interval, kernel_tid(tid, false), ts);
+}
+
+static bool same_policy(int policy, const void *user)
+{
+	int priority;
+
+	return policy == fib_raw(SYS_sched_getscheduler, 0) &&
+	       policy == SCHED_OTHER &&
+	       !fib_copy(&priority, user, sizeof(priority)) && priority == 0;
+}
+
+long fib_sys_sched_setscheduler(int tid, int policy, const void *param)
+{
+	tid = kernel_tid(tid, true);
+	if (tid <= 0 && !fib_self()->bound && same_policy(policy, param))
+		return 0;
+	return change(SYS_sched_setscheduler, tid, policy, (long)param);
+}
+
+long fib_sys_sched_setparam(int tid, const void *param)
+{
+	tid = kernel_tid(tid, true);
+	if (tid <= 0 && !fib_self()->bound && same_policy(SCHED_OTHER, param))
+		return 0;
+	return change(SYS_sched_setparam, tid, (long)param, 0);
+}
+
+long fib_sys_sched_getattr(int tid, void *attr, unsigned size, unsigned flags)
+{
+	return fib_raw(SYS_sched_getattr, kernel_tid(tid, false), attr, size,
+		       flags);
+}
+
+long fib_sys_sched_setattr(int tid, void *attr, unsigned flags)
+{
+	return change(SYS_sched_setattr, kernel_tid(tid, true), (long)attr,
+		      flags);
+}
+
+long fib_sys_getpriority(int which, int who)
+{
+	if (which == PRIO_PROCESS)
+		who = kernel_tid(who, false);
+	return fib_raw(SYS_getpriority, which, who);
+}
+
+long fib_sys_setpriority(int which, int who, int nice)
+{
+	if (which != PRIO_PROCESS)
+		return fib_raw(SYS_setpriority, which, who, nice);
+	who = kernel_tid(who, true);
+	if (who == NOT_OURS)
+		return -ESRCH;
+	if (who == 0)
+		return dedicated(SYS_setpriority, which, 0, nice, 0);
+	return fib_raw(SYS_setpriority, which, who, nice);
+}
+
+/* IOPRIO_WHO_PROCESS is 1 */
+long fib_sys_ioprio_get(int which, int who)
+{
+	if (which == 1)
+		who = kernel_tid(who, false);
+	return fib_raw(SYS_ioprio_get, which, who);
+}
+
+long fib_sys_ioprio_set(int which, int who, int prio)
+{
+	if (which != 1)
+		return fib_raw(SYS_ioprio_set, which, who, prio);
+	who = kernel_tid(who, true);
+	if (who == NOT_OURS)
+		return -ESRCH;
+	if (who == 0)
+		return dedicated(SYS_ioprio_set, which, 0, prio, 0);
+	return fib_raw(SYS_ioprio_set, which, who, prio);
+}
+
+/* --- namespaces, privileges ----------------------------------------------- */
+
+long fib_sys_unshare(int flags)
+{
+	return dedicated(SYS_unshare, flags, 0, 0, 0);
+}
+
+long fib_sys_setns(int fd, int type)
+{
+	return dedicated(SYS_setns, fd, type, 0, 0);
+}
+
+long fib_sys_capset(void *header, const void *data)
+{
+	return dedicated(SYS_capset, (long)header, (long)data, 0, 0);
+}
+
+long fib_sys_personality(unsigned long persona)
+{
+	if (persona == 0xffffffff)
+		return fib_raw(SYS_personality, persona);
+	return dedicated(SYS_personality, (long)persona, 0, 0, 0);
+}
+
+long fib_sys_setfsuid(int uid)
+{
+	if (uid == -1)
+		return fib_raw(SYS_setfsuid, uid);
+	return dedicated(SYS_setfsuid, uid, 0, 0, 0);
+}
+
+long fib_sys_setfsgid(int gid)
+{
+	if (gid == -1)
+		return fib_raw(SYS_setfsgid, gid);
+	return dedicated(SYS_setfsgid, gid, 0, 0, 0);
+}
+
+/* Op 2 and 3 only ask. */
+long fib_sys_seccomp(unsigned op, unsigned flags, void *args)
+{
+	if (op > 1)
+		return fib_raw(SYS_seccomp, op, flags, args);
+	return dedicated(SYS_seccomp, op, flags, (long)args, 0);
+}
+
+long fib_sys_landlock_restrict_self(int fd, unsigned flags)
+{
+	return dedicated(SYS_landlock_restrict_self, fd, flags, 0, 0);
+}
+
+long fib_sys_set_mempolicy(int mode, const void *mask, unsigned long max)
+{
+	return dedicated(SYS_set_mempolicy, mode, (long)mask, (long)max, 0);
+}
+
+/* A tracer is a thread, and all its requests must come from that one. */
+long fib_sys_ptrace(long request, int pid, void *addr, void *data)
+{
+	return dedicated(SYS_ptrace, request, pid, (long)addr, (long)data);
+}
+
+long fib_prctl_dedicated(int op, long a, long b, long c, long d)
+{
+	switch (op) {
+	case PR_SET_PDEATHSIG:
+	case PR_SET_KEEPCAPS:
+	case PR_SET_TIMING:
+	case PR_SET_SECCOMP:
+	case PR_CAPBSET_DROP:
+	case PR_SET_TSC:
+	case PR_SET_SECUREBITS:
+	case PR_SET_TIMERSLACK:
+	case PR_MCE_KILL:
+	case PR_SET_NO_NEW_PRIVS:
+	case PR_CAP_AMBIENT:
+	case PR_SET_SPECULATION_CTRL:
+	case PR_SET_IO_FLUSHER:
+	case PR_SCHED_CORE:
+		return dedicated(SYS_prctl, op, a, b, c);
+	}
+	return fib_raw(SYS_prctl, op, a, b, c, d);
+}
