@@ -161,12 +161,25 @@ static void forget(int fd)
 		fib_iom_forget(s, fib_fd_may_be_shared());
 }
 
+/* What was done meanwhile with the old file is undone. */
+static void closed(int fd)
+{
+	struct fib_fd *s = fib_fd_peek(fd);
+
+	if (s)
+		fib_iom_closed(s);
+}
+
 long fib_sys_close(int fd)
 {
+	long r;
+
 	if (fib_unlikely(fib_fd_is_ours(fd)))
 		return -EBADF;
 	forget(fd);
-	return fib_raw(SYS_close, fd);
+	r = fib_raw(SYS_close, fd);
+	closed(fd);
+	return r;
 }
 
 /* Ours stay out of reach: the range is closed piece by piece around them. */
@@ -191,7 +204,12 @@ long fib_sys_close_range(unsigned first, unsigned last, unsigned flags)
 			from = fd + 1;
 		}
 	}
-	return from <= last ? fib_raw(SYS_close_range, from, last, flags) : r;
+	if (from <= last)
+		r = fib_raw(SYS_close_range, from, last, flags);
+	for (unsigned fd = first; fd <= last && fd < 1u << 20; fd++)
+		if (!cloexec && !fib_fd_is_ours((int)fd))
+			closed((int)fd);
+	return r;
 }
 
 /* A second number for one file: closing either leaves it registered. */
@@ -208,22 +226,31 @@ long fib_sys_dup(int fd)
 				    duplicated(fib_raw(SYS_dup, fd));
 }
 
+static long dup_onto(int from, int to, long nr, int flags)
+{
+	bool closes = from != to && fib_raw(SYS_fcntl, from, F_GETFD) >= 0;
+	long r;
+
+	if (closes)
+		forget(to);
+	r = duplicated(fib_raw(nr, from, to, flags));
+	if (closes)
+		closed(to);
+	return r;
+}
+
 long fib_sys_dup2(int from, int to)
 {
 	if (fib_fd_is_ours(from) || fib_fd_is_ours(to))
 		return -EBADF;
-	if (from != to && fib_raw(SYS_fcntl, from, F_GETFD) >= 0)
-		forget(to);
-	return duplicated(fib_raw(SYS_dup2, from, to));
+	return dup_onto(from, to, SYS_dup2, 0);
 }
 
 long fib_sys_dup3(int from, int to, int flags)
 {
 	if (fib_fd_is_ours(from) || fib_fd_is_ours(to))
 		return -EBADF;
-	if (from != to && fib_raw(SYS_fcntl, from, F_GETFD) >= 0)
-		forget(to);
-	return duplicated(fib_raw(SYS_dup3, from, to, flags));
+	return dup_onto(from, to, SYS_dup3, flags);
 }
 
 long fib_sys_fcntl(int fd, int cmd, long arg)

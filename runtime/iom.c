@@ -311,6 +311,24 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	fib_unlock(&s->lock);
 }
 
+void fib_iom_closed(struct fib_fd *s)
+{
+	bool again;
+
+	fib_lock(&s->lock);
+	again = s->registered || s->kind != FIB_FD_UNKNOWN;
+	if (again) {
+		s->registered = false;
+		s->generation++;
+		s->kind = FIB_FD_UNKNOWN;
+		s->attr_epoch = s->born_epoch = 0;
+	}
+	/* They try again, each by itself or handed on. */
+	if (again || fib_load(&s->waiting, relaxed))
+		feed_locked(s, FIB_EV_READ | FIB_EV_WRITE, again);
+	fib_unlock(&s->lock);
+}
+
 void fib_iom_evict(struct fib_fd *s)
 {
 	int fd = (int)fib_raw(SYS_fcntl, s->fd, F_DUPFD_CLOEXEC, s->fd);

@@ -144,6 +144,12 @@ unsigned fib_iom_poll(uint64_t deadline_ns);
 int fib_iom_init(void);
 /** The descriptor is going to be closed or replaced. */
 void fib_iom_forget(struct fib_fd *s, bool shared);
+/**
+ * It has been. Who called in between has registered the old file once more, and
+ * the number may be another file's by now: that one would never be registered.
+ * Who waits all the same came after fib_iom_evict(): it finds a closed number.
+ */
+void fib_iom_closed(struct fib_fd *s);
 /** In a fork child: the table begins anew. */
 void fib_iom_reset(void);
 
