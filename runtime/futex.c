@@ -83,8 +83,12 @@ static void give_up(struct waiter *w)
 	}
 }
 
-/* Park until @w[0..n) has a woken one, the time is up, or a signal came. */
-static int sleep_on(struct waiter *w, unsigned n, uint64_t deadline_ns)
+/*
+ * Park until @w[0..n) has a woken one, the time is up, or a signal came. @uaddr
+ * is for the dump; the waiter's own may be changed by a requeue at any time.
+ */
+static int sleep_on(struct waiter *w, unsigned n, const uint32_t *uaddr,
+		    uint64_t deadline_ns)
 {
 	struct fib *f = w->fib;
 	struct fib_timer timer = { 0 };
@@ -92,7 +96,7 @@ static int sleep_on(struct waiter *w, unsigned n, uint64_t deadline_ns)
 
 	fib_count(futex_waits);
 	f->wait = FIB_WAIT_FUTEX;
-	f->wait_arg = (uintptr_t)w->uaddr;
+	f->wait_arg = (uintptr_t)uaddr;
 	f->wait_deadline = deadline_ns;
 	if (deadline_ns != FIB_NEVER)
 		r = fib_timer_arm(&timer, f, deadline_ns);
@@ -143,7 +147,7 @@ int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 
 	if (r)
 		return r;
-	r = sleep_on(&w, 1, deadline_ns);
+	r = sleep_on(&w, 1, uaddr, deadline_ns);
 	if (r)
 		give_up(&w);
 	return fib_load(&w.woken, acquire) ? 0 : r;
@@ -166,7 +170,7 @@ int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 			break;
 	}
 	if (r == 0)
-		r = sleep_on(w, n, deadline_ns);
+		r = sleep_on(w, n, word->uaddr, deadline_ns);
 	for (unsigned i = 0; i < queued; i++) {
 		give_up(&w[i]);
 		if (fib_load(&w[i].woken, acquire))
@@ -395,7 +399,7 @@ int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 	fib_unlock(&b->lock);
 	if (r <= 0)
 		return r;
-	r = sleep_on(&w, 1, deadline_ns);
+	r = sleep_on(&w, 1, uaddr, deadline_ns);
 	if (r)
 		give_up(&w);
 	return fib_load(&w.woken, acquire) ? 0 : r;
