@@ -1,0 +1,43 @@
+# Stress programs: make check-stress, and soak-stress for many seeds.
+#
+# FIB_SEED, FIB_SEEDS, FIB_DELAY, FIB_WORKERS: see tests/stress/main.c.
+# STRESS=name restricts the scenarios, STRESS_BUILDS the builds.
+
+STRESS        ?=
+STRESS_BUILDS ?= plain asan tsan
+STRESS_SRC    := $(wildcard tests/stress/*.c)
+
+# gcc says that its ThreadSanitizer does not model fences; no data is passed
+# by them here (they order a write before a read).
+TSAN_QUIET := $(shell $(CC) -Werror -Wno-tsan -x c -c /dev/null \
+                -o /dev/null 2>/dev/null && echo -Wno-tsan)
+
+ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
+TSAN := -fsanitize=thread $(TSAN_QUIET)
+$(eval $(call FIB_VARIANT,plain,-DFIB_CHAOS))
+$(eval $(call FIB_VARIANT,asan,-DFIB_CHAOS $(ASAN)))
+$(eval $(call FIB_VARIANT,tsan,-DFIB_CHAOS $(TSAN)))
+
+STRESS_PROGS := $(STRESS_BUILDS:%=$(B)/tests/stress/%)
+STRESS_O      = $(addprefix $(B)/$(1)/,$(STRESS_SRC:.c=.o) $(LIB_OBJ))
+
+$(B)/tests/stress/plain: $(call STRESS_O,plain)
+	@mkdir -p $(@D)
+	$(V)$(CC) $(BASE) -o $@ $^
+
+$(B)/tests/stress/asan: $(call STRESS_O,asan)
+	@mkdir -p $(@D)
+	$(V)$(CC) $(BASE) $(ASAN) -o $@ $^
+
+$(B)/tests/stress/tsan: $(call STRESS_O,tsan)
+	@mkdir -p $(@D)
+	$(V)$(CC) $(BASE) $(TSAN) -o $@ $^
+
+.PHONY: check-stress soak-stress build-stress
+build-stress: $(STRESS_PROGS)
+
+check-stress: build-stress
+	@tests/stress/run.sh $(or $(FIB_SEEDS),2) '$(STRESS)' $(STRESS_PROGS)
+
+soak-stress: build-stress
+	@tests/stress/run.sh $(or $(FIB_SEEDS),100) '$(STRESS)' $(STRESS_PROGS)
