@@ -79,6 +79,8 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib
 	install $(B)/fibhook $(DESTDIR)$(PREFIX)/bin/
 	install $(B)/libfibhook.so $(DESTDIR)$(PREFIX)/lib/
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 docs/fibhook.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 
 clean:
 	rm -rf $(B)

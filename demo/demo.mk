@@ -3,7 +3,7 @@
 #
 #   make demo    make bench [BENCH="--same-core echo"]    make deps
 
-DEMO_DEPS := gcc make libc6-dev libcapstone-dev libunwind-dev pkg-config \
+DEMO_DEPS := gcc make libc6-dev libunwind-dev pkg-config \
              util-linux
 DEMO_CFLAGS := -std=gnu11 $(OPT) -g -pthread -D_GNU_SOURCE -Wall -Wextra \
                -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(WERROR)

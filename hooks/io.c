@@ -183,7 +183,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, int n)
 			      .msg_iovlen = (size_t)n };
 	long a[6] = { fd, (long)iov, n };
 
-	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > IOV_MAX)
+	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > FIB_IOV_MAX)
 		return fib_raw(SYS_readv, fd, iov, n);
 	if (fib_fd_is_socket(s)) {
 		long m[6] = { fd, (long)&msg, MSG_DONTWAIT };
@@ -262,9 +262,9 @@ long fib_sys_writev(int fd, const struct iovec *iov, int n)
 			      .msg_iovlen = (size_t)n };
 	long r;
 
-	if (s && fib_fd_is_socket(s) && n >= 0 && n <= IOV_MAX)
+	if (s && fib_fd_is_socket(s) && n >= 0 && n <= FIB_IOV_MAX)
 		return fib_sys_sendmsg(fd, &msg, 0);
-	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > IOV_MAX) {
+	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > FIB_IOV_MAX) {
 		r = fib_raw(SYS_writev, fd, iov, n);
 		if (r == -EPIPE)
 			fib_signal_pipe(fib_self(), true);

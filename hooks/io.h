@@ -7,6 +7,8 @@
 
 #include "hooks/hooks.h"
 
+#define FIB_IOV_MAX 1024 /* UIO_MAXIOV of linux/uio.h */
+
 /**
  * Make call @nr, which is not going to block (MSG_DONTWAIT, RWF_NOWAIT), until
  * it is not EAGAIN. @plain: of @plain bytes, a short count proves that a plain

@@ -244,7 +244,7 @@ long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 
 	if (!socket_slot(fd))
 		return fib_raw(SYS_sendmmsg, fd, vec, n, flags);
-	for (i = 0; i < n && i < IOV_MAX; i++) {
+	for (i = 0; i < n && i < FIB_IOV_MAX; i++) {
 		r = fib_sys_sendmsg(fd, &v[i].msg_hdr, flags);
 		if (r < 0)
 			break;

@@ -19,7 +19,7 @@ REPEAT ?= 1
 RUNS   ?= 1
 
 TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
-             libcapstone-dev libunwind-dev python3 openssl microsocks \
+             binutils libunwind-dev python3 openssl microsocks \
              tinyproxy-bin stunnel4 memcached redis-tools
 
 CHECKS := unit patch hooks stress apps cli
