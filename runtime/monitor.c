@@ -62,16 +62,17 @@ bool fib_start_spare(void)
 
 static void give_away(struct fib_worker *w)
 {
-	if (fib_xchg(&w->taken, 1, seq_cst))
+	/*
+	 * The spare first: it counts in the place of @w, which may come back at
+	 * any time from then on, and finds one too many. The other way around
+	 * it came back into its own place while the spare was being made, and
+	 * there was one too many for good.
+	 */
+	if (!fib_start_spare())
 		return;
-	fib_sub(&fib_sched.running, 1, seq_cst);
-	if (fib_start_spare()) {
+	fib_count(spares);
+	if (fib_xchg(&w->taken, 1, seq_cst))
 		fib_add(&fib_sched.running, 1, seq_cst);
-		fib_count(spares);
-	} else if (fib_xchg(&w->taken, 0, seq_cst)) {
-		/* No kernel thread to be had: as it was. */
-		fib_add(&fib_sched.running, 1, seq_cst);
-	}
 }
 
 /* True while some worker is busy. */
