@@ -1,5 +1,6 @@
 /* The futex table, see futex.h. */
 #include <linux/futex.h>
+#include "runtime/chaos.h"
 #include "runtime/fault.h"
 #include "runtime/futex.h"
 #include "runtime/timer.h"
@@ -70,6 +71,7 @@ static void give_up(struct waiter *w)
 	for (;;) {
 		struct bucket *b = fib_load(&w->bucket, acquire);
 
+		FIB_CHAOS_POINT(futex_give_up);
 		fib_lock(&b->lock);
 		if (b == fib_load(&w->bucket, relaxed)) {
 			if (!fib_load(&w->woken, relaxed)) {

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <time.h>
+#include "runtime/chaos.h"
 #include "runtime/iom.h"
 
 #define CHUNK_BITS   10
@@ -108,6 +109,7 @@ static struct fib_fd *lock_slot_of(struct fib_waiter *w)
 	for (;;) {
 		struct fib_fd *s = fib_load(&w->slot, acquire);
 
+		FIB_CHAOS_POINT(iom_retract);
 		fib_lock(&s->lock);
 		if (s == fib_load(&w->slot, relaxed))
 			return s;
