@@ -351,6 +351,50 @@ START_TEST(forget_shared)
 }
 END_TEST
 
+/* Somebody called between the farewell and the close, on the old file. */
+START_TEST(registered_while_closing)
+{
+	struct fib_fd *s = start(SOCK_DGRAM);
+	struct fib_waiter late, w;
+	int fresh[2];
+
+	fib_iom_forget(s, true);
+	s->kind = FIB_FD_DGRAM;
+	ck_assert_int_eq(fib_iom_publish(s, &late, FIB_EV_READ, false,
+					 fib_iom_begin(s)),
+			 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, fresh), 0);
+	ck_assert_int_eq(dup2(fresh[0], sv[0]), sv[0]);
+	fib_iom_closed(s);
+	/* it tries again, and the number's new file is a stranger */
+	ck_assert(fib_load(&late.woken, acquire));
+	ck_assert_int_eq(s->kind, FIB_FD_UNKNOWN);
+	ck_assert_int_eq(fib_iom_publish(s, &w, FIB_EV_READ, false,
+					 fib_iom_begin(s)),
+			 0);
+	ck_assert_int_eq(send(fresh[1], "x", 1, 0), 1);
+	fib_iom_poll(0);
+	ck_assert(fib_load(&w.woken, acquire));
+}
+END_TEST
+
+/* And one that came after the others were moved out. */
+START_TEST(waits_while_closing)
+{
+	struct fib_fd *s = start(SOCK_DGRAM);
+	struct fib_waiter late, o;
+
+	fib_iom_publish(s, &o, FIB_EV_READ, true, 0);
+	fib_iom_evict(s);
+	fib_iom_publish(s, &late, FIB_EV_READ, false, fib_iom_begin(s));
+	fib_iom_forget(s, true);
+	close(sv[0]);
+	fib_iom_closed(s);
+	ck_assert(fib_load(&late.woken, acquire));
+	fib_iom_retract(&o);
+}
+END_TEST
+
 /* Who waits while the descriptor is closed gets the data all the same. */
 START_TEST(evict)
 {
@@ -524,6 +568,8 @@ TCase *unit_iom(void)
 	tcase_add_test(t, generation);
 	tcase_add_test(t, same_file_again);
 	tcase_add_test(t, forget_shared);
+	tcase_add_test(t, registered_while_closing);
+	tcase_add_test(t, waits_while_closing);
 	tcase_add_test(t, evict);
 	tcase_add_test(t, evict_nobody);
 	tcase_add_test(t, claims);
