@@ -118,6 +118,7 @@ static void refresh(struct fib_fd *s)
 		s->rcvtimeo_ns = sock_timeout(s->fd, SO_RCVTIMEO);
 		s->sndtimeo_ns = sock_timeout(s->fd, SO_SNDTIMEO);
 	}
+	s->timed = (s->rcvtimeo_ns & s->sndtimeo_ns) != FIB_NEVER;
 	s->attr_epoch = now;
 }
 
@@ -132,6 +133,8 @@ uint64_t fib_fd_deadline(struct fib_fd *s, uint8_t ev)
 	uint64_t ns;
 
 	refresh(s);
+	if (fib_likely(!s->timed))
+		return FIB_NEVER;
 	ns = ev == FIB_EV_READ ? s->rcvtimeo_ns : s->sndtimeo_ns;
 	return ns == FIB_NEVER ? FIB_NEVER : fib_deadline_in(ns);
 }

@@ -162,7 +162,6 @@ static long deadline_of(int op, const struct timespec *ts, uint64_t *deadline)
 static long wait(int op, uint32_t *uaddr, uint32_t val,
 		 const struct timespec *ts, uint32_t bitset)
 {
-	struct fib_cancel cancel;
 	uint64_t deadline;
 	long r = deadline_of(op, ts, &deadline);
 
@@ -170,9 +169,9 @@ static long wait(int op, uint32_t *uaddr, uint32_t val,
 		return r;
 	if (!bitset)
 		return -EINVAL;
-	fib_cancel_begin(&cancel);
+	fib_cancel_begin();
 	r = fib_futex_wait(uaddr, val, bitset, deadline);
-	fib_cancel_end(&cancel);
+	fib_cancel_end();
 	if (r == -EINTR)
 		return ts ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;
 	return r;
@@ -220,7 +219,6 @@ static bool is_fiber(uint32_t tid)
 static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
 {
 	int cmd = op & FUTEX_CMD_MASK;
-	struct fib_cancel cancel;
 	uint64_t deadline;
 	long r;
 
@@ -229,10 +227,10 @@ static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
 			cmd == FUTEX_TRYLOCK_PI ? NULL : ts, &deadline);
 	if (r)
 		return r;
-	fib_cancel_begin(&cancel);
+	fib_cancel_begin();
 	r = fib_futex_lock_pi(uaddr, (uint32_t)fib_sys_gettid(), deadline,
 			      cmd == FUTEX_TRYLOCK_PI, is_fiber);
-	fib_cancel_end(&cancel);
+	fib_cancel_end();
 	return r == -EINTR ? -FIB_ERESTARTSYS : r;
 }
 

@@ -70,7 +70,7 @@ const char *fib_call_name(unsigned nr);
  * cancellation points. May unwind the stack instead of returning.
  */
 struct fib_libc {
-	int (*setcanceltype)(int type, int *old);
+	void (*testcancel)(void);
 	void (*fork_child)(void); /* in the child, when all else is reset */
 };
 extern struct fib_libc fib_libc;
@@ -133,13 +133,9 @@ long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
 uintptr_t fib_raw_intr_fixup(uintptr_t rip);
 
 /* Around every interruptible park; see wait.c. */
-struct fib_cancel {
-	int old_type;
-	bool armed;
-};
-void fib_cancel_begin(struct fib_cancel *c);
-void fib_cancel_end(struct fib_cancel *c);
-/** Would fib_cancel_end() unwind? Then leave things in order first. */
+void fib_cancel_begin(void);
+void fib_cancel_end(void);
+/** May fib_cancel_end() unwind? Then leave things in order first. */
 bool fib_cancel_is_near(void);
 
 /** Deadline of a call that waits @ns from now; kept when it is repeated. */
@@ -189,6 +185,8 @@ void fib_signal_exec_begin(struct fib *f);
 void fib_signal_exec_failed(void);
 /** The fiber is gone: what was meant for the process goes to another. */
 void fib_signal_exit(struct fib *f);
+/** pthread_cancel() has marked @f's thread. */
+void fib_signal_cancelled(struct fib *f);
 uint64_t fib_signal_worker_mask(void);
 void fib_signal_mask_changed(struct fib *f);
 /** The caller's mask is @set until the call under way has ended. */

@@ -85,11 +85,10 @@ static long sleep_many(struct many *m)
 
 static long wait_many(struct many *m)
 {
-	struct fib_cancel cancel;
 	size_t bytes = m->n * sizeof(*m->watch);
 	long r;
 
-	fib_cancel_begin(&cancel);
+	fib_cancel_begin();
 	for (;;) {
 		if (!publish_all(m)) {
 			r = -ENOMEM;
@@ -111,7 +110,7 @@ static long wait_many(struct many *m)
 			fib_iom_retract(&m->watch[i].w);
 	if (m->n > FEW)
 		fib_pages_free(m->watch, bytes);
-	fib_cancel_end(&cancel);
+	fib_cancel_end();
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 
@@ -300,6 +299,22 @@ static unsigned select_watches(const struct select_args *a, struct watch *w)
 	return n;
 }
 
+/* Larger sets than glibc's are legal for the kernel: rare, and left to it. */
+static long select_in_kernel(int n, void *r, void *w, void *x,
+			     uint64_t deadline_ns)
+{
+	uint64_t left = time_left(deadline_ns);
+	struct timespec ts = { (time_t)(left / FIB_NSEC_PER_SEC),
+			       (long)(left % FIB_NSEC_PER_SEC) };
+	long ret = fib_blocking(SYS_pselect6,
+				(long[6]){ n, (long)r, (long)w, (long)x,
+					   deadline_ns == FIB_NEVER ?
+						   0 :
+						   (long)&ts });
+
+	return ret == -EINTR ? -FIB_ERESTARTNOHAND : ret;
+}
+
 static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 {
 	struct select_args a = { .n = n, .user = { r, w, x } };
@@ -311,14 +326,10 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 	struct timespec zero = { 0, 0 };
 	long ret;
 
-	/* Larger sets than glibc's are legal for the kernel: rare, and left
-	 * to it. */
-	if (deadline_ns == 0 || n < 0 || n > FD_SETSIZE)
-		return deadline_ns == 0 || n < 0 ?
-			       fib_raw(SYS_pselect6, n, r, w, x, &zero, 0) :
-			       fib_blocking(SYS_pselect6,
-					    (long[6]){ n, (long)r, (long)w,
-						       (long)x, 0 });
+	if (deadline_ns == 0 || n < 0)
+		return fib_raw(SYS_pselect6, n, r, w, x, &zero, 0);
+	if (n > FD_SETSIZE)
+		return select_in_kernel(n, r, w, x, deadline_ns);
 	a.words = ((size_t)n + 63) / 64;
 	for (int i = 0; i < 3; i++) {
 		a.want[i] = copy[i];

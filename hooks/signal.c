@@ -139,6 +139,12 @@ static void get_attention(struct fib *f)
 	kick(f);
 }
 
+void fib_signal_cancelled(struct fib *f)
+{
+	fib_store(&f->cancelled, 1, seq_cst);
+	get_attention(f);
+}
+
 bool fib_signal_accepts(struct fib *f, int sig)
 {
 	uint64_t blocked = fib_load(&f->sigmask, seq_cst) &
@@ -563,13 +569,18 @@ int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 
 extern const char fib_sigreturn[];
 
+/*
+ * A fault may come while one is dealt with (divert probes memory), a kick may
+ * not: it would take the handler's own code for the fiber's.
+ */
 static void install_entry(int sig)
 {
 	struct fib_kernel_sigaction a = {
 		.handler = (uintptr_t)fib_signal_entry,
-		.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER |
-			 FIB_SA_RESTORER,
+		.flags = SA_SIGINFO | SA_ONSTACK | FIB_SA_RESTORER |
+			 (sig == FIB_KICK ? 0 : SA_NODEFER),
 		.restorer = (uintptr_t)fib_sigreturn,
+		.mask = FIB_SIG(FIB_KICK),
 	};
 
 	fib_raw(SYS_rt_sigaction, sig, &a, 0, 8);

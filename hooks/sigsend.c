@@ -211,7 +211,6 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 {
 	struct fib *f = fib_self();
 	struct fib_timer timer = { 0 };
-	struct fib_cancel cancel;
 	uint64_t deadline = FIB_NEVER, set;
 	siginfo_t info;
 	int64_t ns;
@@ -230,7 +229,7 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 			return ns;
 		deadline = fib_deadline_in((uint64_t)ns);
 	}
-	fib_cancel_begin(&cancel);
+	fib_cancel_begin();
 	f->wait = FIB_WAIT_SIGNAL;
 	f->wait_deadline = deadline;
 	fib_store(&f->sigwait, set, seq_cst);
@@ -257,7 +256,7 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 	if (!sig)
 		sig = fib_signal_take(f, set, &info);
 	fib_signal_mask_changed(f);
-	fib_cancel_end(&cancel);
+	fib_cancel_end();
 	if (!sig)
 		return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 	if (user_info && fib_copy(user_info, &info, sizeof(info)))

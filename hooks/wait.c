@@ -2,61 +2,74 @@
  * Parking inside a hook body, with signals and cancellation.
  *
  * Cancellation. A call that came through an exported symbol is a cancellation
- * point of its own: libc's wrapper, which it replaces, would have switched the
- * thread's cancel type to asynchronous around the system call. We do so around
- * the park alone, never around a call that may succeed: a descriptor or a byte
- * that was received is not lost. (A rewritten site sits inside libc's wrapper,
- * which does it itself.) In the order of fib_io_wait():
+ * point of its own. libc's wrapper, which it replaces, would make the thread's
+ * cancel type asynchronous around the system call, and lose what the call had
+ * just received. Here pthread_cancel() is exported as well: libc's own notes the
+ * cancel in the thread, then the fiber is marked (cancelled) and gets attention,
+ * which ends a park. So a cancel acts at a call's beginning, or in place of a
+ * park, and never after a call that succeeded:
  *
- *	fib_cancel_begin()	type := asynchronous; a cancel that is pending
- *				unwinds from here: nothing is published yet
- *	publish, park
- *	retract			pthread_cancel() sees the type and sends
- *				SIGCANCEL: attention ends the park
- *	fib_cancel_end()	runs SIGCANCEL's handler, which unwinds; else
- *				type := what it was
+ *	fib_cancel_begin()	cancelled: libc's pthread_testcancel(), which
+ *				unwinds unless cancels are disabled; nothing
+ *				is published yet
+ *	publish, park		ends on attention
+ *	retract
+ *	fib_cancel_end()	the same again
+ *
+ * (A rewritten site sits inside libc's wrapper, where the type is asynchronous:
+ * pthread_cancel() sends SIGCANCEL, and its handler unwinds, from
+ * fib_cancel_end() as well.)
  */
-#include <pthread.h>
 #include "hooks/hooks.h"
 
-void fib_cancel_begin(struct fib_cancel *c)
+static void test_cancel(struct fib *f)
 {
-	struct fib *f = fib_self();
+	if (fib_likely(!fib_load(&f->cancelled, acquire)) ||
+	    f->door != FIB_DOOR_SYMBOL || !fib_libc.testcancel)
+		return;
+	/* If it unwinds, cleanup handlers are the program's own code. */
+	fib_store(&f->in_hook, 0, relaxed);
+	fib_barrier();
+	fib_libc.testcancel();
+	fib_barrier();
+	fib_store(&f->in_hook, 1, relaxed);
+	fib_barrier();
+}
 
-	c->armed = f->door == FIB_DOOR_SYMBOL && fib_libc.setcanceltype;
-	if (c->armed)
-		fib_libc.setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS,
-				       &c->old_type);
+void fib_cancel_begin(void)
+{
+	test_cancel(fib_self());
 }
 
 bool fib_cancel_is_near(void)
 {
 	struct fib *f = fib_self();
 
-	return fib_load(&f->attention, acquire) &&
+	return fib_load(&f->cancelled, acquire) ||
 	       (fib_load(&f->sigpend, relaxed) & 1ull << 31);
 }
 
-void fib_cancel_end(struct fib_cancel *c)
+void fib_cancel_end(void)
 {
-	if (fib_unlikely(fib_cancel_is_near()))
-		fib_signal_deliver_cancel(fib_self());
-	if (c->armed)
-		fib_libc.setcanceltype(c->old_type, &(int){ 0 });
+	struct fib *f = fib_self();
+
+	if (fib_likely(!fib_cancel_is_near()))
+		return;
+	test_cancel(f);
+	fib_signal_deliver_cancel(f);
 }
 
 int fib_io_wait(struct fib_io *io)
 {
 	struct fib *f = fib_self();
 	struct fib_timer timer = { 0 };
-	struct fib_cancel cancel;
 	struct fib_waiter w;
 	int r;
 
-	fib_cancel_begin(&cancel);
+	fib_cancel_begin();
 	r = fib_iom_publish(io->s, &w, io->ev, false, io->seq);
 	if (r) {
-		fib_cancel_end(&cancel);
+		fib_cancel_end();
 		return r > 0 ? 0 : r;
 	}
 	fib_count(io_waits);
@@ -90,21 +103,20 @@ int fib_io_wait(struct fib_io *io)
 	}
 	if (fib_unlikely(fib_cancel_is_near()))
 		fib_io_end(io);
-	fib_cancel_end(&cancel);
+	fib_cancel_end();
 	return r;
 }
 
 long fib_blocking(long nr, const long a[6])
 {
 	struct fib *f = fib_self();
-	struct fib_cancel cancel;
 	long r;
 
-	fib_cancel_begin(&cancel);
+	fib_cancel_begin();
 	fib_block_enter();
 	r = fib_raw_intr(&f->attention, nr, a);
 	fib_block_leave();
-	fib_cancel_end(&cancel);
+	fib_cancel_end();
 	return r;
 }
 
@@ -123,10 +135,9 @@ int fib_wait_until(uint64_t deadline_ns, uint8_t why)
 {
 	struct fib *f = fib_self();
 	struct fib_timer timer = { 0 };
-	struct fib_cancel cancel;
 	int r = 0;
 
-	fib_cancel_begin(&cancel);
+	fib_cancel_begin();
 	f->wait = why;
 	f->wait_deadline = deadline_ns;
 	if (deadline_ns != FIB_NEVER)
@@ -141,7 +152,7 @@ int fib_wait_until(uint64_t deadline_ns, uint8_t why)
 	}
 	f->wait = FIB_WAIT_NONE;
 	fib_timer_disarm(&timer);
-	fib_cancel_end(&cancel);
+	fib_cancel_end();
 	return r;
 }
 

@@ -192,7 +192,7 @@ static const char *start(uint64_t mask)
 	if (!f)
 		return "out of memory";
 	fib_main_fiber = f;
-	fib_libc.setcanceltype = pthread_setcanceltype;
+	fib_libc.testcancel = pthread_testcancel;
 	fib_libc.fork_child = fork_child;
 	open_stats();
 	host.receiver_fd = fib_receiver_init();

@@ -64,6 +64,7 @@
 	  (int, struct aiocb *const[], int, struct sigevent *))                \
 	X(int, getaddrinfo_a,                                                  \
 	  (int, struct gaicb *[], int, struct sigevent *))                     \
+	X(int, pthread_cancel, (pthread_t))                                    \
 	X(int, pthread_setname_np, (pthread_t, const char *))                  \
 	X(int, pthread_getname_np, (pthread_t, char *, size_t))
 
@@ -98,7 +99,8 @@ static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
 	const long args[6] = { a, b, c, d, e, g };
 	long r;
 
-	pthread_testcancel();
+	if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
+		pthread_testcancel();
 	r = fib_hook_call(f, nr, args, FIB_DOOR_SYMBOL, NULL);
 	if (fib_unlikely(r < 0)) {
 		errno = (int)-r;
@@ -349,7 +351,8 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *want,
 		return CALL(clock_nanosleep, clock, flags, want, left);
 	if (clock == CLOCK_THREAD_CPUTIME_ID)
 		return EINVAL;
-	pthread_testcancel();
+	if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
+		pthread_testcancel();
 	return (int)-fib_hook_call(f, SYS_clock_nanosleep, a, FIB_DOOR_SYMBOL,
 				   NULL);
 }
@@ -496,6 +499,16 @@ static struct fib *fiber_of(pthread_t t)
 			return NULL;
 	}
 	return fib_by_tid(((const int *)t)[offset]);
+}
+
+int pthread_cancel(pthread_t t)
+{
+	struct fib *f = caller() ? fiber_of(t) : NULL;
+	int r = CALL(pthread_cancel, t);
+
+	if (f && r == 0)
+		fib_signal_cancelled(f);
+	return r;
 }
 
 int pthread_setname_np(pthread_t t, const char *name)

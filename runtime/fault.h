@@ -2,7 +2,7 @@
  * Reading memory that the program named and that may not be there.
  *
  * The load is one instruction between two labels. The handler of SIGSEGV and
- * SIGBUS (hooks/signal.c) asks fib_fault_fixup() whether the faulting address
+ * SIGBUS (hooks/sigentry.c) asks fib_fault_fixup() whether the faulting address
  * of code is one of these, and goes on at the label that reports -EFAULT.
  */
 #ifndef FIB_FAULT_H

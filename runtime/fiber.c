@@ -47,6 +47,11 @@ struct fib *fib_alloc(void)
 	f->bound = NULL;
 	fib_store(&f->attention, 0, relaxed);
 	fib_store(&f->in_hook, 0, relaxed);
+	f->door = f->restarted = f->wait = 0;
+	f->regs = NULL;
+	f->call = 0;
+	fib_store(&f->cancelled, 0, relaxed);
+	f->restore_mask = false;
 	f->index = index;
 	f->generation = generation;
 	fib_list_init(&f->run);

@@ -50,30 +50,31 @@ struct fib_siginfo_node;
 struct fib_sigframe;
 
 struct fib {
-	/* --- switch and scheduler --- */
+	/* --- what a park and a wake-up touch: one cache line --- */
 	void *sp;			  /* saved context while off a worker */
 	uintptr_t fsbase;		  /* 0: runs with its worker's TLS */
 	_Atomic int permit;		  /* the park/wake word, see sched.h */
 	_Atomic uint32_t attention;	  /* look for signals at the hook's end */
 	_Atomic uint8_t in_hook;	  /* below libc: no signal handler here */
+	uint8_t door;			  /* enum fib_door */
+	bool restore_mask;		  /* to saved_mask, at the call's end */
+	uint8_t restarted;		  /* the call under way is repeated */
+	uint8_t wait;			  /* enum fib_wait */
+	uint16_t call;			  /* number of the call under way */
+	_Atomic uint8_t cancelled;	  /* pthread_cancel() was called for it */
 	_Atomic int state;		  /* enum fib_state */
 	struct fib_worker *_Atomic on;	  /* the worker that runs it */
 	struct fib_worker *bound;	  /* dedicated: runs on this one alone */
+	struct fib_regs *regs;		  /* frame of a rewritten site, or NULL */
+	/* the second cache line */
 	struct fib_list run;		  /* run queue */
+	uint64_t wait_arg;
+	uint64_t wait_deadline;
+	uint64_t restart_deadline;	  /* of the call that is repeated */
 	uint32_t index;			  /* in the slabs, for ever */
 	uint32_t generation;		  /* lives of this slab entry */
 	_Atomic int tid;		  /* 0 while free */
 	char name[FIB_NAME_MAX];	  /* may be read and written by others */
-
-	/* --- the call that is under way, for the hooks and the dump --- */
-	struct fib_regs *regs; /* frame of a rewritten site, or NULL */
-	uint8_t door;	       /* enum fib_door */
-	uint16_t call;	       /* number of the call */
-	uint8_t wait;	       /* enum fib_wait */
-	uint8_t restarted;     /* this entry repeats an interrupted call */
-	uint64_t wait_arg;
-	uint64_t wait_deadline;
-	uint64_t restart_deadline; /* of the call that is repeated */
 
 	/* --- a thread's identity --- */
 	bool creating;	     /* in pthread_create: its mmap makes a stack */
@@ -87,7 +88,6 @@ struct fib {
 	_Atomic uint64_t sigpend;   /* directed at this fiber */
 	_Atomic uint64_t sigwait;   /* what a sigwait under way accepts */
 	uint64_t saved_mask;	    /* sigsuspend, ppoll, pselect */
-	bool restore_mask;
 	struct fib_siginfo_node *sigqueue;
 	struct fib_sigframe *sigframe; /* registers of the interrupted code */
 	uintptr_t altstack_sp;
@@ -100,7 +100,7 @@ struct fib {
 	void *stack; /* with its guard page */
 	size_t stack_size;
 	struct fib_san san;
-};
+} __attribute__((aligned(64)));
 
 /** A fiber of the slabs, zeroed but for index and generation; NULL: none. */
 struct fib *fib_alloc(void);

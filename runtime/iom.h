@@ -64,34 +64,37 @@ enum fib_fd_kind {
 };
 
 struct fib_fd {
+	/* one cache line: what a read that waits touches */
 	struct fib_lock lock;
-	struct fib_list waiters;
 	int fd;
+	struct fib_list waiters;
 	uint32_t generation;
-	_Atomic uint32_t edges;	 /* and wake-ups handed on, ever */
-	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
-	uint8_t busy;		 /* FIB_EV_*: poll-then-call under way */
-	uint8_t contended;	 /* FIB_EV_*: somebody waits for busy */
-	bool registered;
-	bool untrusted; /* short reads prove nothing */
+	_Atomic uint32_t edges; /* and wake-ups handed on, ever */
 	/*
 	 * Reads begun, times two; the lowest bit says that the last one was
 	 * short. Only the last to begin may set it (compare and swap), since
 	 * another reader may have left something behind. An edge begins one.
 	 */
 	_Atomic uint32_t reads;
+	uint32_t attr_epoch;
+	uint32_t born_epoch;
+	int error;		 /* to be returned by the next call, or 0 */
+	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
+	uint8_t busy;		 /* FIB_EV_*: poll-then-call under way */
+	uint8_t contended;	 /* FIB_EV_*: somebody waits for busy */
+	bool registered;
+	bool untrusted; /* short reads prove nothing */
 	/* what the hooks remember of the descriptor; hooks/fd.c */
 	uint8_t kind;
 	bool nonblock;
+	bool timed; /* it has a time limit for reading or writing */
 	bool connecting;
 	bool listening;
 	uint8_t polled; /* FIB_EV_*: where RWF_NOWAIT does not work */
-	int error;	/* to be returned by the next call, or 0 */
-	uint32_t attr_epoch;
-	uint32_t born_epoch;
+	/* the second line */
 	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
 	_Atomic uint32_t guests; /* fibers that a close moved here */
-};
+} __attribute__((aligned(64)));
 
 struct fib_waiter {
 	struct fib_list node; /* empty: not waiting (any more) */

@@ -13,7 +13,7 @@
  * then the workers are looked at again; a worker leaves the idle count and
  * then reads fib_monitor_asleep.
  *
- * The host's signal receiver shares the thread (hooks/signal.c).
+ * The host's signal receiver shares the thread (hooks/receiver.c).
  */
 #include <linux/futex.h>
 #include <poll.h>
