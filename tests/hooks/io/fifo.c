@@ -20,8 +20,9 @@ static void *reader(void *arg)
 	int fd = open(path, O_RDONLY), n = 0;
 	char c;
 
-	(void)arg;
 	CHECK(fd >= 0);
+	if (arg)
+		CHECK(sem_post(arg) == 0);
 	while (read(fd, &c, 1) == 1)
 		CHECK(c == (char)n++);
 	t_close(fd);
@@ -31,6 +32,7 @@ static void *reader(void *arg)
 int main(void)
 {
 	pthread_t w, r;
+	sem_t opened;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/fifo", getenv("T_TMP"));
@@ -53,9 +55,12 @@ int main(void)
 
 	fd = open(path, O_RDWR);
 	CHECK(fd >= 0);
-	r = t_thread(reader, NULL);
+	/* Without us and the writer its open() would wait for another one. */
+	CHECK(sem_init(&opened, 0, 0) == 0);
+	r = t_thread(reader, &opened);
 	w = t_thread(writer, NULL);
 	t_join(w);
+	CHECK(sem_wait(&opened) == 0);
 	t_close(fd);
 	CHECK((intptr_t)t_join(r) == 100);
 	CHECK(unlink(path) == 0);
