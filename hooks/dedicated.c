@@ -30,11 +30,16 @@ static int kernel_tid(int tid, bool change)
 	return change ? NOT_OURS : 0;
 }
 
-static long dedicated(long nr, long a, long b, long c, long d)
+static long dedicated5(long nr, long a, long b, long c, long d, long e)
 {
 	int r = fib_dedicate();
 
-	return r ? r : fib_raw(nr, a, b, c, d);
+	return r ? r : fib_raw(nr, a, b, c, d, e);
+}
+
+static long dedicated(long nr, long a, long b, long c, long d)
+{
+	return dedicated5(nr, a, b, c, d, 0);
 }
 
 /* Change @tid (translated) by @nr: oneself, or one that is dedicated. */
@@ -243,7 +248,7 @@ long fib_prctl_dedicated(int op, long a, long b, long c, long d)
 	case PR_SET_SPECULATION_CTRL:
 	case PR_SET_IO_FLUSHER:
 	case PR_SCHED_CORE:
-		return dedicated(SYS_prctl, op, a, b, c);
+		return dedicated5(SYS_prctl, op, a, b, c, d);
 	}
 	return fib_raw(SYS_prctl, op, a, b, c, d);
 }

@@ -75,6 +75,21 @@ const char *fib_call_name(unsigned nr)
 	return nr < FIB_ARRAY_SIZE(table) ? table[nr].name : NULL;
 }
 
+/* Calls without a row: all but these, says signal(7). */
+static bool kernel_restarts(unsigned nr)
+{
+	switch (nr) {
+	case SYS_msgrcv:
+	case SYS_msgsnd:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+		return false;
+	}
+	return true;
+}
+
 /* A call that ended early, or a signal that came: what does the caller see? */
 static bool __attribute__((noinline))
 look_for_signals(struct fib *f, const struct entry *e, long *r)
@@ -91,7 +106,8 @@ look_for_signals(struct fib *f, const struct entry *e, long *r)
 		always = true;
 		break;
 	case EINTR:
-		restart = e && (e->flags & FIB_RESTART);
+		restart = e && e->call ? e->flags & FIB_RESTART :
+					 kernel_restarts(f->call);
 		break;
 	default:
 		interrupted = false;

@@ -139,7 +139,7 @@ uint64_t fib_fd_deadline(struct fib_fd *s, uint8_t ev)
 	return ns == FIB_NEVER ? FIB_NEVER : fib_deadline_in(ns);
 }
 
-void fib_fd_born(int fd, uint8_t kind, bool nonblock)
+void fib_fd_born(int fd, uint8_t kind)
 {
 	struct fib_fd *s = fib_fd_get(fd);
 

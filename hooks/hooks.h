@@ -154,7 +154,7 @@ bool fib_fd_nonblock(struct fib_fd *s);
 /** Deadline for a call on @s: from SO_RCVTIMEO or SO_SNDTIMEO. */
 uint64_t fib_fd_deadline(struct fib_fd *s, uint8_t ev);
 /** A descriptor that is known to be new, and ours alone. */
-void fib_fd_born(int fd, uint8_t kind, bool nonblock);
+void fib_fd_born(int fd, uint8_t kind);
 /** Attributes of other slots may have changed as well. */
 void fib_fd_changed(void);
 /** From now on descriptors may be shared with another process. */
@@ -210,6 +210,8 @@ bool fib_clone_foreign(struct fib_regs *regs);
 /** Counters go to @fd when the process ends; -1: nowhere. */
 void fib_stats_at_exit(int fd);
 void fib_stats_print(int fd);
+/** The process is about to end. */
+void fib_stats_end(void);
 
 /* --- identity.c ----------------------------------------------------------- */
 

@@ -260,7 +260,7 @@ long fib_sys_socket(int domain, int type, int protocol)
 	long fd = fib_raw(SYS_socket, domain, type, protocol);
 
 	if (fd >= 0)
-		fib_fd_born((int)fd, FIB_FD_UNKNOWN, type & SOCK_NONBLOCK);
+		fib_fd_born((int)fd, FIB_FD_UNKNOWN);
 	return fd;
 }
 
@@ -297,7 +297,7 @@ long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
 		return fib_pass(SYS_accept4, a);
 	r = fib_io_polled(s, FIB_EV_READ, SYS_accept4, a);
 	if (r >= 0)
-		fib_fd_born((int)r, s->kind, flags & SOCK_NONBLOCK);
+		fib_fd_born((int)r, s->kind);
 	return r;
 }
 

@@ -299,9 +299,14 @@ void fib_stats_print(int fd)
 	}
 }
 
-long fib_sys_exit_group(int status)
+void fib_stats_end(void)
 {
 	if (stats_fd >= 0)
 		fib_stats_print(stats_fd);
+}
+
+long fib_sys_exit_group(int status)
+{
+	fib_stats_end();
 	return fib_raw(SYS_exit_group, status);
 }

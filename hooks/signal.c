@@ -317,6 +317,8 @@ void fib_signal_default(int sig)
 	uint64_t open = ~FIB_SIG(sig), old;
 	long tid = fib_raw(SYS_gettid);
 
+	if (sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU)
+		fib_stats_end();
 	if (FIB_SIG(sig) & FAULTS)
 		fib_signal_kernel_action(sig, (uintptr_t)SIG_DFL);
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, 0, &old, 8);
