@@ -201,6 +201,7 @@ static void idle(struct fib_worker *w)
 	uint64_t deadline = 0;
 
 	w->took_wake = false;
+	FIB_CHAOS_POINT(idle_enter);
 	fib_store(&w->sleeps_until, FIB_NEVER, relaxed);
 	fib_store(&w->idle, 1, relaxed);
 	fib_add(&fib_sched.nidle, 1, seq_cst);
