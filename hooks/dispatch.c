@@ -140,8 +140,9 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		if (fib_likely(e && e->call)) {
 			r = e->call(a);
 		} else {
+			/* It may block: a signal that is there goes first. */
 			fib_count(passed);
-			r = fib_pass(nr, a);
+			r = fib_raw_intr(&f->attention, nr, a);
 			if (r == -EPIPE)
 				fib_signal_pipe(f, true);
 		}

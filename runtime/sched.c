@@ -377,9 +377,10 @@ static void loop(void *arg)
 		if (f)
 			w->action(w, f);
 		f = w->bound ? next_bound(w) : next(w);
-		fib_add(&w->runs, 1, relaxed);
 		fib_store(&f->state, FIB_RUNNING, relaxed);
 		fib_store(&f->on, w, relaxed);
+		/* on is seen before f looks at attention: hooks/signal.c, kick() */
+		fib_add(&w->runs, 1, seq_cst);
 		if (f->fsbase)
 			fib_wrfsbase(f->fsbase);
 		__atomic_store_n(&w->cur, f, __ATOMIC_RELAXED);
