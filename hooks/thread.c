@@ -208,7 +208,7 @@ long fib_sys_gettid(void)
 
 long fib_sys_sched_yield(void)
 {
-	fib_yield();
+	fib_sched_yield();
 	return 0;
 }
 

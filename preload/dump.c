@@ -353,7 +353,7 @@ static void print_state(const struct walk *w)
 	int state = w->f.state;
 
 	switch (state) {
-	case FIB_RUNNABLE:
+	case FIB_READY:
 		printf("runnable");
 		break;
 	case FIB_RUNNING:

@@ -25,7 +25,7 @@
 #define FIB_ALIGN_UP(x, a) (((x) + (a) - 1) & ~((a) - 1))
 #define FIB_PAGE	   4096ul
 #define FIB_NSEC_PER_SEC   1000000000ull
-#define FIB_NEVER	   UINT64_MAX
+#define FIB_NEVER UINT64_MAX /* as in fib.h */
 
 /* atomics: the memory order is always named at the use */
 #define fib_load(p, order)	atomic_load_explicit((p), memory_order_##order)

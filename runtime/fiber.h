@@ -12,22 +12,14 @@
 #define FIB_FIBER_H
 
 #include "runtime/base.h"
+#include "runtime/fib.h"
 #include "runtime/san.h"
 
-#define FIB_NAME_MAX   16
 #define FIB_INDEX_BITS 17
 #define FIB_MAX	       (1u << FIB_INDEX_BITS)
 
 struct fib_regs;
 struct fib_worker;
-
-/* Where a fiber stands, for people and for fibhook dump. */
-enum fib_state {
-	FIB_FREE = 0,	  /* not in use */
-	FIB_RUNNABLE = 1, /* in a run queue */
-	FIB_RUNNING = 2,  /* on a worker */
-	FIB_PARKED = 3,	  /* waits for a wake-up */
-};
 
 /* What a parked fiber waits for, for fibhook dump. */
 enum fib_wait {

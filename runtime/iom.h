@@ -48,11 +48,6 @@
 
 #include "runtime/sched.h"
 
-enum {
-	FIB_EV_READ = 1,
-	FIB_EV_WRITE = 2,
-};
-
 enum fib_fd_kind {
 	FIB_FD_UNKNOWN = 0,
 	FIB_FD_TCP,	/* stream socket of the inet families */

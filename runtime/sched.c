@@ -130,7 +130,7 @@ static void queue_fiber(struct fib *f)
 {
 	struct fib_worker *w = fib_worker_self();
 
-	fib_store(&f->state, FIB_RUNNABLE, relaxed);
+	fib_store(&f->state, FIB_READY, relaxed);
 	if (fib_unlikely(f->bound != NULL)) {
 		w = f->bound;
 		fib_store(&w->bound_ready, 1, release);
@@ -447,7 +447,7 @@ void fib_launch(struct fib *f)
 	queue_fiber(f);
 }
 
-void fib_yield(void)
+void fib_sched_yield(void)
 {
 	struct fib *f = fib_self();
 	struct fib_worker *w = fib_worker_self();
@@ -617,14 +617,14 @@ int fib_dedicate(void)
 
 int fib_launch_bound(struct fib *f)
 {
-	fib_store(&f->state, FIB_RUNNABLE, relaxed);
+	fib_store(&f->state, FIB_READY, relaxed);
 	if (!fib_worker_create(true, f))
 		return -EAGAIN;
 	fib_count(fibers_created);
 	return 0;
 }
 
-int fib_sched_start(unsigned n, struct fib *main_fiber,
+int fib_sched_enter(unsigned n, struct fib *main_fiber,
 		    const struct fib_host *host)
 {
 	struct fib_worker *w;

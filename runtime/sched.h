@@ -174,7 +174,7 @@ void fib_worker_set(struct fib_worker *w);
  * Start @n workers with the calling thread as the first: it goes on as fiber
  * @main_fiber, which is RUNNING when this returns. 0 or -errno.
  */
-int fib_sched_start(unsigned n, struct fib *main_fiber,
+int fib_sched_enter(unsigned n, struct fib *main_fiber,
 		    const struct fib_host *host);
 /** In a fork child: there is no scheduler any more, and it may start anew. */
 void fib_sched_forget(void);
@@ -186,7 +186,7 @@ void fib_wake(struct fib *f);
 /** Make a new fiber runnable for the first time. */
 void fib_launch(struct fib *f);
 /** Let others run first. */
-void fib_yield(void);
+void fib_sched_yield(void);
 /** End the calling fiber. */
 void fib_exit(void) __attribute__((noreturn));
 

@@ -248,7 +248,7 @@ static void wake_fiber(void *arg)
 
 	while (fib_load(&waiting, acquire)) {
 		wake_some(&r);
-		fib_yield();
+		fib_sched_yield();
 	}
 	stress_done();
 }

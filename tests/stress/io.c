@@ -340,12 +340,12 @@ static void request(void *arg)
 	/* one for each collector, each in a segment of its own */
 	for (int i = 0; i < 2; i++) {
 		while (fib_load(&c->left, acquire))
-			fib_yield();
+			fib_sched_yield();
 		fib_add(&c->left, 1, relaxed);
 		stress_check(transfer(c->fd[1], FIB_EV_WRITE, "z", 1, 0) == 1);
 	}
 	while (fib_load(&c->left, acquire))
-		fib_yield();
+		fib_sched_yield();
 	shutdown(c->fd[1], SHUT_WR);
 	stress_done();
 }
@@ -413,7 +413,7 @@ static void observe(void *arg)
 			fib_timer_disarm(&t);
 		}
 		fib_iom_retract(&w);
-		fib_yield();
+		fib_sched_yield();
 	}
 	stress_done();
 }
@@ -571,7 +571,7 @@ static void own(void *arg)
 		for (int k = 0; k < TENANTS; k++)
 			stress_go(live_there, h);
 		while (waiters_of(h->fd[0]) < stay)
-			fib_yield();
+			fib_sched_yield();
 		/* one letter before, the others after the door is shut */
 		early = sent;
 		if (sent)

@@ -117,7 +117,7 @@ struct fib *stress_go(void (*fn)(void *), void *arg)
 	struct fib *f;
 
 	fib_add(&left, 1, relaxed);
-	f = fib_create(fn, arg, STACK);
+	f = fib_spawn(fn, arg, STACK);
 	stress_check(f);
 	return f;
 }
@@ -175,7 +175,7 @@ void stress_dawdle(struct rnd *r)
 	uint64_t n = rnd(r, 16);
 
 	if (n < 4)
-		fib_yield();
+		fib_sched_yield();
 	else if (n < 8)
 		for (n = rnd(r, 300); n; n--)
 			fib_cpu_relax();
@@ -194,7 +194,7 @@ void stress_dawdle_thread(struct rnd *r)
 
 static void child(const struct scenario *s)
 {
-	struct fib_host host = { .fiber_exit = fib_create_exit,
+	struct fib_host host = { .fiber_exit = fib_spawn_exit,
 				 .receiver_fd = -1 };
 	pthread_t t;
 
@@ -203,7 +203,7 @@ static void child(const struct scenario *s)
 	joiner = fib_alloc();
 	stress_check(joiner);
 	stress_check(pthread_create(&t, NULL, watchdog, NULL) == 0);
-	stress_check(fib_sched_start(now.workers, joiner, &host) == 0);
+	stress_check(fib_sched_enter(now.workers, joiner, &host) == 0);
 	s->run(now.seed);
 	stress_join();
 	_exit(0);

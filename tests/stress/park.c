@@ -73,7 +73,7 @@ static void read_box(void *arg)
 		stress_check(fib_load(&b->inside, relaxed) == 1);
 		if (rnd(&r, 8) == 0) {
 			fib_sub(&b->inside, 1, relaxed);
-			fib_yield();
+			fib_sched_yield();
 			stress_check(fib_add(&b->inside, 1, relaxed) == 0);
 		}
 	}
@@ -152,7 +152,7 @@ static void breed(void *arg)
 
 	for (uintptr_t i = 0; i < STRESS_FEW(LIVES); i++) {
 		while (fib_load(&alive, acquire) > 50)
-			fib_yield();
+			fib_sched_yield();
 		fib_add(&alive, 1, relaxed);
 		stress_go(mayfly, (void *)(i + 1000));
 		stress_dawdle(&r);
@@ -176,7 +176,7 @@ static void poke_fiber(void *arg)
 	while (!fib_load(&over, acquire)) {
 		poke(&r);
 		stress_dawdle(&r);
-		fib_yield();
+		fib_sched_yield();
 	}
 	stress_done();
 }

@@ -67,7 +67,7 @@ static void spawn(void *arg)
 		/* now and then it is run in turn */
 		while (!fib_load(&flag[i], acquire))
 			if (rnd(&r, 4) == 0 && i % 2)
-				fib_yield();
+				fib_sched_yield();
 			else
 				fib_cpu_relax();
 		stress_progress();
@@ -80,7 +80,7 @@ static void spawn(void *arg)
 static void run_in_circles(void *arg)
 {
 	while (fib_load(&spawning, relaxed))
-		fib_yield();
+		fib_sched_yield();
 	stress_done();
 }
 
@@ -167,7 +167,7 @@ static void call_fiber(void *arg)
 
 	while (fib_load(&napping, acquire)) {
 		call_one(&r);
-		fib_yield();
+		fib_sched_yield();
 	}
 	stress_done();
 }

@@ -37,20 +37,20 @@ static void go(struct call *c, uint32_t *uaddr, uint32_t bitset)
 			    .deadline_ns = FIB_NEVER };
 	c->fib = unit_go(wait_main, c);
 	while (fib_load(&c->fib->permit, acquire) != FIB_PERMIT_PARKED)
-		fib_yield();
+		fib_sched_yield();
 }
 
 static void finish(struct call *c, int result)
 {
 	while (!fib_load(&c->done, acquire))
-		fib_yield();
+		fib_sched_yield();
 	ck_assert_int_eq(c->result, result);
 }
 
 static bool waits(struct call *c)
 {
 	for (int i = 0; i < 100; i++)
-		fib_yield();
+		fib_sched_yield();
 	return !fib_load(&c->done, acquire);
 }
 
@@ -134,7 +134,7 @@ START_TEST(woken_in_time)
 	c.deadline_ns = fib_now_ns() + 5000 * MSEC;
 	c.fib = unit_go(wait_main, &c);
 	while (!fib_futex_wake(&word, 1, FIB_FUTEX_ANY))
-		fib_yield();
+		fib_sched_yield();
 	finish(&c, 0);
 	ck_assert_uint_lt(fib_now_ns(), c.deadline_ns);
 	/* its timer is gone with it */
@@ -234,7 +234,7 @@ START_TEST(requeue_then_timeout)
 	c.deadline_ns = fib_now_ns() + 50 * MSEC;
 	c.fib = unit_go(wait_main, &c);
 	do
-		fib_yield();
+		fib_sched_yield();
 	while (fib_futex_requeue(&word, &other, 0, 1, &word) == 0);
 	finish(&c, -ETIMEDOUT);
 	ck_assert_int_eq(fib_futex_wake(&other, 1, FIB_FUTEX_ANY), 0);

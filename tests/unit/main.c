@@ -7,19 +7,19 @@
 
 void unit_start(unsigned n)
 {
-	struct fib_host host = { .fiber_exit = fib_create_exit,
+	struct fib_host host = { .fiber_exit = fib_spawn_exit,
 				 .receiver_fd = -1 };
 	struct fib *f = fib_alloc();
 
 	ck_assert_ptr_nonnull(f);
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
-	ck_assert_int_eq(fib_sched_start(n, f, &host), 0);
+	ck_assert_int_eq(fib_sched_enter(n, f, &host), 0);
 	ck_assert_ptr_eq(fib_self(), f);
 }
 
 struct fib *unit_go(void (*fn)(void *), void *arg)
 {
-	struct fib *f = fib_create(fn, arg, UNIT_STACK);
+	struct fib *f = fib_spawn(fn, arg, UNIT_STACK);
 
 	ck_assert_ptr_nonnull(f);
 	return f;
@@ -41,7 +41,7 @@ void unit_until(bool (*cond)(void))
 
 	while (!cond()) {
 		ck_assert_msg(fib_now_ns() < end, "waited in vain");
-		fib_yield();
+		fib_sched_yield();
 	}
 }
 

@@ -75,7 +75,7 @@ static void go_on(void (*fn)(void *), unsigned workers, int n)
 	/* the blocked ones take a second, the spinning ones for ever */
 	ck_assert_uint_lt(fib_now_ns() - t, 800 * MSEC);
 	while (fib_load(&started, relaxed) < n)
-		fib_yield();
+		fib_sched_yield();
 	fib_store(&stop, true, relaxed);
 	unit_until(all_ended);
 	unit_until(in_order);
@@ -118,7 +118,7 @@ START_TEST(queue_of_a_stuck_worker)
 	t = fib_now_ns();
 	unit_go(spawn_and_block, NULL);
 	while (fib_load(&started, relaxed) < 11)
-		fib_yield();
+		fib_sched_yield();
 	unit_until(all_ended);
 	/* one after the other they would have taken eleven seconds */
 	ck_assert_uint_lt(fib_now_ns() - t, 5000 * MSEC);
@@ -137,7 +137,7 @@ START_TEST(spares_come_back)
 		for (int i = 0; i < 3; i++)
 			unit_go(spin, NULL);
 		while (fib_load(&started, relaxed) < 3 * (round + 1))
-			fib_yield();
+			fib_sched_yield();
 		fib_store(&stop, true, relaxed);
 		unit_until(all_ended);
 		unit_until(in_order);
@@ -172,7 +172,7 @@ START_TEST(sleeps_and_wakes)
 		fib_store(&ended, 0, relaxed);
 		unit_go(block, NULL);
 		t = fib_now_ns();
-		fib_yield();
+		fib_sched_yield();
 		unit_nap(1 * MSEC);
 		ck_assert_uint_lt(fib_now_ns() - t, 800 * MSEC);
 		unit_until(all_ended);

@@ -52,13 +52,13 @@ START_TEST(spurious_wakes)
 	for (int i = 1; i <= 100; i++) {
 		for (int k = 0; k < 5; k++) {
 			fib_wake(f);
-			fib_yield();
+			fib_sched_yield();
 		}
 		ck_assert_int_eq(fib_load(&m.seen, acquire), i - 1);
 		fib_store(&m.posted, i, release);
 		fib_wake(f);
 		while (fib_load(&m.seen, acquire) < i)
-			fib_yield();
+			fib_sched_yield();
 	}
 	unit_group_wait(&g);
 }
@@ -106,7 +106,7 @@ static _Atomic int norder;
 static void note(void *arg)
 {
 	order[fib_add(&norder, 1, relaxed)] = (int)(intptr_t)arg;
-	fib_yield();
+	fib_sched_yield();
 	order[fib_add(&norder, 1, relaxed)] = (int)(intptr_t)arg;
 }
 
@@ -194,7 +194,7 @@ static _Atomic bool enough;
 static void keep_polling(void *arg)
 {
 	while (!fib_load(&enough, relaxed))
-		fib_yield();
+		fib_sched_yield();
 }
 
 /*
@@ -233,7 +233,7 @@ static void deep(void *arg)
 	volatile char big[UNIT_STACK / 2];
 
 	big[0] = big[sizeof(big) - 1] = 1;
-	fib_yield();
+	fib_sched_yield();
 	ck_assert_int_eq(big[0] + big[sizeof(big) - 1], 2);
 	unit_group_done(arg);
 }

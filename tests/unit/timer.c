@@ -233,7 +233,7 @@ START_TEST(not_late_while_a_worker_sleeps)
 		b[i].fib = unit_go(burn, &b[i]);
 		while (fib_load(&b[i].fib->permit, relaxed) !=
 		       FIB_PERMIT_PARKED)
-			fib_yield();
+			fib_sched_yield();
 	}
 	unit_until(two_idle);
 	pthread_create(&thread, NULL, start_both, b);

@@ -3,8 +3,8 @@
  * share the TLS of whatever worker they run on. Not in the preload build,
  * where fibers are the program's threads.
  */
-#ifndef FIB_CREATE_H
-#define FIB_CREATE_H
+#ifndef FIB_SPAWN_H
+#define FIB_SPAWN_H
 
 #include "runtime/sched.h"
 
@@ -13,8 +13,8 @@
  * page, and ends when that returns. NULL: no memory. Any thread, any stack,
  * once the scheduler is started.
  */
-struct fib *fib_create(void (*fn)(void *), void *arg, size_t stack_size);
+struct fib *fib_spawn(void (*fn)(void *), void *arg, size_t stack_size);
 /** struct fib_host.fiber_exit of such fibers. */
-void fib_create_exit(struct fib *f);
+void fib_spawn_exit(struct fib *f);
 
 #endif

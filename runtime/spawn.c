@@ -1,8 +1,8 @@
-/* Library fibers, see create.h. */
+/* Library fibers, see spawn.h. */
 #ifndef FIB_PRELOAD
 #include <sys/mman.h>
 #include "runtime/arch/x86_64/ctx.h"
-#include "runtime/create.h"
+#include "runtime/spawn.h"
 
 static void entry(void *arg)
 {
@@ -13,7 +13,7 @@ static void entry(void *arg)
 	fib_exit();
 }
 
-struct fib *fib_create(void (*fn)(void *), void *arg, size_t stack_size)
+struct fib *fib_spawn(void (*fn)(void *), void *arg, size_t stack_size)
 {
 	size_t size = FIB_ALIGN_UP(stack_size, FIB_PAGE);
 	struct fib *f = fib_alloc();
@@ -41,7 +41,7 @@ struct fib *fib_create(void (*fn)(void *), void *arg, size_t stack_size)
 	return f;
 }
 
-void fib_create_exit(struct fib *f)
+void fib_spawn_exit(struct fib *f)
 {
 	if (!f->stack)
 		return;
