@@ -158,10 +158,9 @@ static void forget(int fd)
 
 	if (!s)
 		return;
-	if (fib_load(&s->waiting, relaxed) && s->registered)
+	if (fib_load(&s->waiting, relaxed))
 		fib_iom_evict(s);
-	if (s->kind != FIB_FD_UNKNOWN || s->registered)
-		fib_iom_forget(s, fib_fd_may_be_shared());
+	fib_iom_forget(s, fib_fd_may_be_shared());
 }
 
 /* What was done meanwhile with the old file is undone. */

@@ -503,7 +503,7 @@ static void close_under(int fd, int null)
 {
 	struct fib_fd *s = fib_fd_get(fd);
 
-	if (fib_load(&s->waiting, relaxed) && s->registered)
+	if (fib_load(&s->waiting, relaxed))
 		fib_iom_evict(s);
 	fib_iom_forget(s, true);
 	FIB_CHAOS_POINT(close);
