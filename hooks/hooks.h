@@ -140,6 +140,10 @@ bool fib_cancel_is_near(void);
 
 /** Deadline of a call that waits @ns from now; kept when it is repeated. */
 uint64_t fib_deadline_in(uint64_t ns);
+/** ns until @deadline_ns, 0 if it has passed. */
+uint64_t fib_ns_left(uint64_t deadline_ns);
+/** The same in *@ts, as an argument for the kernel: @ts, or 0 for FIB_NEVER. */
+long fib_time_left(uint64_t deadline_ns, struct timespec *ts);
 /** The program's *@ts in ns; -EINVAL, -EFAULT. */
 int64_t fib_timespec_ns(const struct timespec *ts);
 /** @ns as a timespec to the program's *@ts: 0 or -EFAULT. */

@@ -24,8 +24,13 @@ static long wait_in_kernel(struct fib_io *io)
 	struct pollfd p = { .fd = io->s->fd,
 			    .events = io->ev == FIB_EV_READ ? POLLIN :
 							      POLLOUT };
+	struct timespec ts;
+	long r = fib_blocking(SYS_ppoll,
+			      (long[6]){ (long)&p, 1,
+					 fib_time_left(io->deadline_ns, &ts),
+					 0, 8 });
 
-	return fib_blocking(SYS_poll, (long[6]){ (long)&p, 1, -1 });
+	return r ? r : -ETIMEDOUT;
 }
 
 static long wait_or_fail(struct fib_io *io)

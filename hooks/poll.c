@@ -21,6 +21,7 @@ struct watch {
 struct many {
 	struct watch *watch;
 	unsigned n;
+	size_t pages; /* bytes of watch that are ours to give back */
 	long (*ask)(void *arg); /* > 0 or -errno: an answer; 0: nothing yet */
 	void *arg;
 	uint64_t deadline_ns;
@@ -85,7 +86,6 @@ static long sleep_many(struct many *m)
 
 static long wait_many(struct many *m)
 {
-	size_t bytes = m->n * sizeof(*m->watch);
 	long r;
 
 	fib_cancel_begin();
@@ -108,22 +108,23 @@ static long wait_many(struct many *m)
 	for (unsigned i = 0; i < m->n; i++)
 		if (m->watch[i].published)
 			fib_iom_retract(&m->watch[i].w);
-	if (m->n > FEW)
-		fib_pages_free(m->watch, bytes);
+	if (m->pages)
+		fib_pages_free(m->watch, m->pages);
 	fib_cancel_end();
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 
 /* Room for @n watches: @few, or pages that wait_many() gives back. */
-static struct watch *watches(struct watch *few, size_t n)
+static bool make_room(struct many *m, struct watch *few, size_t n)
 {
-	struct watch *w = few;
-
-	if (n > FEW)
-		w = fib_pages_alloc(n * sizeof(*w));
-	else
-		memset(few, 0, FEW * sizeof(*few));
-	return w;
+	m->watch = few;
+	m->n = (unsigned)n;
+	memset(few, 0, FEW * sizeof(*few));
+	if (n <= FEW)
+		return true;
+	m->pages = n * sizeof(*few);
+	m->watch = fib_pages_alloc(m->pages);
+	return m->watch;
 }
 
 /* --- poll ---------------------------------------------------------------- */
@@ -140,6 +141,18 @@ static long ask_poll(void *arg)
 	return fib_raw(SYS_poll, p->fds, p->n, 0);
 }
 
+/* No memory here, or epoll has none. */
+static long poll_in_kernel(struct pollfd *fds, unsigned long n,
+			   uint64_t deadline_ns)
+{
+	struct timespec ts;
+	long r = fib_blocking(SYS_ppoll,
+			      (long[6]){ (long)fds, (long)n,
+					 fib_time_left(deadline_ns, &ts) });
+
+	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
+}
+
 static long do_poll(struct pollfd *fds, unsigned long n, uint64_t deadline_ns)
 {
 	struct poll_args args = { fds, n };
@@ -151,10 +164,8 @@ static long do_poll(struct pollfd *fds, unsigned long n, uint64_t deadline_ns)
 
 	if (r || deadline_ns == 0)
 		return r;
-	m.watch = watches(few, n);
-	if (!m.watch)
-		return -ENOMEM;
-	m.n = (unsigned)n;
+	if (!make_room(&m, few, n))
+		return poll_in_kernel(fds, n, deadline_ns);
 	for (unsigned i = 0; i < n; i++) {
 		short e = fds[i].events;
 
@@ -173,12 +184,8 @@ static long do_poll(struct pollfd *fds, unsigned long n, uint64_t deadline_ns)
 		else
 			i++;
 	}
-	if (n > FEW && m.n <= FEW) {
-		memcpy(few, m.watch, sizeof(few));
-		fib_pages_free(m.watch, n * sizeof(*m.watch));
-		m.watch = few;
-	}
-	return wait_many(&m);
+	r = wait_many(&m);
+	return r == -ENOMEM ? poll_in_kernel(fds, n, deadline_ns) : r;
 }
 
 long fib_sys_poll(struct pollfd *fds, unsigned long n, int timeout_ms)
@@ -221,17 +228,10 @@ static long deadline_of(const struct timespec *ts, uint64_t *deadline)
 	return 0;
 }
 
-static uint64_t time_left(uint64_t deadline)
-{
-	uint64_t now = fib_now_ns();
-
-	return deadline > now ? deadline - now : 0;
-}
-
 static void store_left(struct timespec *ts, uint64_t deadline)
 {
 	if (ts && deadline != FIB_NEVER && deadline != 0)
-		fib_timespec_put(ts, time_left(deadline));
+		fib_timespec_put(ts, fib_ns_left(deadline));
 }
 
 long fib_sys_ppoll(struct pollfd *fds, unsigned long n, struct timespec *ts,
@@ -303,14 +303,10 @@ static unsigned select_watches(const struct select_args *a, struct watch *w)
 static long select_in_kernel(int n, void *r, void *w, void *x,
 			     uint64_t deadline_ns)
 {
-	uint64_t left = time_left(deadline_ns);
-	struct timespec ts = { (time_t)(left / FIB_NSEC_PER_SEC),
-			       (long)(left % FIB_NSEC_PER_SEC) };
+	struct timespec ts;
 	long ret = fib_blocking(SYS_pselect6,
 				(long[6]){ n, (long)r, (long)w, (long)x,
-					   deadline_ns == FIB_NEVER ?
-						   0 :
-						   (long)&ts });
+					   fib_time_left(deadline_ns, &ts) });
 
 	return ret == -EINTR ? -FIB_ERESTARTNOHAND : ret;
 }
@@ -339,17 +335,16 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 	ret = ask_select(&a);
 	if (ret)
 		return ret;
-	m.n = select_watches(&a, NULL);
-	m.watch = watches(few, m.n);
-	if (!m.watch)
-		return -ENOMEM;
-	select_watches(&a, m.watch);
-	ret = wait_many(&m);
+	ret = -ENOMEM;
+	if (make_room(&m, few, select_watches(&a, NULL))) {
+		select_watches(&a, m.watch);
+		ret = wait_many(&m);
+	}
 	if (ret < 0)
 		for (int i = 0; i < 3; i++)
 			if (a.user[i])
 				memcpy(a.user[i], copy[i], a.words * 8);
-	return ret;
+	return ret == -ENOMEM ? select_in_kernel(n, r, w, x, deadline_ns) : ret;
 }
 
 long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)
@@ -369,7 +364,7 @@ long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)
 	}
 	ret = do_select(n, r, w, x, deadline);
 	if (tv && deadline) {
-		left = time_left(deadline);
+		left = fib_ns_left(deadline);
 		copy.tv_sec = (time_t)(left / FIB_NSEC_PER_SEC);
 		copy.tv_usec = (suseconds_t)(left % FIB_NSEC_PER_SEC / 1000);
 		fib_copy(tv, &copy, sizeof(copy));
@@ -405,6 +400,7 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 {
 	struct fib_fd *s = fib_fd_know(fd);
 	struct fib_io io = FIB_IO(s, FIB_EV_READ, deadline_ns);
+	struct timespec ts;
 	long r;
 
 	if (!s || deadline_ns == 0)
@@ -422,9 +418,11 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 		else if (r == 0)
 			continue;
 		else
-			r = fib_blocking(SYS_epoll_wait,
+			r = fib_blocking(SYS_epoll_pwait2,
 					 (long[6]){ fd, (long)events, max,
-						    -1 });
+						    fib_time_left(deadline_ns,
+								  &ts),
+						    0, 8 });
 		break;
 	}
 	fib_io_end(&io);

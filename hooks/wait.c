@@ -165,6 +165,24 @@ uint64_t fib_deadline_in(uint64_t ns)
 	return f->restart_deadline;
 }
 
+uint64_t fib_ns_left(uint64_t deadline_ns)
+{
+	uint64_t now = fib_now_ns();
+
+	return deadline_ns > now ? deadline_ns - now : 0;
+}
+
+long fib_time_left(uint64_t deadline_ns, struct timespec *ts)
+{
+	uint64_t left = fib_ns_left(deadline_ns);
+
+	if (deadline_ns == FIB_NEVER)
+		return 0;
+	ts->tv_sec = (time_t)(left / FIB_NSEC_PER_SEC);
+	ts->tv_nsec = (long)(left % FIB_NSEC_PER_SEC);
+	return (long)ts;
+}
+
 int fib_timespec_put(struct timespec *user, uint64_t ns)
 {
 	struct timespec ts = { (time_t)(ns / FIB_NSEC_PER_SEC),

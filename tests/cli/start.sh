@@ -183,3 +183,11 @@ if am_root; then
 else
 	skip "setuid" "needs root and setpriv"
 fi
+
+# --- what it costs ------------------------------------------------------------
+
+if python3 "$HERE/startup.py" "$F" "$LIB"; then
+	pass
+else
+	fail "startup" "more than preloading may cost"
+fi
