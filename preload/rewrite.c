@@ -28,11 +28,13 @@ _Static_assert(offsetof(struct fib_regs, slot_ret) == 120, "tramp.S: call");
 _Static_assert(offsetof(struct fib_regs, rip) == 128, "tramp.S: push X");
 
 #define ARCH_SHSTK_STATUS 0x5005
+#define BLOCKS_SIZE       (FIB_MAX_SITES * FIB_SLOT_SIZE)
 
 /* A loaded object, known by its place. */
 struct object {
 	uintptr_t addr;
 	const void *phdr;
+	uintptr_t blocks; /* near it, one for each slot; or 0 */
 	uint16_t nsites;
 	bool present;
 };
@@ -122,6 +124,48 @@ uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site)
 	return 0;
 }
 
+/* Free pages at most 1.5 GB from addr: below it if possible, where no heap
+ * wants to grow. */
+static uintptr_t map_near(uintptr_t addr)
+{
+	const uintptr_t step = 1 << 20, far = 1536 * step;
+
+	addr &= -step;
+	for (uintptr_t d = step; d < 2 * far; d += step) {
+		uintptr_t at = d < far ? addr - d : addr + 2 * far - d;
+		long p;
+
+		if (d < far && addr <= d)
+			continue;
+		p = fib_raw(SYS_mmap, at, BLOCKS_SIZE, PROT_READ | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+			    -1, 0);
+		if (p == (long)at)
+			return at;
+		if (p > 0) /* Linux before 4.17 */
+			fib_raw(SYS_munmap, p, BLOCKS_SIZE);
+	}
+	return 0;
+}
+
+uintptr_t fib_scan_near_block(struct fib_scan *scan, uintptr_t slot,
+			      uintptr_t addr)
+{
+	struct object *o = &objects[scan->object];
+
+	if (!o->blocks && fib_nranges < FIB_MAX_RANGES) {
+		o->blocks = map_near(addr);
+		if (o->blocks)
+			fib_ranges[fib_nranges++] = (struct fib_range){
+				.start = o->blocks,
+				.end = o->blocks + BLOCKS_SIZE,
+				.prot = PROT_READ | PROT_EXEC,
+				.object = scan->object,
+			};
+	}
+	return o->blocks ? o->blocks + (slot - (uintptr_t)fib_slots) : 0;
+}
+
 static void forget_object(uint16_t id)
 {
 	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
@@ -132,6 +176,8 @@ static void forget_object(uint16_t id)
 			fib_ranges[i] = fib_ranges[--fib_nranges];
 		else
 			i++;
+	if (objects[id].blocks)
+		fib_raw(SYS_munmap, objects[id].blocks, BLOCKS_SIZE);
 	objects[id] = (struct object){0};
 }
 
@@ -146,7 +192,7 @@ static uint16_t new_object(const struct dl_phdr_info *info)
 	if (id == nobjects)
 		nobjects++;
 	objects[id] =
-		(struct object){info->dlpi_addr, info->dlpi_phdr, 0, true};
+		(struct object){info->dlpi_addr, info->dlpi_phdr, 0, 0, true};
 	return (uint16_t)id;
 }
 
@@ -395,13 +441,15 @@ int fib_rewrite_objects(void)
 
 static struct fib_site *site_of_slot(uintptr_t pc)
 {
-	uintptr_t i = (pc - (uintptr_t)fib_slots) / FIB_SLOT_SIZE;
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
+		struct fib_site *s = &fib_sites[i];
 
-	if (pc < (uintptr_t)fib_slots || i >= FIB_MAX_SITES)
-		return NULL;
-	return __atomic_load_n(&fib_sites[i].applied, __ATOMIC_ACQUIRE)
-		       ? &fib_sites[i]
-		       : NULL;
+		if (__atomic_load_n(&s->applied, __ATOMIC_ACQUIRE) && s->slot &&
+		    (pc - s->slot < FIB_SLOT_SIZE ||
+		     pc - s->block < FIB_SLOT_SIZE))
+			return s;
+	}
+	return NULL;
 }
 
 uintptr_t fib_rewrite_to_original(uintptr_t pc)
@@ -410,7 +458,7 @@ uintptr_t fib_rewrite_to_original(uintptr_t pc)
 	uintptr_t off = pc % FIB_SLOT_SIZE;
 	uintptr_t orig;
 
-	if (!s || !s->slot)
+	if (!s)
 		return pc;
 	if (off >= FIB_SLOT_CORE && off < FIB_SLOT_RET)
 		return s->insn;
@@ -430,7 +478,7 @@ static uintptr_t to_slot(const struct fib_site *s, uintptr_t pc)
 		return s->slot + FIB_SLOT_CORE;
 	for (int i = 0; i < s->nmoved; i++)
 		if (pc == s->start + s->moved[i].from)
-			return s->slot + s->moved[i].to;
+			return s->block + s->moved[i].to;
 	return pc;
 }
 

@@ -33,7 +33,7 @@ struct fib_rewrite_stats {
  * Changes no text. `all`: every site of every object.
  *
  * Returns 0, or -errno with a reason: -ENOENT a site has no room for a jump,
- * -ERANGE an object is too far away, -EPERM shadow stacks are on, -ENOMEM,
+ * -ERANGE libc is too far away, -EPERM shadow stacks are on, -ENOMEM,
  * -ENOSPC more sites than slots, -EINVAL text that cannot be decoded.
  */
 int fib_rewrite_scan(bool all);

@@ -6,6 +6,7 @@
 #include "preload/rewrite_insn.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* What follows an opcode. */
 enum {
@@ -380,6 +381,14 @@ int fib_insn_jmp(uint8_t *dst, uintptr_t at, uintptr_t to)
 {
 	dst[0] = 0xe9;
 	return put_rel(dst + 1, at + 5, to) ? -ERANGE : 5;
+}
+
+void fib_insn_jmp_far(uint8_t *dst, uintptr_t to)
+{
+	static const uint8_t jmp[6] = {0xff, 0x25}; /* jmp *0(%rip) */
+
+	memcpy(dst, jmp, sizeof(jmp));
+	memcpy(dst + sizeof(jmp), &to, sizeof(to));
 }
 
 /* push the address after the original call; jmp to what it called. */

@@ -69,5 +69,7 @@ int fib_insn_move(const struct fib_insn *in, const uint8_t *src, uintptr_t from,
 
 /** jmp rel32 at `at` to `to`: 5 bytes. Returns 5, or -ERANGE. */
 int fib_insn_jmp(uint8_t *dst, uintptr_t at, uintptr_t to);
+/** A jmp to `to` from anywhere: 14 bytes. */
+void fib_insn_jmp_far(uint8_t *dst, uintptr_t to);
 
 #endif

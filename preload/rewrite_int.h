@@ -58,7 +58,7 @@ struct fib_code {
 /* Where an instruction of a window has gone. */
 struct fib_moved {
 	uint8_t from; /* offset in the window */
-	uint8_t to;   /* offset in the slot */
+	uint8_t to;   /* offset in the block */
 };
 
 /* One rewritten site: a window of the text, and what its slot holds. */
@@ -66,15 +66,16 @@ struct fib_site {
 	uintptr_t start; /* the window: start .. start + len */
 	uintptr_t insn;  /* the syscall instruction in it */
 	uintptr_t slot;  /* 0: a function is replaced: start is its entry */
+	uintptr_t block; /* where moved instructions are: the slot, or near */
 	uint8_t len;
-	uint8_t entry; /* offset in the slot that the window jumps to */
-	uint8_t ntail; /* bytes of the slot's tail in use */
+	uint8_t entry; /* offset in the block that the window jumps to */
+	uint8_t ntail; /* bytes of the block's tail in use */
 	uint8_t nmoved;
 	uint16_t object; /* which it belongs to; 0: the site is free */
 	bool applied;
 	uint8_t old[FIB_WINDOW_MAX]; /* the window before, */
 	uint8_t new[FIB_WINDOW_MAX]; /* and after */
-	uint8_t body[FIB_SLOT_SIZE]; /* the slot; the core is left as it is */
+	uint8_t body[FIB_SLOT_SIZE]; /* the block; a slot keeps its core */
 	/* Ascending; the last one may be the jump back. */
 	struct fib_moved moved[FIB_WINDOW_INSNS + 1];
 };
@@ -102,12 +103,13 @@ long fib_code_number(const struct fib_code *code, uint32_t at);
 
 /**
  * Chooses the window for the syscall instruction at offset `at`, and fills in
- * the site except for `applied`. The slot is one at address `slot`. Returns 0,
+ * the site except for `applied`. The slot is one at address `slot`; `block` is
+ * the same, or the address of a block that is near (tramp.S). Returns 0,
  * -ENOENT: no five bytes are free of jump targets and movable;
  * -ERANGE: something does not reach.
  */
 int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
-		      struct fib_site *site);
+		      uintptr_t block, struct fib_site *site);
 
 /** The window is the entry of the function itself: a jmp to `to`. */
 int fib_window_entry(struct fib_code *code, uint32_t at, uintptr_t to,
@@ -171,6 +173,13 @@ struct fib_scan {
 
 /** A free site, and the address of its slot; 0: none is left. */
 uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site);
+
+/**
+ * The block that goes with `slot` for sites around `addr`, which are too far
+ * from it; the object's blocks are mapped at the first. 0: no room is near.
+ */
+uintptr_t fib_scan_near_block(struct fib_scan *scan, uintptr_t slot,
+			      uintptr_t addr);
 
 /**
  * Finds and prepares the sites of one object. `whole`: of libc's family, all

@@ -236,7 +236,13 @@ static int add_site(struct object *o, struct fib_code *code, uint32_t at,
 		err = fib_window_entry(code, at, (uintptr_t)fib_vfork_stub,
 				       site);
 	} else {
-		err = fib_window_choose(code, at, slot, site);
+		err = fib_window_choose(code, at, slot, slot, site);
+		if (err == -ERANGE) {
+			uintptr_t b = fib_scan_near_block(scan, slot, addr);
+
+			err = b ? fib_window_choose(code, at, slot, b, site) :
+				  -ERANGE;
+		}
 	}
 	if (err == -ERANGE)
 		return fib_rewrite_fail(err, "too far from the trampolines",

@@ -238,7 +238,7 @@ static int place(struct fib_code *code, struct fib_site *site, uint32_t at,
 	if (site->nmoved == FIB_WINDOW_INSNS)
 		return -ENOSPC;
 	n = fib_insn_move(in, code->bytes + at, code->addr + at, body,
-			  site->slot + *to, end - *to);
+			  site->block + *to, end - *to);
 	if (n < 0)
 		return n;
 	memcpy(site->body + *to, body, (size_t)n);
@@ -319,7 +319,7 @@ static int place_tail(struct fib_code *code, struct fib_site *site,
 			return -ENOSPC;
 		site->moved[site->nmoved].from = (uint8_t)(cur - start);
 		site->moved[site->nmoved++].to = (uint8_t)to;
-		err = fib_insn_jmp(site->body + to, site->slot + to,
+		err = fib_insn_jmp(site->body + to, site->block + to,
 				   code->addr + cur);
 		if (err < 0)
 			return err;
@@ -370,12 +370,12 @@ static int try_window(struct fib_code *code, uint32_t start, uint32_t at,
 		return end;
 	if (!is_free(code, start, (uint32_t)end))
 		return -ENOENT;
-	return claim(code, start, (uint32_t)end, site->slot + site->entry,
+	return claim(code, start, (uint32_t)end, site->block + site->entry,
 		     site);
 }
 
 int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
-		      struct fib_site *site)
+		      uintptr_t block, struct fib_site *site)
 {
 	uintptr_t after = code->addr + at + 2;
 	uint32_t start = at;
@@ -383,6 +383,7 @@ int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
 
 	site->insn = code->addr + at;
 	site->slot = slot;
+	site->block = block;
 	for (;;) {
 		long prev;
 
@@ -398,6 +399,9 @@ int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
 		start = (uint32_t)prev;
 	}
 	memcpy(site->body, &after, sizeof(after));
+	if (block != slot)
+		fib_insn_jmp_far(site->body + FIB_SLOT_CORE,
+				 slot + FIB_SLOT_CORE);
 	return 0;
 }
 
@@ -407,7 +411,7 @@ int fib_window_entry(struct fib_code *code, uint32_t at, uintptr_t to,
 	uint32_t end = 0, limit = code->len + code->pad;
 	struct fib_insn in;
 
-	site->slot = 0;
+	site->slot = site->block = 0;
 	site->start = code->addr;
 	site->insn = code->addr + at;
 	while (end < FIB_WINDOW_MIN) {

@@ -37,7 +37,8 @@ static bool needed(const struct fib_range *r)
 		return true;
 	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
 		if (is_pending(&fib_sites[i]) &&
-		    in_range(r, fib_sites[i].start))
+		    (in_range(r, fib_sites[i].start) ||
+		     in_range(r, fib_sites[i].block)))
 			return true;
 	return false;
 }
@@ -50,8 +51,12 @@ static void write_slot(const struct fib_site *s, uintptr_t delta)
 	if (!s->slot)
 		return;
 	memcpy(slot, s->body, FIB_SLOT_CORE);
-	memcpy(slot + FIB_SLOT_TAIL, s->body + FIB_SLOT_TAIL,
-	       FIB_SLOT_SIZE - FIB_SLOT_TAIL);
+	if (s->block == s->slot)
+		memcpy(slot + FIB_SLOT_TAIL, s->body + FIB_SLOT_TAIL,
+		       FIB_SLOT_SIZE - FIB_SLOT_TAIL);
+	else
+		fib_insn_jmp_far(slot + FIB_SLOT_TAIL,
+				 s->block + FIB_SLOT_TAIL);
 }
 
 /* Writes what belongs in the range, `delta` bytes away from it. */
@@ -64,6 +69,9 @@ static void write_range(const struct fib_range *r, uintptr_t delta, bool undo)
 			continue;
 		if (r == fib_ranges)
 			write_slot(s, delta);
+		else if (in_range(r, s->block))
+			memcpy((void *)(s->block + delta), s->body,
+			       FIB_SLOT_SIZE);
 		else if (in_range(r, s->start))
 			memcpy((void *)(s->start + delta),
 			       undo ? s->old : s->new, s->len);

@@ -80,7 +80,8 @@ static void addresses(void)
 
 	fib_code_mark(&code);
 	fib_code_target(&code, at + 7);
-	tell("window", !fib_window_choose(&code, 5, slot, s) && s->len == 7);
+	tell("window",
+	     !fib_window_choose(&code, 5, slot, slot, s) && s->len == 7);
 	s->object = 1;
 	s->applied = true;
 	tell("slot: moved instruction",
@@ -104,7 +105,7 @@ static void addresses(void)
 
 	fib_code_mark(&code);
 	tell("forward window",
-	     !fib_window_choose(&code, 5, slot, s) && s->len == 5);
+	     !fib_window_choose(&code, 5, slot, slot, s) && s->len == 5);
 	s->object = 1;
 	s->applied = true;
 	at += 5;

@@ -146,6 +146,7 @@ static int run(const struct window_case *c)
 	int at = 0, n = hex(c->bytes, bytes, &at), err, ok = 1;
 	struct fib_code code = {bytes, CODE, (uint32_t)n - c->pad, c->pad,
 				mark};
+	uintptr_t slot = c->slot ? c->slot : SLOT;
 	struct fib_site s = {0};
 
 	fib_code_mark(&code);
@@ -155,8 +156,7 @@ static int run(const struct window_case *c)
 		fib_code_target(&code, CODE + 5);
 		fib_code_target(&code, CODE + 7);
 	}
-	err = fib_window_choose(&code, (uint32_t)at, c->slot ? c->slot : SLOT,
-				&s);
+	err = fib_window_choose(&code, (uint32_t)at, slot, slot, &s);
 	if (err != c->err) {
 		printf("  returned %d, wanted %d\n", err, c->err);
 		return 0;
@@ -187,8 +187,9 @@ static int neighbours(void)
 	struct fib_site a = {0}, b = {0};
 
 	fib_code_mark(&code);
-	return !fib_window_choose(&code, 5, SLOT, &a) && a.len == 6 &&
-	       fib_window_choose(&code, 11, SLOT + 64, &b) == -ENOENT;
+	return !fib_window_choose(&code, 5, SLOT, SLOT, &a) && a.len == 6 &&
+	       fib_window_choose(&code, 11, SLOT + 64, SLOT + 64, &b) ==
+		       -ENOENT;
 }
 
 static int jump_table(void)
