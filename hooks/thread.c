@@ -15,9 +15,10 @@
 #include "preload/arch/x86_64/regs.h"
 #include "runtime/arch/x86_64/ctx.h"
 
-#define TID_FIRST (1 << 22)
-#define TID_LIMIT (1 << 28)
-#define ROBUST_LIMIT 2048
+#define TID_FIRST     (1 << 22)
+#define TID_LIMIT     (1 << 28)
+#define ROBUST_LIMIT  2048
+#define TASK_SIZE_MAX ((1ul << 47) - 4096)
 
 struct fib *fib_main_fiber;
 static uint32_t tid_base; /* added to all, so that processes differ */
@@ -103,9 +104,9 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 		f->clear_tid = (uint32_t *)ctid;
 	fib_store(&f->tid, tid, release);
 	if (flags & CLONE_PARENT_SETTID)
-		*ptid = tid;
+		fib_copy(ptid, &tid, sizeof(tid));
 	if (flags & CLONE_CHILD_SETTID)
-		*ctid = tid;
+		fib_copy(ctid, &tid, sizeof(tid));
 	fib_add(&live, 1, relaxed);
 	if (fib_likely(!self->bound)) {
 		fib_launch(f);
@@ -145,45 +146,57 @@ static void robust_death(struct fib *f, uint32_t *word, bool pi)
 	}
 }
 
+/* An entry: the address of the next one, and bit 0: it is a PI mutex. */
+static int robust_fetch(uintptr_t *entry, bool *pi, struct robust_list **at)
+{
+	if (fib_copy(entry, at, sizeof(*entry)))
+		return -EFAULT;
+	*pi = *entry & 1;
+	*entry &= ~1ul;
+	return 0;
+}
+
+/* The list is the program's memory: anything may stand there. */
 static void robust_exit(struct fib *f)
 {
 	struct robust_list_head *head = f->robust_head;
-	struct robust_list *it, *pending;
+	uintptr_t entry, pending, next;
+	bool pi, pending_pi, next_pi = false;
+	long offset;
+	int err;
 
-	if (!head)
+	if (!head || robust_fetch(&entry, &pi, &head->list.next) ||
+	    fib_copy(&offset, &head->futex_offset, sizeof(offset)) ||
+	    robust_fetch(&pending, &pending_pi, &head->list_op_pending))
 		return;
-	it = head->list.next;
-	pending = head->list_op_pending;
-	for (int i = 0; i < ROBUST_LIMIT && it && it != &head->list; i++) {
-		struct robust_list *e =
-			(struct robust_list *)((uintptr_t)it & ~1ul);
-		struct robust_list *next = e->next;
-
-		if (it != pending)
-			robust_death(f,
-				     (uint32_t *)((char *)e +
-						  head->futex_offset),
-				     (uintptr_t)it & 1);
-		it = next;
+	for (int i = 0; i < ROBUST_LIMIT && entry != (uintptr_t)&head->list;
+	     i++) {
+		err = robust_fetch(&next, &next_pi,
+				   &((struct robust_list *)entry)->next);
+		if (entry != pending)
+			robust_death(f, (uint32_t *)(entry + (size_t)offset),
+				     pi);
+		if (err)
+			return;
+		entry = next;
+		pi = next_pi;
 	}
 	if (pending)
-		robust_death(f,
-			     (uint32_t *)(((uintptr_t)pending & ~1ul) +
-					  (uintptr_t)head->futex_offset),
-			     (uintptr_t)pending & 1);
+		robust_death(f, (uint32_t *)(pending + (size_t)offset),
+			     pending_pi);
 }
 
 /* On the worker's stack: the fiber's own may be unmapped once tid is zero. */
 void fib_thread_gone(struct fib *f)
 {
-	uint32_t *word = f->clear_tid;
+	uint32_t *word = f->clear_tid, was;
 
 	robust_exit(f);
 	fib_signal_exit(f);
 	if (f == fib_main_fiber)
 		fib_main_fiber = NULL;
 	fib_store(&f->tid, 0, relaxed);
-	if (word) {
+	if (word && !fib_peek32(word, &was)) {
 		fib_store((_Atomic uint32_t *)word, 0, release);
 		fib_futex_wake(word, 1, FIB_FUTEX_ANY);
 		fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
@@ -232,12 +245,13 @@ long fib_sys_set_robust_list(void *head, size_t len)
 long fib_sys_get_robust_list(int tid, void **head, size_t *len)
 {
 	struct fib *f = tid ? fib_by_tid(tid) : fib_self();
+	size_t size = sizeof(struct robust_list_head);
 
 	if (!f)
-		return -ESRCH;
-	*head = f->robust_head;
-	*len = sizeof(struct robust_list_head);
-	return 0;
+		return fib_raw(SYS_get_robust_list, tid, head, len);
+	if (fib_copy(len, &size, sizeof(size)))
+		return -EFAULT;
+	return fib_copy(head, &f->robust_head, sizeof(f->robust_head));
 }
 
 /* The kernel's rseq area is a kernel thread's; fibers change theirs. */
@@ -260,24 +274,34 @@ void fib_set_process_name(const char *name)
 	fib_raw(SYS_close, fd);
 }
 
+static long set_name(struct fib *f, const char *user)
+{
+	char name[FIB_NAME_MAX] = {0};
+
+	for (int i = 0; i < FIB_NAME_MAX - 1; i++) {
+		if (fib_copy(&name[i], &user[i], 1))
+			return -EFAULT;
+		if (!name[i])
+			break;
+	}
+	memcpy(f->name, name, sizeof(name));
+	/* ps shows the name of the first kernel thread */
+	if (f == fib_main_fiber)
+		fib_set_process_name(f->name);
+	return 0;
+}
+
 long fib_sys_prctl(int op, long a, long b, long c, long d)
 {
 	struct fib *f = fib_self();
 
 	switch (op) {
 	case PR_SET_NAME:
-		for (int i = 0; i < FIB_NAME_MAX - 1; i++) {
-			f->name[i] = ((const char *)a)[i];
-			if (!f->name[i])
-				break;
-		}
-		/* ps shows the name of the first kernel thread */
-		if (f == fib_main_fiber)
-			fib_set_process_name(f->name);
-		return 0;
+		return set_name(f, (const char *)a);
 	case PR_GET_NAME:
-		memcpy((void *)a, f->name, FIB_NAME_MAX);
-		return 0;
+		return fib_copy((void *)a, f->name, FIB_NAME_MAX);
+	case PR_GET_TID_ADDRESS:
+		return fib_copy((void *)a, &f->clear_tid, sizeof(f->clear_tid));
 	}
 	return fib_prctl_dedicated(op, a, b, c, d);
 }
@@ -288,17 +312,17 @@ long fib_sys_arch_prctl(int op, unsigned long arg)
 
 	switch (op) {
 	case ARCH_SET_FS:
+		if (arg >= TASK_SIZE_MAX)
+			return -EPERM;
 		f->fsbase = arg;
 		fib_wrfsbase(arg);
 		return 0;
 	case ARCH_GET_FS:
-		*(unsigned long *)arg = f->fsbase;
-		return 0;
+		return fib_copy((void *)arg, &f->fsbase, sizeof(f->fsbase));
 	case ARCH_SET_GS: /* %gs is ours */
 		return -EPERM;
 	case ARCH_GET_GS:
-		*(unsigned long *)arg = 0;
-		return 0;
+		return fib_copy((void *)arg, &(uint64_t){ 0 }, 8);
 	}
 	return fib_raw(SYS_arch_prctl, op, arg);
 }
@@ -312,7 +336,8 @@ long fib_sys_mmap(uintptr_t addr, size_t len, int prot, int flags, int fd,
 {
 	long r;
 
-	if (fib_self()->creating && !addr && (flags & ~MAP_NORESERVE) == STACK_FLAGS)
+	if (fib_self()->creating && !addr &&
+	    (flags & ~MAP_NORESERVE) == STACK_FLAGS)
 		return fib_stack_map(len);
 	r = fib_raw(SYS_mmap, addr, len, prot, flags, fd, off);
 	if (r < 0 && r > -4096)

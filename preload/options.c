@@ -1,5 +1,6 @@
 /* Options from the environment, and the log. */
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,10 +91,13 @@ static void read_log(const char *val)
 
 static void read_stats(const char *val)
 {
-	if (*val)
-		fib_options.stats = val;
-	else
+	/* Some programs write their title over the environment. */
+	static char name[PATH_MAX];
+
+	if (!*val || strlen(val) >= sizeof(name))
 		bad_value("STATS", val, "no statistics");
+	else
+		fib_options.stats = strcpy(name, val);
 }
 
 static const struct {
