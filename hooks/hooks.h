@@ -149,6 +149,15 @@ int64_t fib_timespec_ns(const struct timespec *ts);
 /** @ns as a timespec to the program's *@ts: 0 or -EFAULT. */
 int fib_timespec_put(struct timespec *ts, uint64_t ns);
 
+/* --- cputime.c ----------------------------------------------------------- */
+
+/**
+ * *@clock, if it is a thread's CPU clock, becomes the kernel's name for it, and
+ * the calling fiber dedicated if it is its own. 0 or -errno; -EINVAL for that
+ * of another fiber which is not dedicated.
+ */
+int fib_clock_dedicate(int *clock);
+
 /* --- fd.c: what is known of a descriptor --------------------------------- */
 
 /** Slot of @fd with kind and attributes up to date; NULL: leave it alone. */

@@ -122,9 +122,11 @@ long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 {
 	struct sigevent copy;
 	struct fib *f;
-	long r;
+	long r = fib_clock_dedicate(&clock);
 	int got;
 
+	if (r)
+		return r;
 	if (!ev || fib_copy(&copy, ev, sizeof(copy)) ||
 	    copy.sigev_notify != SIGEV_THREAD_ID)
 		return fib_raw(SYS_timer_create, clock, ev, id);

@@ -20,6 +20,7 @@
 #include "preload/cli.h"
 #include "preload/dump.h"
 #include "runtime/arch/x86_64/ctx.h"
+#include "runtime/cputime.h"
 #include "runtime/sched.h"
 #include "runtime/symtab.h"
 
@@ -421,6 +422,19 @@ static void print_frame(const struct dump_frame *f, int number, int depth)
 	printf("%s%s%s\n", o ? " (" : "", o ? o->name : "", o ? ")" : "");
 }
 
+/* See runtime/cputime.h; what it does right now is not counted yet. */
+static double cpu_sec(const struct fib *f)
+{
+	struct timespec now;
+	double ns, cycles;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (double)now.tv_sec * 1e9 + (double)now.tv_nsec -
+	     (double)tab.start_ns;
+	cycles = (double)(fib_cycles() - tab.start_cycles);
+	return ((double)f->cpu_ns + (double)f->cycles * ns / cycles) / 1e9;
+}
+
 static void print_fiber(uint32_t index, const struct walk *w)
 {
 	int first = first_frame(w);
@@ -428,7 +442,7 @@ static void print_fiber(uint32_t index, const struct walk *w)
 	printf("\nfiber %u  thread %d  \"%s\"  ", index, w->f.tid,
 	       printable(w->f.name, sizeof(w->f.name)));
 	print_state(w);
-	printf("\n");
+	printf(", cpu %.3f s\n", cpu_sec(&w->f));
 	for (int i = first; i < w->n; i++)
 		print_frame(&w->frame[i], i - first, i);
 	if (w->note)

@@ -52,6 +52,8 @@
 	X(int, nanosleep, (const struct timespec *, struct timespec *))        \
 	X(int, clock_nanosleep,                                                \
 	  (clockid_t, int, const struct timespec *, struct timespec *))        \
+	X(int, clock_gettime, (clockid_t, struct timespec *))                  \
+	X(int, clock_getres, (clockid_t, struct timespec *))                   \
 	X(int, pthread_create,                                                 \
 	  (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))    \
 	X(int, thrd_create, (thrd_t *, thrd_start_t, void *))                  \
@@ -339,6 +341,41 @@ int nanosleep(const struct timespec *want, struct timespec *left)
 
 int __nanosleep(const struct timespec *want, struct timespec *left)
 	__attribute__((alias("nanosleep")));
+
+/*
+ * The vDSO answers for most clocks; for those of threads it makes a system call
+ * that is not ours to rewrite. Not cancellation points.
+ */
+static struct fib *owner_of_clock(clockid_t clock)
+{
+	return clock < 0 || clock == CLOCK_THREAD_CPUTIME_ID ? caller() : NULL;
+}
+
+static int not_cancelled(struct fib *f, unsigned nr, long x, void *y)
+{
+	const long a[6] = { x, (long)y };
+	long r = fib_hook_call(f, nr, a, FIB_DOOR_SYMBOL, NULL);
+
+	if (r < 0)
+		errno = (int)-r;
+	return r < 0 ? -1 : (int)r;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	struct fib *f = owner_of_clock(clock);
+
+	return f ? not_cancelled(f, SYS_clock_gettime, clock, ts) :
+		   CALL(clock_gettime, clock, ts);
+}
+
+int clock_getres(clockid_t clock, struct timespec *ts)
+{
+	struct fib *f = owner_of_clock(clock);
+
+	return f ? not_cancelled(f, SYS_clock_getres, clock, ts) :
+		   CALL(clock_getres, clock, ts);
+}
 
 /* Returns the error, and leaves errno alone. */
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *want,

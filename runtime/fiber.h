@@ -63,12 +63,18 @@ struct fib {
 	uint64_t wait_arg;
 	uint64_t wait_deadline;
 	uint64_t restart_deadline;	  /* of the call that is repeated */
+	uint64_t cycles, cycles_since;	  /* CPU time: cputime.h */
 	uint32_t index;			  /* in the slabs, for ever */
 	uint32_t generation;		  /* lives of this slab entry */
 	_Atomic int tid;		  /* 0 while free */
 	char name[FIB_NAME_MAX];	  /* may be read and written by others */
 
 	/* --- a thread's identity --- */
+	/* CPU clock, cputime.h: has it asked for it? is it on a worker? */
+	_Atomic bool metered;
+	bool cpu_runs;
+	_Atomic uint32_t cpu_seq;
+	uint64_t cpu_ns, cpu_since_ns;
 	bool creating;	     /* in pthread_create: its mmap makes a stack */
 	uint32_t *clear_tid; /* zeroed and woken at exit */
 	int exit_status;

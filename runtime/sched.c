@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include "runtime/arch/x86_64/ctx.h"
 #include "runtime/chaos.h"
+#include "runtime/cputime.h"
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 #include "runtime/timer.h"
@@ -370,8 +371,10 @@ static void loop(void *arg)
 	for (;;) {
 		struct fib *f = w->cur;
 
-		if (f)
+		if (f) {
 			fib_san_enter(&w->san, &f->san);
+			fib_cpu_stop(f);
+		}
 		__atomic_store_n(&w->cur, NULL, __ATOMIC_RELAXED);
 		fib_barrier();
 		if (f)
@@ -385,6 +388,7 @@ static void loop(void *arg)
 			fib_wrfsbase(f->fsbase);
 		__atomic_store_n(&w->cur, f, __ATOMIC_RELAXED);
 		fib_barrier();
+		fib_cpu_go(f);
 		fib_san_leave(&w->san, &f->san, false);
 		fib_ctx_switch(&w->sched_sp, f->sp);
 	}
@@ -642,6 +646,7 @@ int fib_sched_enter(unsigned n, struct fib *main_fiber,
 	main_fiber->on = w;
 	fib_store(&main_fiber->state, FIB_RUNNING, relaxed);
 	w->cur = main_fiber;
+	fib_cpu_adopt(main_fiber);
 	fib_san_adopt(&main_fiber->san);
 	fib_store(&fib_sched.running, 1, relaxed);
 	for (unsigned i = 1; i < n; i++) {

@@ -22,6 +22,7 @@ struct fib_symtab {
 	struct fib *slabs[FIB_SYMTAB_SLABS];
 	struct fib_worker *worker[FIB_SYMTAB_WORKERS];
 	_Atomic uint64_t stats[FIB_STATS];
+	uint64_t start_cycles, start_ns; /* read together: cputime.h */
 };
 
 extern struct fib_symtab fib_symtab

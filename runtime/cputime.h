@@ -1,0 +1,52 @@
+/*
+ * CPU time of fibers.
+ *
+ * Every fiber counts the cycles between its resumes and its parks: wall time
+ * on a worker, which is CPU time but for what other processes took of it. That
+ * costs two reads of the time-stamp counter, and is what fibhook dump shows.
+ *
+ * A fiber that asks for its CPU clock is metered: from then on the worker's
+ * own CPU clock is read at each resume and park, and what it had before counts
+ * as its cycles said. So differences are the kernel's. Who reads the clock of
+ * another fiber reads that of the worker it is on: cpu_seq is odd while the
+ * two numbers change.
+ */
+#ifndef FIB_CPUTIME_H
+#define FIB_CPUTIME_H
+
+#include "runtime/sched.h"
+
+/** CPU time of @f in ns. Any thread; exact only for a fiber that has asked. */
+uint64_t fib_cpu_ns(struct fib *f);
+/** The calling fiber is metered from now on. Fibers only. */
+void fib_cpu_meter(void);
+/** Cycles in ns, by how both have gone since the start. */
+uint64_t fib_cycles_ns(uint64_t cycles);
+/** The calling thread goes on as fiber @f, with the time it has had. */
+void fib_cpu_adopt(struct fib *f);
+
+static inline uint64_t fib_cycles(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+/* For the scheduler: @f leaves its worker, and comes onto one. */
+void fib_cpu_metered(struct fib *f, bool comes);
+
+static inline void fib_cpu_stop(struct fib *f)
+{
+	if (fib_unlikely(fib_load(&f->metered, relaxed)))
+		fib_cpu_metered(f, false);
+	else
+		f->cycles += fib_cycles() - f->cycles_since;
+}
+
+static inline void fib_cpu_go(struct fib *f)
+{
+	if (fib_unlikely(fib_load(&f->metered, relaxed)))
+		fib_cpu_metered(f, true);
+	else
+		f->cycles_since = fib_cycles();
+}
+
+#endif
