@@ -63,19 +63,19 @@ static bool follows(struct fib_worker *w, struct fib_worker *self)
 
 static void all_others(struct fib_worker *self)
 {
-	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	uint32_t n = fib_load(&fib_sched.workers, acquire);
 	uint32_t now = fib_load(&current, relaxed) + 1;
 	int pid = (int)fib_raw(SYS_getpid);
 	uint32_t others = 1; /* the monitor */
 
 	for (uint32_t i = 0; i < n; i++)
-		if (follows(fib_symtab.worker[i], self))
+		if (follows(fib_sched.worker[i], self))
 			others++;
 	fib_store(&waiting, others, relaxed);
 	fib_store(&self->identity, now, relaxed);
 	fib_store(&current, now, release);
 	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = fib_symtab.worker[i];
+		struct fib_worker *w = fib_sched.worker[i];
 
 		if (follows(w, self))
 			fib_raw(SYS_tgkill, pid, fib_load(&w->tid, relaxed),

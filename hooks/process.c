@@ -19,8 +19,8 @@
 void fib_runtime_fork_child(struct fib *f)
 {
 	fib_signal_fork_child(f);
-	fib_sched_forget();
-	fib_iom_reset();
+	fib_sched_forget(&fib_sched);
+	fib_iom_reset(&fib_sched);
 	fib_futex_reset();
 	fib_reset_all(NULL);
 	fib_main_fiber = NULL;

@@ -197,7 +197,7 @@ static const char *start(uint64_t mask)
 	open_stats();
 	host.receiver_fd = fib_receiver_init();
 	fib_signal_init(f, mask);
-	if (fib_sched_enter((unsigned)n, f, &host) < 0)
+	if (fib_sched_enter(&fib_sched, (unsigned)n, f, &host) < 0)
 		return "no resources for the scheduler";
 	fib_signal_thread_init(fib_worker_self());
 	fib_log(FIB_LOG_INFO, "active: %d workers", n);

@@ -30,6 +30,7 @@
 #define LINE_WIDTH 78
 
 static struct fib_symtab tab;
+static struct fib_sched sched;
 static struct dump_object *library;
 static bool all_frames;
 
@@ -123,11 +124,13 @@ static void find_table(void)
 			 (int)dump_pid, library->path);
 	if (tab.magic != FIB_SYMTAB_MAGIC || tab.size_self != sizeof(tab) ||
 	    tab.size_fib != sizeof(struct fib) ||
-	    tab.size_worker != sizeof(struct fib_worker))
+	    tab.size_worker != sizeof(struct fib_worker) ||
+	    tab.size_sched != sizeof(sched))
 		cli_fail(CLI_ERROR,
 			 "process %d: %s was built from another version",
 			 (int)dump_pid, library->path);
-	if (!dump_read(at, &tab, sizeof(tab)))
+	if (!dump_read(at, &tab, sizeof(tab)) ||
+	    !dump_read((uintptr_t)tab.sched, &sched, sizeof(sched)))
 		dump_explain(errno);
 }
 
@@ -156,7 +159,7 @@ static void print_worker(uint32_t i)
 	struct fib_worker w;
 	long fiber;
 
-	if (!dump_read((uintptr_t)tab.worker[i], &w, sizeof(w))) {
+	if (!dump_read((uintptr_t)sched.worker[i], &w, sizeof(w))) {
 		printf("worker %u  (changed while being read)\n", i);
 		return;
 	}
@@ -178,7 +181,7 @@ static void print_worker(uint32_t i)
 
 static void print_head(void)
 {
-	uint32_t n = count_of(tab.workers, FIB_SYMTAB_WORKERS);
+	uint32_t n = count_of(sched.workers, FIB_SCHED_WORKERS);
 	int column;
 
 	printf("process %d (%s): %u workers, %s\n", (int)dump_pid,

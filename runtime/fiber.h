@@ -98,6 +98,9 @@ struct fib {
 	void *stack; /* with its guard page */
 	size_t stack_size;
 	struct fib_san san;
+#ifndef FIB_PRELOAD
+	struct fib_sched *sched; /* whose it is */
+#endif
 } __attribute__((aligned(64)));
 
 /** A fiber of the slabs, zeroed but for index and generation; NULL: none. */

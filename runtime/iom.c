@@ -7,50 +7,54 @@
 #include "runtime/chaos.h"
 #include "runtime/iom.h"
 
-#define CHUNK_BITS   10
-#define CHUNK	     (1u << CHUNK_BITS)
-#define MAX_FD	     (1u << 20)
 #define MAX_EVENTS   128
 #define WAKE_DATA    UINT64_MAX
 #define OURS_MAX     256
 
-static struct fib_fd *_Atomic chunk[MAX_FD / CHUNK];
-static struct fib_lock chunk_lock;
 /* The descriptors that are ours. Few, long-lived, rarely changed. */
 static _Atomic int ours[OURS_MAX];
 static _Atomic int ours_low = INT_MAX; /* none of ours is below */
 
-struct fib_fd *fib_fd_peek(int fd)
+struct fib_fd *fib_iom_peek(struct fib_sched *sched, int fd)
 {
 	struct fib_fd *c;
 
-	if ((unsigned)fd >= MAX_FD)
+	if ((unsigned)fd >= FIB_FD_MAX)
 		return NULL;
-	c = fib_load(&chunk[(unsigned)fd >> CHUNK_BITS], acquire);
-	return c ? &c[(unsigned)fd & (CHUNK - 1)] : NULL;
+	c = fib_load(&sched->iom.chunk[(unsigned)fd >> FIB_FD_CHUNK_BITS],
+		     acquire);
+	return c ? &c[(unsigned)fd & (FIB_FD_CHUNK - 1)] : NULL;
 }
 
-struct fib_fd *fib_fd_get(int fd)
+static struct fib_fd *chunk_create(struct fib_sched *sched, unsigned i)
 {
-	struct fib_fd *s = fib_fd_peek(fd), *c;
-	unsigned i = (unsigned)fd >> CHUNK_BITS;
+	struct fib_fd *c = fib_pages_alloc(FIB_FD_CHUNK * sizeof(*c));
+
+	for (unsigned k = 0; c && k < FIB_FD_CHUNK; k++) {
+#ifndef FIB_PRELOAD
+		c[k].sched = sched;
+#endif
+		c[k].fd = (int)(i * FIB_FD_CHUNK + k);
+		fib_list_init(&c[k].waiters);
+	}
+	return c;
+}
+
+struct fib_fd *fib_iom_slot(struct fib_sched *sched, int fd)
+{
+	struct fib_fd *s = fib_iom_peek(sched, fd);
+	unsigned i = (unsigned)fd >> FIB_FD_CHUNK_BITS;
 
 	if (fib_likely(s))
 		return s;
-	if ((unsigned)fd >= MAX_FD)
+	if ((unsigned)fd >= FIB_FD_MAX)
 		return NULL;
-	fib_lock(&chunk_lock);
-	c = fib_load(&chunk[i], relaxed);
-	if (!c) {
-		c = fib_pages_alloc(CHUNK * sizeof(*c));
-		for (unsigned k = 0; c && k < CHUNK; k++) {
-			c[k].fd = (int)(i * CHUNK + k);
-			fib_list_init(&c[k].waiters);
-		}
-		fib_store(&chunk[i], c, release);
-	}
-	fib_unlock(&chunk_lock);
-	return fib_fd_peek(fd);
+	fib_lock(&sched->iom.chunk_lock);
+	if (!fib_load(&sched->iom.chunk[i], relaxed))
+		fib_store(&sched->iom.chunk[i], chunk_create(sched, i),
+			  release);
+	fib_unlock(&sched->iom.chunk_lock);
+	return fib_iom_peek(sched, fd);
 }
 
 static int register_locked(struct fib_fd *s)
@@ -59,13 +63,13 @@ static int register_locked(struct fib_fd *s)
 		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET,
 		.data.u64 = (uint64_t)s->generation << 32 | (uint32_t)s->fd,
 	};
-	long r = fib_raw(SYS_epoll_ctl, fib_sched.epfd, EPOLL_CTL_ADD, s->fd,
-			 &ev);
+	long r = fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd,
+			 EPOLL_CTL_ADD, s->fd, &ev);
 
 	/* Closed behind our back and opened anew as the same file. */
 	if (r == -EEXIST)
-		r = fib_raw(SYS_epoll_ctl, fib_sched.epfd, EPOLL_CTL_MOD, s->fd,
-			    &ev);
+		r = fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd,
+			    EPOLL_CTL_MOD, s->fd, &ev);
 	if (r == 0) {
 		s->registered = true;
 		fib_count(io_registered);
@@ -193,10 +197,10 @@ void fib_iom_release(struct fib_fd *s, uint8_t ev)
 	fib_unlock(&s->lock);
 }
 
-static void handle(const struct epoll_event *ev)
+static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 {
 	uint32_t e = ev->events;
-	struct fib_fd *s = fib_fd_peek((int)(uint32_t)ev->data.u64);
+	struct fib_fd *s = fib_iom_peek(sched, (int)(uint32_t)ev->data.u64);
 	uint8_t events = 0;
 
 	if (!s)
@@ -218,7 +222,7 @@ static void handle(const struct epoll_event *ev)
 	fib_unlock(&s->lock);
 }
 
-static long epoll_sleep(struct epoll_event *ev, uint64_t deadline_ns)
+static long epoll_sleep(int epfd, struct epoll_event *ev, uint64_t deadline_ns)
 {
 	static _Atomic bool no_pwait2;
 	struct timespec ts, *tp = NULL;
@@ -234,14 +238,13 @@ static long epoll_sleep(struct epoll_event *ev, uint64_t deadline_ns)
 		tp = &ts;
 	}
 	if (ns && !fib_load(&no_pwait2, relaxed)) {
-		r = fib_raw(SYS_epoll_pwait2, fib_sched.epfd, ev, MAX_EVENTS,
-			    tp, 0, 0);
+		r = fib_raw(SYS_epoll_pwait2, epfd, ev, MAX_EVENTS, tp, 0, 0);
 		if (r != -ENOSYS)
 			return r;
 		fib_store(&no_pwait2, true, relaxed);
 	}
 	ns = (ns + 999999) / 1000000;
-	return fib_raw(SYS_epoll_wait, fib_sched.epfd, ev, MAX_EVENTS,
+	return fib_raw(SYS_epoll_wait, epfd, ev, MAX_EVENTS,
 		       !tp ? -1 : ns > INT_MAX ? INT_MAX : (int)ns);
 }
 
@@ -249,11 +252,12 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 {
 	struct epoll_event ev[MAX_EVENTS];
 	struct fib_worker *w = fib_worker_self();
-	long n = epoll_sleep(ev, deadline_ns);
+	struct fib_sched *s = fib_sched_of(w);
+	long n = epoll_sleep(s->iom.epfd, ev, deadline_ns);
 
 	if (fib_load(&w->idle, relaxed)) {
 		fib_store(&w->idle, 0, relaxed);
-		fib_sub(&fib_sched.nidle, 1, seq_cst);
+		fib_sub(&s->nidle, 1, seq_cst);
 		/* The other sleepers may rely on its waking up for a timer. */
 		if (fib_load(&w->sleeps_until, relaxed) != FIB_NEVER)
 			w->took_wake = true;
@@ -263,13 +267,14 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	fib_count(io_polls);
 	/* With many descriptors each slot is a cache miss: have them at once. */
 	for (long i = 0; i < n; i++)
-		__builtin_prefetch(fib_fd_peek((int)(uint32_t)ev[i].data.u64));
+		__builtin_prefetch(
+			fib_iom_peek(s, (int)(uint32_t)ev[i].data.u64));
 	for (long i = 0; i < n; i++) {
 		if (ev[i].data.u64 == WAKE_DATA) {
-			fib_store(&fib_sched.wake_pending, 0, seq_cst);
+			fib_store(&s->wake_pending, 0, seq_cst);
 			w->took_wake = true;
 		} else {
-			handle(&ev[i]);
+			handle(s, &ev[i]);
 		}
 	}
 	if (n > 0)
@@ -278,22 +283,22 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	return n > 0 ? (unsigned)n : 0;
 }
 
-int fib_iom_init(void)
+int fib_iom_init(struct fib_sched *s)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET,
 				  .data.u64 = WAKE_DATA };
 	int r;
 
-	fib_sched.epfd = r =
+	s->iom.epfd = r =
 		fib_fd_hide((int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC));
 	if (r < 0)
 		return r;
-	fib_sched.wakefd = r = fib_fd_hide(
+	s->iom.wakefd = r = fib_fd_hide(
 		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (r < 0)
 		return r;
-	return (int)fib_raw(SYS_epoll_ctl, fib_sched.epfd, EPOLL_CTL_ADD,
-			    fib_sched.wakefd, &ev);
+	return (int)fib_raw(SYS_epoll_ctl, s->iom.epfd, EPOLL_CTL_ADD,
+			    s->iom.wakefd, &ev);
 }
 
 void fib_iom_forget(struct fib_fd *s, bool shared)
@@ -301,7 +306,8 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	fib_lock(&s->lock);
 	/* Another description of the same file would keep it registered. */
 	if (s->registered && shared)
-		fib_raw(SYS_epoll_ctl, fib_sched.epfd, EPOLL_CTL_DEL, s->fd, 0);
+		fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd, EPOLL_CTL_DEL,
+			s->fd, 0);
 	s->registered = s->untrusted = false;
 	s->connecting = s->listening = false;
 	fib_add(&s->reads, 2, relaxed);
@@ -341,7 +347,7 @@ void fib_iom_evict(struct fib_fd *s)
 	uint32_t moved = 0;
 
 	fd = fib_fd_hide(fd);
-	to = fd < 0 ? NULL : fib_fd_get(fd);
+	to = fd < 0 ? NULL : fib_iom_slot(fib_sched_of(s), fd);
 	if (!to) {
 		/* They will see that it is closed. */
 		fib_lock(&s->lock);
@@ -382,12 +388,12 @@ void fib_iom_guest_leave(struct fib_fd *s)
 	fib_fd_unhide(s->fd);
 }
 
-void fib_iom_reset(void)
+void fib_iom_reset(struct fib_sched *s)
 {
-	for (unsigned i = 0; i < FIB_ARRAY_SIZE(chunk); i++) {
-		struct fib_fd *c = fib_load(&chunk[i], relaxed);
+	for (unsigned i = 0; i < FIB_ARRAY_SIZE(s->iom.chunk); i++) {
+		struct fib_fd *c = fib_load(&s->iom.chunk[i], relaxed);
 
-		for (unsigned k = 0; c && k < CHUNK; k++) {
+		for (unsigned k = 0; c && k < FIB_FD_CHUNK; k++) {
 			int fd = c[k].fd;
 			uint32_t generation = c[k].generation;
 
@@ -397,7 +403,8 @@ void fib_iom_reset(void)
 			fib_list_init(&c[k].waiters);
 		}
 	}
-	fib_store(&chunk_lock.word, 0, relaxed);
+	s->iom.epfd = s->iom.wakefd = -1;
+	fib_store(&s->iom.chunk_lock.word, 0, relaxed);
 	for (unsigned i = 0; i < OURS_MAX; i++) {
 		int fd = fib_xchg(&ours[i], 0, relaxed);
 
@@ -414,11 +421,11 @@ int fib_fd_hide(int fd)
 	if (fd < 0)
 		return fd;
 	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
-	if (lim.rlim_cur > 64 && lim.rlim_cur <= MAX_FD)
+	if (lim.rlim_cur > 64 && lim.rlim_cur <= FIB_FD_MAX)
 		high = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC,
 			       lim.rlim_cur - 32);
-	else if (lim.rlim_cur > MAX_FD)
-		high = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, MAX_FD - 32);
+	else if (lim.rlim_cur > FIB_FD_MAX)
+		high = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIB_FD_MAX - 32);
 	if (high >= 0) {
 		fib_raw(SYS_close, fd);
 		fd = (int)high;

@@ -89,6 +89,9 @@ struct fib_fd {
 	/* the second line */
 	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
 	_Atomic uint32_t guests; /* fibers that a close moved here */
+#ifndef FIB_PRELOAD
+	struct fib_sched *sched;
+#endif
 } __attribute__((aligned(64)));
 
 struct fib_waiter {
@@ -101,9 +104,19 @@ struct fib_waiter {
 };
 
 /** Slot of @fd; NULL if it is out of range or memory is short. */
-struct fib_fd *fib_fd_get(int fd);
+struct fib_fd *fib_iom_slot(struct fib_sched *s, int fd);
 /** Slot of @fd if there ever was one. */
-struct fib_fd *fib_fd_peek(int fd);
+struct fib_fd *fib_iom_peek(struct fib_sched *s, int fd);
+
+/* The same, of the scheduler that the caller is in. */
+static inline struct fib_fd *fib_fd_get(int fd)
+{
+	return fib_iom_slot(fib_sched_here(), fd);
+}
+static inline struct fib_fd *fib_fd_peek(int fd)
+{
+	return fib_iom_peek(fib_sched_here(), fd);
+}
 
 /** (A): what comes from now on counts. For fib_iom_publish(). */
 static inline uint32_t fib_iom_begin(struct fib_fd *s)
@@ -139,7 +152,7 @@ void fib_iom_release(struct fib_fd *s, uint8_t ev);
 
 /** Harvest; wait until @deadline_ns at most, 0: do not wait. Workers only. */
 unsigned fib_iom_poll(uint64_t deadline_ns);
-int fib_iom_init(void);
+int fib_iom_init(struct fib_sched *s);
 /** The descriptor is going to be closed or replaced. */
 void fib_iom_forget(struct fib_fd *s, bool shared);
 /**
@@ -149,7 +162,7 @@ void fib_iom_forget(struct fib_fd *s, bool shared);
  */
 void fib_iom_closed(struct fib_fd *s);
 /** In a fork child: the table begins anew. */
-void fib_iom_reset(void);
+void fib_iom_reset(struct fib_sched *s);
 
 /** Our own descriptors live high, out of the way: move @fd there. */
 int fib_fd_hide(int fd);

@@ -43,12 +43,12 @@ void fib_monitor_poke(void)
 }
 
 /* Put one more worker to work: one that retired, or a new one. */
-bool fib_start_spare(void)
+bool fib_start_spare(struct fib_sched *s)
 {
-	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	uint32_t n = fib_load(&s->workers, acquire);
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = fib_symtab.worker[i];
+		struct fib_worker *w = s->worker[i];
 		int spare = 1;
 
 		if (fib_load(&w->spare, relaxed) == 1 &&
@@ -57,33 +57,35 @@ bool fib_start_spare(void)
 			return true;
 		}
 	}
-	return fib_worker_create(true, NULL) != NULL;
+	return fib_worker_create(s, true, NULL) != NULL;
 }
 
 static void give_away(struct fib_worker *w)
 {
+	struct fib_sched *s = fib_sched_of(w);
+
 	/*
 	 * The spare first: it counts in the place of @w, which may come back at
 	 * any time from then on, and finds one too many. The other way around
 	 * it came back into its own place while the spare was being made, and
 	 * there was one too many for good.
 	 */
-	if (!fib_start_spare())
+	if (!fib_start_spare(s))
 		return;
 	fib_count(spares);
 	if (fib_xchg(&w->taken, 1, seq_cst))
-		fib_add(&fib_sched.running, 1, seq_cst);
+		fib_add(&s->running, 1, seq_cst);
 }
 
 /* True while some worker is busy. */
-static bool look(bool tick)
+static bool look(struct fib_sched *s, bool tick)
 {
-	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	uint32_t n = fib_load(&s->workers, acquire);
 	struct fib_worker *stuck = NULL;
 	bool busy = false;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = fib_symtab.worker[i];
+		struct fib_worker *w = s->worker[i];
 		uint32_t runs = fib_load(&w->runs, relaxed);
 		bool same = runs == w->seen_runs;
 
@@ -99,23 +101,24 @@ static bool look(bool tick)
 		    ((tick && same) || fib_load(&w->blocking, relaxed)))
 			stuck = w;
 	}
-	if (stuck && !fib_load(&fib_sched.nidle, seq_cst))
+	if (stuck && !fib_load(&s->nidle, seq_cst))
 		give_away(stuck);
 	return busy;
 }
 
 static void monitor(void *arg)
 {
+	struct fib_sched *s = arg;
 	struct pollfd p[2] = {
 		{ .fd = poke_fd, .events = POLLIN },
-		{ .fd = fib_sched.host.receiver_fd, .events = POLLIN },
+		{ .fd = s->host.receiver_fd, .events = POLLIN },
 	};
 	unsigned quiet = 0;
 	uint64_t last = 0;
 
 	fib_worker_set(NULL);
-	if (fib_sched.host.thread_init)
-		fib_sched.host.thread_init(NULL);
+	if (s->host.thread_init)
+		s->host.thread_init(NULL);
 	for (;;) {
 		struct timespec ts = { 0, (long)TICK_NS };
 		bool sleepy = quiet >= QUIET_TICKS;
@@ -125,7 +128,7 @@ static void monitor(void *arg)
 		if (sleepy) {
 			fib_store(&fib_monitor_asleep, 1, seq_cst);
 			fib_fence(seq_cst);
-			sleepy = !look(false);
+			sleepy = !look(s, false);
 		}
 		n = fib_raw(SYS_ppoll, p, 2, sleepy ? NULL : &ts, 0, 8);
 		fib_store(&fib_monitor_asleep, 0, relaxed);
@@ -134,19 +137,19 @@ static void monitor(void *arg)
 
 			fib_raw(SYS_read, poke_fd, &drop, sizeof(drop));
 		}
-		if (n > 0 && fib_sched.host.receive)
-			fib_sched.host.receive();
+		if (n > 0 && s->host.receive)
+			s->host.receive();
 		now = fib_now_ns();
 		if (now - last >= TICK_NS) {
-			quiet = look(true) ? 0 : quiet + 1;
+			quiet = look(s, true) ? 0 : quiet + 1;
 			last = now;
 		} else {
-			quiet = look(false) ? 0 : quiet;
+			quiet = look(s, false) ? 0 : quiet;
 		}
 	}
 }
 
-int fib_monitor_start(void)
+int fib_monitor_start(struct fib_sched *s)
 {
 	long tid;
 
@@ -158,7 +161,7 @@ int fib_monitor_start(void)
 		stack_top = fib_thread_stack(STACK_SIZE);
 	if (!stack_top)
 		return -ENOMEM;
-	tid = fib_thread_start(stack_top, &tid_word, monitor, NULL);
+	tid = fib_thread_start(stack_top, &tid_word, monitor, s);
 	fib_store(&fib_monitor_tid, tid < 0 ? 0 : (uint32_t)tid, relaxed);
 	return tid < 0 ? (int)tid : 0;
 }

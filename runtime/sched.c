@@ -13,7 +13,9 @@
 #define WORKER_STACK (64ul * 1024)
 #define POLL_EVERY   61 /* resumes between two looks at epoll while busy */
 
-struct fib_sched fib_sched = { .epfd = -1, .wakefd = -1 };
+#ifdef FIB_PRELOAD
+struct fib_sched fib_sched = { .iom = { .epfd = -1, .wakefd = -1 } };
+#endif
 
 /* --- queues -------------------------------------------------------------- */
 
@@ -25,12 +27,12 @@ static void push_local(struct fib_worker *w, struct fib *f)
 	fib_unlock(&w->lock);
 }
 
-static void push_inject(struct fib *f)
+static void push_inject(struct fib_sched *s, struct fib *f)
 {
-	fib_lock(&fib_sched.inject_lock);
-	fib_list_add_tail(&fib_sched.inject, &f->run);
-	fib_add(&fib_sched.injected, 1, relaxed);
-	fib_unlock(&fib_sched.inject_lock);
+	fib_lock(&s->inject_lock);
+	fib_list_add_tail(&s->inject, &f->run);
+	fib_add(&s->injected, 1, relaxed);
+	fib_unlock(&s->inject_lock);
 }
 
 /* The next to run: its stack has been cold since it parked. */
@@ -65,10 +67,11 @@ static struct fib *pop(struct fib_lock *lock, struct fib_list *q,
 /* Take half of what some other worker has queued; one of them is returned. */
 static struct fib *steal(struct fib_worker *w)
 {
-	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	struct fib_sched *s = fib_sched_of(w);
+	uint32_t n = fib_load(&s->workers, acquire);
 
 	for (uint32_t i = 1; i < n; i++) {
-		struct fib_worker *v = fib_symtab.worker[(w->id + i) % n];
+		struct fib_worker *v = s->worker[(w->id + i) % n];
 		struct fib_list taken = { &taken, &taken };
 		struct fib *first = NULL;
 		uint32_t want, got = 0;
@@ -102,33 +105,34 @@ static struct fib *steal(struct fib_worker *w)
 	return NULL;
 }
 
-static bool work_is_queued(void)
+static bool work_is_queued(struct fib_sched *s)
 {
-	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	uint32_t n = fib_load(&s->workers, acquire);
 
-	if (fib_load(&fib_sched.injected, relaxed))
+	if (fib_load(&s->injected, relaxed))
 		return true;
 	for (uint32_t i = 0; i < n; i++)
-		if (fib_load(&fib_symtab.worker[i]->queued, relaxed))
+		if (fib_load(&s->worker[i]->queued, relaxed))
 			return true;
 	return false;
 }
 
 /* --- sleeping and waking workers ----------------------------------------- */
 
-void fib_notify_one(void)
+void fib_notify_one(struct fib_sched *s)
 {
 	uint64_t one = 1;
 
-	if (fib_load(&fib_sched.wake_pending, relaxed) ||
-	    fib_xchg(&fib_sched.wake_pending, 1, seq_cst))
+	if (fib_load(&s->wake_pending, relaxed) ||
+	    fib_xchg(&s->wake_pending, 1, seq_cst))
 		return;
 	fib_count(notifies);
-	fib_raw(SYS_write, fib_sched.wakefd, &one, sizeof(one));
+	fib_raw(SYS_write, s->iom.wakefd, &one, sizeof(one));
 }
 
 static void queue_fiber(struct fib *f)
 {
+	struct fib_sched *s = fib_sched_of(f);
 	struct fib_worker *w = fib_worker_self();
 
 	fib_store(&f->state, FIB_READY, relaxed);
@@ -144,39 +148,38 @@ static void queue_fiber(struct fib *f)
 		if (!w->cur)
 			return;
 	} else {
-		push_inject(f);
+		push_inject(s, f);
 	}
 	fib_fence(seq_cst);
-	if (fib_load(&fib_sched.nidle, relaxed))
-		fib_notify_one();
+	if (fib_load(&s->nidle, relaxed))
+		fib_notify_one(s);
 }
 
-void fib_sched_deadline(uint64_t ns)
+void fib_sched_deadline(struct fib_sched *s, uint64_t ns)
 {
 	uint32_t n;
 
 	fib_fence(seq_cst);
-	if (!fib_load(&fib_sched.nidle, relaxed))
+	if (!fib_load(&s->nidle, relaxed))
 		return;
-	n = fib_load(&fib_symtab.workers, acquire);
+	n = fib_load(&s->workers, acquire);
 	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = fib_symtab.worker[i];
+		struct fib_worker *w = s->worker[i];
 
 		if (fib_load(&w->idle, relaxed) &&
 		    fib_load(&w->sleeps_until, relaxed) <= ns)
 			return;
 	}
-	fib_notify_one();
+	fib_notify_one(s);
 }
 
-static uint64_t next_deadline(void)
+static uint64_t next_deadline(struct fib_sched *s)
 {
-	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	uint32_t n = fib_load(&s->workers, acquire);
 	uint64_t least = FIB_NEVER;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t d = fib_load(&fib_symtab.worker[i]->timers.next_ns,
-				      relaxed);
+		uint64_t d = fib_load(&s->worker[i]->timers.next_ns, relaxed);
 
 		if (d < least)
 			least = d;
@@ -184,36 +187,37 @@ static uint64_t next_deadline(void)
 	return least;
 }
 
-static void run_timers(void)
+static void run_timers(struct fib_sched *s)
 {
-	uint32_t n = fib_load(&fib_symtab.workers, acquire);
+	uint32_t n = fib_load(&s->workers, acquire);
 	uint64_t now;
 
-	if (next_deadline() == FIB_NEVER)
+	if (next_deadline(s) == FIB_NEVER)
 		return;
 	now = fib_now_ns();
 	for (uint32_t i = 0; i < n; i++)
-		fib_timers_run(&fib_symtab.worker[i]->timers, now);
+		fib_timers_run(&s->worker[i]->timers, now);
 }
 
 /* Sleep until there may be work. The idle count is dropped by the poll. */
 static void idle(struct fib_worker *w)
 {
+	struct fib_sched *s = fib_sched_of(w);
 	uint64_t deadline = 0;
 
 	w->took_wake = false;
 	FIB_CHAOS_POINT(idle_enter);
 	fib_store(&w->sleeps_until, FIB_NEVER, relaxed);
 	fib_store(&w->idle, 1, relaxed);
-	fib_add(&fib_sched.nidle, 1, seq_cst);
+	fib_add(&s->nidle, 1, seq_cst);
 	fib_fence(seq_cst);
 	FIB_CHAOS_POINT(idle_recheck);
-	if (!work_is_queued()) {
-		deadline = next_deadline();
+	if (!work_is_queued(s)) {
+		deadline = next_deadline(s);
 		fib_store(&w->sleeps_until, deadline, relaxed);
 	}
 	fib_iom_poll(deadline);
-	run_timers();
+	run_timers(s);
 }
 
 /*
@@ -222,19 +226,20 @@ static void idle(struct fib_worker *w)
  */
 static void __attribute__((noinline)) pass_wake(struct fib_worker *w)
 {
+	struct fib_sched *s = fib_sched_of(w);
 	uint64_t deadline;
 
 	w->took_wake = false;
 	fib_fence(seq_cst);
-	if (!fib_load(&fib_sched.nidle, relaxed))
+	if (!fib_load(&s->nidle, relaxed))
 		return;
-	if (work_is_queued()) {
-		fib_notify_one();
+	if (work_is_queued(s)) {
+		fib_notify_one(s);
 		return;
 	}
-	deadline = next_deadline();
+	deadline = next_deadline(s);
 	if (deadline != FIB_NEVER)
-		fib_sched_deadline(deadline);
+		fib_sched_deadline(s, deadline);
 }
 
 /*
@@ -243,10 +248,11 @@ static void __attribute__((noinline)) pass_wake(struct fib_worker *w)
  */
 static void retire(struct fib_worker *w)
 {
+	struct fib_sched *s = fib_sched_of(w);
 	struct fib *f;
 
 	while ((f = pop(&w->lock, &w->queue, &w->queued)))
-		push_inject(f);
+		push_inject(s, f);
 	fib_store(&w->spare, 1, seq_cst);
 	pass_wake(w);
 	while (fib_load(&w->spare, acquire) == 1)
@@ -255,13 +261,14 @@ static void retire(struct fib_worker *w)
 
 static void check_place(struct fib_worker *w)
 {
+	struct fib_sched *s = fib_sched_of(w);
 	int32_t running;
 
 	if (!fib_load(&w->taken, relaxed) || !fib_xchg(&w->taken, 0, seq_cst))
 		return;
-	running = fib_add(&fib_sched.running, 1, seq_cst) + 1;
-	while (running > (int32_t)fib_sched.target) {
-		if (atomic_compare_exchange_weak(&fib_sched.running, &running,
+	running = fib_add(&s->running, 1, seq_cst) + 1;
+	while (running > (int32_t)s->target) {
+		if (atomic_compare_exchange_weak(&s->running, &running,
 						 running - 1)) {
 			retire(w);
 			return;
@@ -273,15 +280,16 @@ static void check_place(struct fib_worker *w)
 
 static struct fib *next(struct fib_worker *w)
 {
+	struct fib_sched *s = fib_sched_of(w);
+
 	for (;;) {
 		struct fib *f = NULL;
 
 		check_place(w);
 		if (++w->tick % POLL_EVERY == 0) {
 			fib_iom_poll(0);
-			run_timers();
-			f = pop(&fib_sched.inject_lock, &fib_sched.inject,
-				&fib_sched.injected);
+			run_timers(s);
+			f = pop(&s->inject_lock, &s->inject, &s->injected);
 			/* A worker that is stuck may have left some behind. */
 			if (!f)
 				f = steal(w);
@@ -289,8 +297,7 @@ static struct fib *next(struct fib_worker *w)
 		if (!f)
 			f = pop(&w->lock, &w->queue, &w->queued);
 		if (!f)
-			f = pop(&fib_sched.inject_lock, &fib_sched.inject,
-				&fib_sched.injected);
+			f = pop(&s->inject_lock, &s->inject, &s->injected);
 		if (!f)
 			f = steal(w);
 		if (!f) {
@@ -298,11 +305,11 @@ static struct fib *next(struct fib_worker *w)
 			continue;
 		}
 		if (fib_load(&w->queued, relaxed) ||
-		    fib_load(&fib_sched.injected, relaxed)) {
+		    fib_load(&s->injected, relaxed)) {
 			/* as in queue_fiber(), which left it to us */
 			fib_fence(seq_cst);
-			if (fib_load(&fib_sched.nidle, relaxed))
-				fib_notify_one();
+			if (fib_load(&s->nidle, relaxed))
+				fib_notify_one(s);
 		}
 		if (w->took_wake)
 			pass_wake(w);
@@ -349,8 +356,8 @@ static void end_bound(struct fib_worker *w)
 static void do_exit(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->on, NULL, release);
-	if (fib_sched.host.fiber_exit)
-		fib_sched.host.fiber_exit(f);
+	if (fib_sched_of(w)->host.fiber_exit)
+		fib_sched_of(w)->host.fiber_exit(f);
 	fib_count(fibers_exited);
 	fib_free(f);
 	if (fib_unlikely(w->bound != NULL))
@@ -481,7 +488,7 @@ void fib_block_enter(void)
 
 	fib_count(kernel_blocks);
 	fib_store(&w->blocking, 1, seq_cst);
-	if (!fib_load(&fib_sched.nidle, seq_cst))
+	if (!fib_load(&fib_sched_of(w)->nidle, seq_cst))
 		fib_monitor_poke();
 }
 
@@ -508,38 +515,41 @@ static void worker_main(void *arg)
 
 	fib_worker_set(w);
 	fib_san_adopt(&w->san);
-	if (fib_sched.host.thread_init)
-		fib_sched.host.thread_init(w);
+	if (fib_sched_of(w)->host.thread_init)
+		fib_sched_of(w)->host.thread_init(w);
 	fib_store(&w->born, 1, release);
 	fib_raw(SYS_futex, &w->born, FUTEX_WAKE_PRIVATE, 1);
 	loop(w);
 }
 
 /* The slot of a worker that is gone for good, or a new one. */
-static struct fib_worker *slot_locked(void)
+static struct fib_worker *slot_locked(struct fib_sched *s)
 {
 	size_t size = FIB_ALIGN_UP(sizeof(struct fib_worker), FIB_PAGE);
-	uint32_t n = fib_load(&fib_symtab.workers, relaxed);
+	uint32_t n = fib_load(&s->workers, relaxed);
 	struct fib_worker *w;
 
 	for (uint32_t i = 1; i < n; i++) {
-		w = fib_symtab.worker[i];
+		w = s->worker[i];
 		if (fib_load(&w->gone, acquire) && !fib_load(&w->tid, acquire))
 			return w;
 	}
-	if (n == FIB_SYMTAB_WORKERS)
+	if (n == FIB_SCHED_WORKERS)
 		return NULL;
-	w = fib_symtab.worker[n];
+	w = s->worker[n];
 	if (!w)
 		w = fib_pages_alloc(size);
 	if (!w)
 		return NULL;
-	fib_symtab.worker[n] = w;
+	s->worker[n] = w;
 	if (!w->stack)
 		w->stack = fib_thread_stack(WORKER_STACK);
 	if (!w->stack)
 		return NULL;
 	w->self = w;
+#ifndef FIB_PRELOAD
+	w->sched = s;
+#endif
 	w->id = n;
 	fib_list_init(&w->queue);
 	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
@@ -550,14 +560,15 @@ static struct fib_worker *slot_locked(void)
  * A worker, with a kernel thread of its own if @start, which is cloned from
  * the caller's; for @bound alone, or for all (NULL). NULL: no resources.
  */
-struct fib_worker *fib_worker_create(bool start, struct fib *bound)
+struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
+				     struct fib *bound)
 {
 	struct fib_worker *w;
 	uint64_t all = ~0ull, mask;
 	long tid = 0;
 
-	fib_lock(&fib_sched.workers_lock);
-	w = slot_locked();
+	fib_lock(&s->workers_lock);
+	w = slot_locked(s);
 	if (!w)
 		goto out;
 	w->bound = bound;
@@ -568,8 +579,8 @@ struct fib_worker *fib_worker_create(bool start, struct fib *bound)
 	if (bound)
 		bound->bound = w;
 	/* Known before it runs: others look at its queue and timers. */
-	if (w->id == fib_load(&fib_symtab.workers, relaxed))
-		fib_store(&fib_symtab.workers, w->id + 1, release);
+	if (w->id == fib_load(&s->workers, relaxed))
+		fib_store(&s->workers, w->id + 1, release);
 	if (!start) {
 		w->sched_sp = fib_ctx_make(w->stack, loop, w);
 		fib_san_create(&w->san, (char *)w->stack - WORKER_STACK,
@@ -589,72 +600,77 @@ struct fib_worker *fib_worker_create(bool start, struct fib *bound)
 	while (!fib_load(&w->born, acquire))
 		fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, 0);
 out:
-	fib_unlock(&fib_sched.workers_lock);
+	fib_unlock(&s->workers_lock);
 	return w;
 }
 
 int fib_dedicate(void)
 {
 	struct fib_worker *w = fib_worker_self();
+	struct fib_sched *s = fib_sched_of(w);
 	struct fib *f = w->cur, *other;
 
 	if (f->bound)
 		return 0;
 	if (!fib_xchg(&w->taken, 1, seq_cst)) {
-		fib_sub(&fib_sched.running, 1, seq_cst);
-		if (!fib_start_spare()) {
+		fib_sub(&s->running, 1, seq_cst);
+		if (!fib_start_spare(s)) {
 			fib_store(&w->taken, 0, seq_cst);
-			fib_add(&fib_sched.running, 1, seq_cst);
+			fib_add(&s->running, 1, seq_cst);
 			return -EAGAIN;
 		}
-		fib_add(&fib_sched.running, 1, seq_cst);
+		fib_add(&s->running, 1, seq_cst);
 	}
 	w->bound = f;
 	f->bound = w;
 	while ((other = pop(&w->lock, &w->queue, &w->queued)))
-		push_inject(other);
+		push_inject(s, other);
 	fib_fence(seq_cst);
-	if (fib_load(&fib_sched.nidle, relaxed))
-		fib_notify_one();
+	if (fib_load(&s->nidle, relaxed))
+		fib_notify_one(s);
 	return 0;
 }
 
 int fib_launch_bound(struct fib *f)
 {
 	fib_store(&f->state, FIB_READY, relaxed);
-	if (!fib_worker_create(true, f))
+	if (!fib_worker_create(fib_sched_here(), true, f))
 		return -EAGAIN;
 	fib_count(fibers_created);
 	return 0;
 }
 
-int fib_sched_enter(unsigned n, struct fib *main_fiber,
+int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,
 		    const struct fib_host *host)
 {
 	struct fib_worker *w;
 	int r;
 
-	fib_sched.host = *host;
-	fib_sched.target = n;
-	fib_list_init(&fib_sched.inject);
-	r = fib_iom_init();
+	fib_symtab.sched = s;
+	s->host = *host;
+	s->target = n;
+	fib_list_init(&s->inject);
+	r = fib_iom_init(s);
 	if (r < 0)
 		return r;
-	w = fib_worker_create(false, NULL);
+	w = fib_worker_create(s, false, NULL);
 	if (!w)
 		return -ENOMEM;
 	main_fiber->on = w;
+#ifndef FIB_PRELOAD
+	main_fiber->sched = s;
+#endif
 	fib_store(&main_fiber->state, FIB_RUNNING, relaxed);
 	w->cur = main_fiber;
 	fib_cpu_adopt(main_fiber);
 	fib_san_adopt(&main_fiber->san);
-	fib_store(&fib_sched.running, 1, relaxed);
+	fib_store(&s->running, 1, relaxed);
 	for (unsigned i = 1; i < n; i++) {
-		if (!fib_worker_create(true, NULL))
+		if (!fib_worker_create(s, true, NULL))
 			break;
-		fib_add(&fib_sched.running, 1, relaxed);
+		fib_add(&s->running, 1, relaxed);
 	}
-	r = fib_monitor_start();
+	r = fib_monitor_start(s);
 	if (r < 0)
 		return r;
 	fib_worker_set(w);
@@ -662,22 +678,23 @@ int fib_sched_enter(unsigned n, struct fib *main_fiber,
 	return 0;
 }
 
-void fib_sched_forget(void)
+void fib_sched_forget(struct fib_sched *s)
 {
-	uint32_t n = fib_load(&fib_symtab.workers, relaxed);
+	uint32_t n = fib_load(&s->workers, relaxed);
 
 	fib_worker_set(NULL);
 	fib_store(&fib_symtab.active, 0, relaxed);
 	/* The stacks and structs stay for the next start. */
 	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = fib_symtab.worker[i];
+		struct fib_worker *w = s->worker[i];
 		void *stack = w->stack, *altstack = w->altstack;
 
 		memset(w, 0, sizeof(*w));
 		w->stack = stack;
 		w->altstack = altstack;
 	}
-	fib_store(&fib_symtab.workers, 0, relaxed);
-	memset(&fib_sched, 0, sizeof(fib_sched));
+	fib_store(&s->workers, 0, relaxed);
+	/* The table of workers and that of descriptors stay as well. */
+	memset(s, 0, offsetof(struct fib_sched, worker));
 	fib_monitor_forget();
 }

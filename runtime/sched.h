@@ -86,6 +86,9 @@ struct fib_timer_heap {
 	_Atomic uint64_t next_ns; /* of the root; FIB_NEVER when empty */
 };
 
+/* Rows of a scheduler's table of workers. */
+#define FIB_SCHED_WORKERS 4096
+
 struct fib_worker {
 	struct fib_worker *self; /* %gs:0 */
 	struct fib *cur;	 /* %gs:8: the fiber that runs, or NULL */
@@ -117,6 +120,9 @@ struct fib_worker {
 	void *altstack; /* the host's, for its signal handler */
 	_Atomic uint32_t identity; /* the host's: change last made */
 	struct fib_san san;
+#ifndef FIB_PRELOAD
+	struct fib_sched *sched;
+#endif
 };
 
 /* What the layer above adds. All may be NULL. */
@@ -130,6 +136,17 @@ struct fib_host {
 	void (*receive)(void);
 };
 
+/* Descriptors that a scheduler waits for: iom.h. */
+#define FIB_FD_CHUNK_BITS 10
+#define FIB_FD_CHUNK      (1u << FIB_FD_CHUNK_BITS)
+#define FIB_FD_MAX        (1u << 20)
+
+struct fib_iom {
+	int epfd, wakefd;
+	struct fib_lock chunk_lock;
+	struct fib_fd *_Atomic chunk[FIB_FD_MAX / FIB_FD_CHUNK];
+};
+
 struct fib_sched {
 	struct fib_host host;
 	uint32_t target;	  /* workers that should be running */
@@ -140,10 +157,23 @@ struct fib_sched {
 	struct fib_list inject; /* fibers queued from outside */
 	_Atomic uint32_t injected;
 	struct fib_lock workers_lock;
-	int epfd, wakefd;
+	_Atomic uint32_t workers; /* entries in worker[] */
+	struct fib_worker *worker[FIB_SCHED_WORKERS];
+	struct fib_iom iom;
 };
 
+/*
+ * The scheduler that the program's threads run in: the only one under the
+ * preload, where its address is a constant. As a library there are as many as
+ * the program makes, and all that belongs to one knows which: a worker, a
+ * fiber, a descriptor's slot. This one is the tests' own then.
+ */
 extern struct fib_sched fib_sched;
+#ifdef FIB_PRELOAD
+#define fib_sched_of(x) ((void)(x), &fib_sched)
+#else
+#define fib_sched_of(x) ((x)->sched)
+#endif
 
 #ifdef FIB_PRELOAD
 /** The worker this kernel thread is, or NULL. */
@@ -170,14 +200,25 @@ struct fib *fib_self(void);
 void fib_worker_set(struct fib_worker *w);
 #endif
 
+/** The scheduler that the caller is a worker of. Workers and fibers only. */
+static inline struct fib_sched *fib_sched_here(void)
+{
+#ifdef FIB_PRELOAD
+	return &fib_sched;
+#else
+	return fib_worker_self()->sched;
+#endif
+}
+
 /**
- * Start @n workers with the calling thread as the first: it goes on as fiber
- * @main_fiber, which is RUNNING when this returns. 0 or -errno.
+ * Start @s with @n workers and the calling thread as the first: it goes on as
+ * fiber @main_fiber, which is RUNNING when this returns. 0 or -errno. @s is
+ * watched by the monitor, of which a process has one.
  */
-int fib_sched_enter(unsigned n, struct fib *main_fiber,
+int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,
 		    const struct fib_host *host);
-/** In a fork child: there is no scheduler any more, and it may start anew. */
-void fib_sched_forget(void);
+/** In a fork child: @s does not run any more, and may start anew. */
+void fib_sched_forget(struct fib_sched *s);
 
 /** Wait for fib_wake(). May return without one. Fibers only. */
 void fib_park(void);
@@ -200,17 +241,18 @@ void fib_block_enter(void);
 void fib_block_leave(void);
 
 /** New timer deadline @ns: is some sleeping worker awake in time? */
-void fib_sched_deadline(uint64_t ns);
+void fib_sched_deadline(struct fib_sched *s, uint64_t ns);
 
 /* for monitor.c */
-int fib_monitor_start(void);
+int fib_monitor_start(struct fib_sched *s);
 void fib_monitor_poke(void);
 void fib_monitor_forget(void);
 extern _Atomic uint32_t fib_monitor_asleep;
 extern _Atomic uint32_t fib_monitor_tid;
-struct fib_worker *fib_worker_create(bool start, struct fib *bound);
-bool fib_start_spare(void);
-void fib_notify_one(void);
+struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
+				     struct fib *bound);
+bool fib_start_spare(struct fib_sched *s);
+void fib_notify_one(struct fib_sched *s);
 long fib_thread_clone(unsigned long flags, void *stack_top, _Atomic int *tid,
 		      void (*fn)(void *), void *arg);
 void *fib_thread_stack(size_t size);

@@ -31,6 +31,7 @@ struct fib *fib_spawn(void (*fn)(void *), void *arg, size_t stack_size)
 		fib_free(f);
 		return NULL;
 	}
+	f->sched = fib_sched_here();
 	f->fn = fn;
 	f->arg = arg;
 	f->stack = p;

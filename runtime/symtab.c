@@ -7,6 +7,10 @@ struct fib_symtab fib_symtab = {
 	.size_self = sizeof(struct fib_symtab),
 	.size_fib = sizeof(struct fib),
 	.size_worker = sizeof(struct fib_worker),
+	.size_sched = sizeof(struct fib_sched),
+#ifdef FIB_PRELOAD
+	.sched = &fib_sched,
+#endif
 };
 
 static const char *const stat_names[] = {

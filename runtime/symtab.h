@@ -10,22 +10,26 @@
 #include "runtime/stats.h"
 
 #define FIB_SYMTAB_MAGIC   0x6b6f6f6862696601ull
-#define FIB_SYMTAB_WORKERS 4096
 #define FIB_SYMTAB_SLABS   (FIB_MAX / 256)
+
+struct fib_sched;
 
 struct fib_symtab {
 	uint64_t magic;
-	uint32_t size_self, size_fib, size_worker;
+	uint32_t size_self, size_fib, size_worker, size_sched;
 	_Atomic uint32_t active;  /* fibers are being run */
 	_Atomic uint32_t fibers;  /* entries in all slabs */
-	_Atomic uint32_t workers; /* entries in worker[] */
+	struct fib_sched *sched; /* the one that the program runs in */
 	struct fib *slabs[FIB_SYMTAB_SLABS];
-	struct fib_worker *worker[FIB_SYMTAB_WORKERS];
 	_Atomic uint64_t stats[FIB_STATS];
 	uint64_t start_cycles, start_ns; /* read together: cputime.h */
 };
 
-extern struct fib_symtab fib_symtab
-	__attribute__((visibility("default")));
+/* A program that uses the runtime as a library has its own beside this. */
+#ifdef FIB_PRELOAD
+extern struct fib_symtab fib_symtab __attribute__((visibility("default")));
+#else
+extern struct fib_symtab fib_symtab;
+#endif
 
 #endif

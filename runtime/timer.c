@@ -82,7 +82,8 @@ static int grow_locked(struct fib_timer_heap *h)
 
 int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 {
-	struct fib_timer_heap *h = &fib_worker_self()->timers;
+	struct fib_worker *w = fib_worker_self();
+	struct fib_timer_heap *h = &w->timers;
 	bool first;
 
 	t->fib = fib;
@@ -101,7 +102,7 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 		publish_next(h);
 	fib_unlock(&h->lock);
 	if (first)
-		fib_sched_deadline(deadline_ns);
+		fib_sched_deadline(fib_sched_of(w), deadline_ns);
 	return 0;
 }
 

@@ -27,6 +27,8 @@ static const struct scenario *const scenarios[] = {
 	&stress_evict,
 };
 
+struct fib_sched fib_sched;
+
 static struct {
 	const char *name;
 	unsigned workers;
@@ -46,7 +48,7 @@ static const char *const permit_name[] = { "none", "parked", "notified" };
 
 static void dump(void)
 {
-	uint32_t n = fib_load(&fib_symtab.workers, relaxed);
+	uint32_t n = fib_load(&fib_sched.workers, relaxed);
 
 	fprintf(stderr, "idle %u, wake_pending %u, injected %u, running %d\n",
 		fib_load(&fib_sched.nidle, relaxed),
@@ -54,7 +56,7 @@ static void dump(void)
 		fib_load(&fib_sched.injected, relaxed),
 		fib_load(&fib_sched.running, relaxed));
 	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = fib_symtab.worker[i];
+		struct fib_worker *w = fib_sched.worker[i];
 		struct fib *f = __atomic_load_n(&w->cur, __ATOMIC_RELAXED);
 
 		fprintf(stderr,
@@ -203,7 +205,7 @@ static void child(const struct scenario *s)
 	joiner = fib_alloc();
 	stress_check(joiner);
 	stress_check(pthread_create(&t, NULL, watchdog, NULL) == 0);
-	stress_check(fib_sched_enter(now.workers, joiner, &host) == 0);
+	stress_check(fib_sched_enter(&fib_sched, now.workers, joiner, &host) == 0);
 	s->run(now.seed);
 	stress_join();
 	_exit(0);

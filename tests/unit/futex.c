@@ -139,7 +139,7 @@ START_TEST(woken_in_time)
 	ck_assert_uint_lt(fib_now_ns(), c.deadline_ns);
 	/* its timer is gone with it */
 	for (uint32_t i = 0; i < 2; i++)
-		ck_assert_uint_eq(fib_symtab.worker[i]->timers.count, 0);
+		ck_assert_uint_eq(fib_sched.worker[i]->timers.count, 0);
 }
 END_TEST
 

@@ -32,13 +32,13 @@ static void put(int n)
 
 START_TEST(slots)
 {
-	ck_assert_ptr_null(fib_fd_peek(70000));
-	ck_assert_ptr_nonnull(fib_fd_get(70000));
-	ck_assert_ptr_eq(fib_fd_peek(70000), fib_fd_get(70000));
-	ck_assert_int_eq(fib_fd_get(70000)->fd, 70000);
-	ck_assert_ptr_null(fib_fd_get(-1));
-	ck_assert_ptr_null(fib_fd_get(1 << 20));
-	ck_assert_ptr_nonnull(fib_fd_get((1 << 20) - 1));
+	ck_assert_ptr_null(fib_iom_peek(&fib_sched, 70000));
+	ck_assert_ptr_nonnull(fib_iom_slot(&fib_sched, 70000));
+	ck_assert_ptr_eq(fib_iom_peek(&fib_sched, 70000), fib_iom_slot(&fib_sched, 70000));
+	ck_assert_int_eq(fib_iom_slot(&fib_sched, 70000)->fd, 70000);
+	ck_assert_ptr_null(fib_iom_slot(&fib_sched, -1));
+	ck_assert_ptr_null(fib_iom_slot(&fib_sched, 1 << 20));
+	ck_assert_ptr_nonnull(fib_iom_slot(&fib_sched, (1 << 20) - 1));
 }
 END_TEST
 
@@ -272,7 +272,7 @@ START_TEST(what_epoll_refuses)
 	ck_assert_int_eq(fib_iom_publish(fib_fd_get(fd), &w, FIB_EV_READ,
 					 false, 0),
 			 -EBADF);
-	ck_assert_int_eq(fib_iom_publish(fib_fd_get(fib_sched.epfd), &w,
+	ck_assert_int_eq(fib_iom_publish(fib_fd_get(fib_sched.iom.epfd), &w,
 					 FIB_EV_READ, false, 0),
 			 -EINVAL);
 }

@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include "tests/unit/unit.h"
 
+struct fib_sched fib_sched;
+
 void unit_start(unsigned n)
 {
 	struct fib_host host = { .fiber_exit = fib_spawn_exit,
@@ -13,7 +15,7 @@ void unit_start(unsigned n)
 
 	ck_assert_ptr_nonnull(f);
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
-	ck_assert_int_eq(fib_sched_enter(n, f, &host), 0);
+	ck_assert_int_eq(fib_sched_enter(&fib_sched, n, f, &host), 0);
 	ck_assert_ptr_eq(fib_self(), f);
 }
 

@@ -46,10 +46,10 @@ static bool all_ended(void)
  */
 static bool in_order(void)
 {
-	uint32_t n = fib_load(&fib_symtab.workers, acquire), spare = 0;
+	uint32_t n = fib_load(&fib_sched.workers, acquire), spare = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = fib_symtab.worker[i];
+		struct fib_worker *w = fib_sched.worker[i];
 
 		if (fib_load(&w->spare, relaxed) == 1 ||
 		    (fib_load(&w->taken, relaxed) &&
@@ -142,10 +142,10 @@ START_TEST(spares_come_back)
 		unit_until(all_ended);
 		unit_until(in_order);
 		if (round == 0)
-			n = fib_load(&fib_symtab.workers, relaxed);
+			n = fib_load(&fib_sched.workers, relaxed);
 	}
 	/* one more may be made while another is about to lie down */
-	ck_assert_uint_le(fib_load(&fib_symtab.workers, relaxed), n + 2);
+	ck_assert_uint_le(fib_load(&fib_sched.workers, relaxed), n + 2);
 }
 END_TEST
 

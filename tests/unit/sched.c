@@ -171,7 +171,7 @@ END_TEST
 static bool others_idle(void)
 {
 	return fib_load(&fib_sched.nidle, relaxed) ==
-	       fib_load(&fib_symtab.workers, relaxed) - 1;
+	       fib_load(&fib_sched.workers, relaxed) - 1;
 }
 
 START_TEST(notify)

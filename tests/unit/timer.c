@@ -14,6 +14,7 @@ static struct fib waker;
 static struct fib_timer_heap *heap(void)
 {
 	fib_store(&fake.timers.next_ns, FIB_NEVER, relaxed);
+	fake.sched = &fib_sched;
 	fib_worker_set(&fake);
 	return &fake.timers;
 }
