@@ -1,6 +1,7 @@
 /* The way in: dispatch table, and what happens around every body. */
 #include "hooks/hooks.h"
 #include "preload/arch/x86_64/regs.h"
+#include "runtime/chaos.h"
 
 #define FIB_HOOK0(nm, fl)                                                      \
 	static long call_##nm(const long *a)                                   \
@@ -124,6 +125,23 @@ static bool is_restart(long r)
 	return r <= -FIB_ERESTARTSYS && r >= -FIB_ERESTARTNOHAND;
 }
 
+/* What may happen to a thread between two instructions of its program. */
+static void __attribute__((noinline, cold)) hook_chaos(struct fib *f)
+{
+	FIB_CHAOS_POINT(hook_begin);
+	if (FIB_CHAOS_ODDS(hook_yield, 16))
+		fib_sched_yield();
+	if (FIB_CHAOS_ODDS(late_wake, 32)) {
+		struct fib *other = fib_at(
+			(uint32_t)fib_chaos_number(fib_high_water()));
+
+		if (other)
+			fib_wake(other);
+	}
+	if (FIB_CHAOS_ODDS(idle_kick, 32))
+		fib_signal_idle_kick();
+}
+
 long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		   struct fib_regs *regs)
 {
@@ -136,6 +154,8 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 	f->regs = regs;
 	f->call = (uint16_t)nr;
 	f->restarted = 0;
+	if (fib_unlikely(fib_chaos_on))
+		hook_chaos(f);
 	for (;;) {
 		if (fib_likely(e && e->call)) {
 			r = e->call(a);
@@ -146,6 +166,7 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 			if (r == -EPIPE)
 				fib_signal_pipe(f, true);
 		}
+		FIB_CHAOS_POINT(hook_end);
 		/*
 		 * From here a signal to this fiber is delivered by its sender's
 		 * kick; what came before is seen in attention.

@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include "hooks/hooks.h"
+#include "runtime/chaos.h"
 
 static _Atomic uint32_t attr_epoch = 1;
 static _Atomic uint32_t share_epoch = 1;
@@ -69,6 +70,28 @@ static uint8_t find_kind(int fd)
 	}
 }
 
+/* Meanwhile the number may be closed and become another file's. */
+static bool learn_kind(struct fib_fd *s)
+{
+	for (;;) {
+		uint32_t generation;
+		uint8_t kind;
+
+		fib_lock(&s->lock);
+		generation = s->generation;
+		fib_unlock(&s->lock);
+		kind = find_kind(s->fd);
+		FIB_CHAOS_POINT(kind_found);
+		fib_lock(&s->lock);
+		if (s->generation == generation) {
+			s->kind = kind;
+			fib_unlock(&s->lock);
+			return kind != FIB_FD_UNKNOWN;
+		}
+		fib_unlock(&s->lock);
+	}
+}
+
 struct fib_fd *fib_fd_know(int fd)
 {
 	struct fib_fd *s = fib_fd_get(fd);
@@ -76,13 +99,18 @@ struct fib_fd *fib_fd_know(int fd)
 	if (fib_unlikely(!s))
 		return NULL;
 	if (fib_unlikely(s->kind == FIB_FD_UNKNOWN)) {
-		if (fib_fd_is_ours(fd))
-			return NULL;
-		s->kind = find_kind(fd);
-		if (s->kind == FIB_FD_UNKNOWN)
+		if (fib_fd_is_ours(fd) || !learn_kind(s))
 			return NULL;
 	}
 	return s;
+}
+
+struct fib_fd *fib_fd_relearn(struct fib_fd *s)
+{
+	fib_lock(&s->lock);
+	s->kind = FIB_FD_UNKNOWN;
+	fib_unlock(&s->lock);
+	return fib_fd_know(s->fd);
 }
 
 static bool is_socket(const struct fib_fd *s)

@@ -162,6 +162,11 @@ int fib_clock_dedicate(int *clock);
 
 /** Slot of @fd with kind and attributes up to date; NULL: leave it alone. */
 struct fib_fd *fib_fd_know(int fd);
+/**
+ * The kernel says that @s is not what it was: the number has been closed and
+ * used again since fib_fd_know(). As that, for the file that it is now.
+ */
+struct fib_fd *fib_fd_relearn(struct fib_fd *s);
 /** Does the program want EAGAIN from @s? */
 bool fib_fd_nonblock(struct fib_fd *s);
 /** Deadline for a call on @s: from SO_RCVTIMEO or SO_SNDTIMEO. */
@@ -198,6 +203,8 @@ void fib_signal_exec_begin(struct fib *f);
 void fib_signal_exec_failed(void);
 /** The fiber is gone: what was meant for the process goes to another. */
 void fib_signal_exit(struct fib *f);
+/** For chaos: interrupt some worker for nothing. */
+void fib_signal_idle_kick(void);
 /** pthread_cancel() has marked @f's thread. */
 void fib_signal_cancelled(struct fib *f);
 uint64_t fib_signal_worker_mask(void);

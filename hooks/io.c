@@ -1,6 +1,7 @@
 /* read, write and their vectors: pick the way that suits the descriptor. */
 #include <linux/fs.h>
 #include "hooks/io.h"
+#include "runtime/chaos.h"
 
 long fib_io_failed(const struct fib_io *io, long r)
 {
@@ -35,7 +36,7 @@ static long wait_in_kernel(struct fib_io *io)
 
 static long wait_or_fail(struct fib_io *io)
 {
-	long r = fib_io_wait(io);
+	long r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
 
 	if (r == 0)
 		return 0;
@@ -45,6 +46,20 @@ static long wait_or_fail(struct fib_io *io)
 			return 0;
 	}
 	return fib_io_failed(io, r);
+}
+
+/*
+ * For chaos: before a call is tried, wait for a moment as if it would block.
+ * Whatever ends that, it is tried after.
+ */
+static void __attribute__((noinline, cold)) detour(struct fib_io *io)
+{
+	uint64_t deadline = fib_fd_deadline(io->s, io->ev);
+
+	io->deadline_ns = fib_now_ns() + fib_chaos_number(1000000);
+	fib_io_begin(io);
+	fib_io_wait(io);
+	io->deadline_ns = deadline;
 }
 
 static bool known_empty(struct fib_fd *s)
@@ -68,8 +83,13 @@ long fib_io_call(struct fib_fd *s, uint8_t ev, size_t plain, long nr,
 		s->error = 0;
 		return r;
 	}
+	if (FIB_CHAOS_ODDS(would_block, 16) && !fib_fd_nonblock(s)) {
+		detour(&io);
+		first = false;
+		b[0] = io.s->fd;
+	}
 	fib_io_begin(&io);
-	if (tcp && known_empty(s)) {
+	if (tcp && !io.moved && known_empty(s)) {
 		io.deadline_ns = fib_fd_deadline(s, ev);
 		first = false;
 		r = wait_or_fail(&io);
@@ -121,6 +141,11 @@ long fib_io_polled(struct fib_fd *s, uint8_t ev, long nr, const long a[6])
 
 	if (fib_fd_nonblock(s))
 		return fib_pass(nr, a);
+	if (FIB_CHAOS_ODDS(would_block, 16)) {
+		detour(&io);
+		first = false;
+		b[0] = p.fd = io.s->fd;
+	}
 	for (;;) {
 		fib_io_begin(&io);
 		if (fib_iom_claim(io.s, ev)) {
@@ -173,8 +198,13 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	struct fib_fd *s = fib_fd_know(fd);
 	long a[6] = { fd, (long)buf, (long)count, MSG_DONTWAIT };
 
-	if (fib_likely(s && fib_fd_is_socket(s) && count))
-		return fib_io_call(s, FIB_EV_READ, count, SYS_recvfrom, a);
+	while (fib_likely(s && fib_fd_is_socket(s) && count)) {
+		long r = fib_io_call(s, FIB_EV_READ, count, SYS_recvfrom, a);
+
+		if (fib_likely(r != -ENOTSOCK))
+			return r;
+		s = fib_fd_relearn(s);
+	}
 	if (!s || s->kind == FIB_FD_ALWAYS || !count)
 		return fib_raw(SYS_read, fd, buf, count);
 	return nowait(s, FIB_EV_READ, &(struct iovec){ buf, count }, 1,
@@ -188,13 +218,16 @@ long fib_sys_readv(int fd, const struct iovec *iov, int n)
 			      .msg_iovlen = (size_t)n };
 	long a[6] = { fd, (long)iov, n };
 
+	while (s && fib_fd_is_socket(s) && n > 0 && n <= FIB_IOV_MAX) {
+		long m[6] = { fd, (long)&msg, MSG_DONTWAIT };
+		long r = fib_io_call(s, FIB_EV_READ, 0, SYS_recvmsg, m);
+
+		if (r != -ENOTSOCK)
+			return r;
+		s = fib_fd_relearn(s);
+	}
 	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > FIB_IOV_MAX)
 		return fib_raw(SYS_readv, fd, iov, n);
-	if (fib_fd_is_socket(s)) {
-		long m[6] = { fd, (long)&msg, MSG_DONTWAIT };
-
-		return fib_io_call(s, FIB_EV_READ, 0, SYS_recvmsg, m);
-	}
 	return nowait(s, FIB_EV_READ, iov, n, SYS_readv, a);
 }
 
@@ -248,8 +281,13 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 	struct fib_fd *s = fib_fd_know(fd);
 	struct iovec iov = { (void *)buf, count };
 
-	if (fib_likely(s && fib_fd_is_socket(s)))
-		return fib_sys_sendto(fd, buf, count, 0, NULL, 0);
+	while (fib_likely(s && fib_fd_is_socket(s))) {
+		long r = fib_sys_sendto(fd, buf, count, 0, NULL, 0);
+
+		if (fib_likely(r != -ENOTSOCK))
+			return r;
+		s = fib_fd_relearn(s);
+	}
 	if (!s || s->kind == FIB_FD_ALWAYS || !count) {
 		long r = fib_raw(SYS_write, fd, buf, count);
 
@@ -267,8 +305,12 @@ long fib_sys_writev(int fd, const struct iovec *iov, int n)
 			      .msg_iovlen = (size_t)n };
 	long r;
 
-	if (s && fib_fd_is_socket(s) && n >= 0 && n <= FIB_IOV_MAX)
-		return fib_sys_sendmsg(fd, &msg, 0);
+	while (s && fib_fd_is_socket(s) && n >= 0 && n <= FIB_IOV_MAX) {
+		r = fib_sys_sendmsg(fd, &msg, 0);
+		if (r != -ENOTSOCK)
+			return r;
+		s = fib_fd_relearn(s);
+	}
 	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > FIB_IOV_MAX) {
 		r = fib_raw(SYS_writev, fd, iov, n);
 		if (r == -EPIPE)

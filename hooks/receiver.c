@@ -18,6 +18,7 @@
 #include <features.h>
 #include <sys/signalfd.h>
 #include "hooks/signal.h"
+#include "runtime/chaos.h"
 
 static int fd = -1;
 static _Atomic uint64_t left;
@@ -68,6 +69,7 @@ static void look_at(int sig)
 	siginfo_t info;
 
 	if (!pick(sig)) {
+		FIB_CHAOS_POINT(signal_left);
 		fib_or(&left, set, seq_cst);
 		fib_fence(seq_cst);
 		if (!pick(sig))
@@ -80,6 +82,7 @@ static void look_at(int sig)
 	       fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) == sig) {
 		if (fib_signal_route(sig, &info))
 			continue;
+		FIB_CHAOS_POINT(signal_kept);
 		/* Blocked just now. Who opens it looks at left after that. */
 		fib_signal_keep(sig, &info);
 		fib_or(&left, set, seq_cst);

@@ -39,6 +39,7 @@
 #include "hooks/signal.h"
 #include "hooks/sigframe.h"
 #include "preload/arch/x86_64/regs.h"
+#include "runtime/chaos.h"
 #include "runtime/arch/x86_64/ctx.h"
 #include "runtime/arch/x86_64/offsets.h"
 
@@ -132,9 +133,20 @@ static void kick(struct fib *f)
 			FIB_KICK);
 }
 
+void fib_signal_idle_kick(void)
+{
+	uint32_t n = fib_load(&fib_sched.workers, acquire);
+	struct fib_worker *w = fib_sched.worker[fib_chaos_number(n)];
+
+	if (!fib_load(&w->gone, relaxed) && fib_load(&w->tid, relaxed))
+		fib_raw(SYS_tgkill, pid_cache, fib_load(&w->tid, relaxed),
+			FIB_KICK);
+}
+
 static void get_attention(struct fib *f)
 {
 	fib_store(&f->attention, 1, seq_cst); /* (A) */
+	FIB_CHAOS_POINT(attention);
 	fib_wake(f);
 	kick(f);
 }

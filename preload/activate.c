@@ -29,6 +29,7 @@
 #include "preload/preload.h"
 #include "preload/rewrite.h"
 #include "runtime/arch/x86_64/ctx.h"
+#include "runtime/chaos.h"
 
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40
@@ -185,6 +186,8 @@ static const char *start(uint64_t mask)
 	struct fib *f;
 
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
+	fib_chaos_init(fib_options.chaos, fib_options.chaos_only);
+	fib_symtab.chaos = fib_options.chaos;
 	fib_xsave_init();
 	fib_tids_init();
 	fib_shared_init();

@@ -35,6 +35,7 @@ static const char help_text[] =
 	"  --stats[=FILE]  print counters at exit, to stderr or to FILE\n"
 	"  --eager         start at once, not before the first thread\n"
 	"  --log LEVEL     none, warn (default) or info, on stderr\n"
+	"  --chaos SEED    for tests: random delays, migrations and slow paths\n"
 	"  --version       print the version\n"
 	"  --help          print this text\n"
 	"\n"
@@ -113,6 +114,15 @@ static void set_log(const char *arg)
 	put("FIBHOOK_LOG", arg);
 }
 
+static void set_chaos(const char *arg)
+{
+	size_t n = strspn(arg, "0123456789");
+
+	if (!n || n > 19 || (arg[n] && arg[n] != ':'))
+		cli_fail(CLI_USAGE, "--chaos: '%s' is not a seed", arg);
+	put("FIBHOOK_CHAOS", arg);
+}
+
 static void print_and_exit(const char *a, const char *b)
 {
 	if (fputs(a, stdout) < 0 || fputs(b, stdout) < 0 || fflush(stdout))
@@ -125,6 +135,7 @@ static const struct option options[] = {
 	{"stats", optional_argument, NULL, 's'},
 	{"eager", no_argument, NULL, 'e'},
 	{"log", required_argument, NULL, 'l'},
+	{"chaos", required_argument, NULL, 'c'},
 	{"version", no_argument, NULL, 'V'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
@@ -136,7 +147,7 @@ static void bad_option(int c, char **argv)
 
 	if (c == ':')
 		cli_fail(CLI_USAGE, "%s: a value is missing", arg);
-	if (optopt > 0 && strchr("wselVh", optopt))
+	if (optopt > 0 && strchr("wselcVh", optopt))
 		cli_fail(CLI_USAGE, "%s: takes no value", arg);
 	if (optopt > 0)
 		cli_fail(CLI_USAGE, "-%c: no such option; see fibhook --help",
@@ -162,6 +173,9 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'l':
 			set_log(optarg);
+			break;
+		case 'c':
+			set_chaos(optarg);
 			break;
 		case 'V':
 			print_and_exit("fibhook " FIB_VERSION "\n", "");

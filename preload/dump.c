@@ -188,6 +188,8 @@ static void print_head(void)
 	       process_name(), n, library->path);
 	for (uint32_t i = 0; i < n; i++)
 		print_worker(i);
+	if (tab.chaos)
+		printf("chaos, seed %lu\n", tab.chaos);
 	column = printf("counters ");
 	for (unsigned i = 0; i < FIB_STATS; i++) {
 		char item[64];

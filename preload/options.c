@@ -100,6 +100,21 @@ static void read_stats(const char *val)
 		fib_options.stats = strcpy(name, val);
 }
 
+/* SEED, or SEED:POINT,POINT... */
+static void read_chaos(const char *val)
+{
+	char *end;
+
+	errno = 0;
+	fib_options.chaos = strtoull(val, &end, 10);
+	if (*end == ':')
+		fib_options.chaos_only = end + 1;
+	if (*val < '0' || *val > '9' || (*end && *end != ':') || errno) {
+		fib_options.chaos = 0;
+		bad_value("CHAOS", val, "none");
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*read)(const char *val);
@@ -107,6 +122,7 @@ static const struct {
 	{ "WORKERS", read_workers }, { "START", read_start },
 	{ "DISABLE", read_disable }, { "REWRITE", read_rewrite },
 	{ "LOG", read_log },	     { "STATS", read_stats },
+	{ "CHAOS", read_chaos },
 };
 
 void fib_options_read(void)

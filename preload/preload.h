@@ -9,11 +9,14 @@
 #define FIB_PRELOAD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct fib_options {
 	bool disable, eager, rewrite_all;
 	int workers; /* 0: as many as CPUs may be used */
 	int log;     /* FIB_LOG_* */
+	uint64_t chaos;		/* seed; 0: none */
+	const char *chaos_only; /* points, or NULL for all */
 	const char *stats; /* NULL: none; "stderr", or a file */
 };
 

@@ -149,6 +149,7 @@ int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 
 	if (r)
 		return r;
+	FIB_CHAOS_POINT(futex_queued);
 	r = sleep_on(&w, 1, uaddr, deadline_ns);
 	if (r)
 		give_up(&w);

@@ -88,6 +88,7 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	fib_store(&w->slot, s, relaxed);
 	fib_store(&w->woken, false, relaxed);
 	fib_list_init(&w->node);
+	FIB_CHAOS_POINT(iom_publish);
 	fib_lock(&s->lock);
 	if (!s->registered)
 		r = register_locked(s);
@@ -209,6 +210,7 @@ static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 		events |= FIB_EV_READ;
 	if (e & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 		events |= FIB_EV_WRITE;
+	FIB_CHAOS_POINT(iom_handle);
 	fib_lock(&s->lock);
 	if (s->generation == (uint32_t)(ev->data.u64 >> 32)) {
 		if (e & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
@@ -326,14 +328,15 @@ void fib_iom_closed(struct fib_fd *s)
 {
 	bool again;
 
+	FIB_CHAOS_POINT(iom_closed);
 	fib_lock(&s->lock);
 	again = s->registered || s->kind != FIB_FD_UNKNOWN;
 	if (again) {
 		s->registered = false;
-		s->generation++;
 		s->kind = FIB_FD_UNKNOWN;
 		s->attr_epoch = s->born_epoch = 0;
 	}
+	s->generation++;
 	/* They try again, each by itself or handed on. */
 	if (again || fib_load(&s->waiting, relaxed))
 		feed_locked(s, FIB_EV_READ | FIB_EV_WRITE, again);
@@ -355,6 +358,7 @@ void fib_iom_evict(struct fib_fd *s)
 		fib_unlock(&s->lock);
 		return;
 	}
+	FIB_CHAOS_POINT(iom_evict);
 	fib_lock(&s->lock);
 	fib_lock(&to->lock);
 	to->kind = s->kind;

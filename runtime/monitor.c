@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <time.h>
+#include "runtime/chaos.h"
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 
@@ -98,7 +99,8 @@ static bool look(struct fib_sched *s, bool tick)
 		if (fib_load(&w->taken, relaxed))
 			continue;
 		if (__atomic_load_n(&w->cur, __ATOMIC_RELAXED) &&
-		    ((tick && same) || fib_load(&w->blocking, relaxed)))
+		    ((tick && (same || FIB_CHAOS_ODDS(give_away, 8))) ||
+		     fib_load(&w->blocking, relaxed)))
 			stuck = w;
 	}
 	if (stuck && !fib_load(&s->nidle, seq_cst))

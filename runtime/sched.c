@@ -22,7 +22,10 @@ struct fib_sched fib_sched = { .iom = { .epfd = -1, .wakefd = -1 } };
 static void push_local(struct fib_worker *w, struct fib *f)
 {
 	fib_lock(&w->lock);
-	fib_list_add_tail(&w->queue, &f->run);
+	if (FIB_CHAOS_ODDS(queue_front, 8))
+		fib_list_add_tail(w->queue.next, &f->run);
+	else
+		fib_list_add_tail(&w->queue, &f->run);
 	fib_add(&w->queued, 1, relaxed);
 	fib_unlock(&w->lock);
 }
@@ -126,6 +129,7 @@ void fib_notify_one(struct fib_sched *s)
 	if (fib_load(&s->wake_pending, relaxed) ||
 	    fib_xchg(&s->wake_pending, 1, seq_cst))
 		return;
+	FIB_CHAOS_POINT(notify);
 	fib_count(notifies);
 	fib_raw(SYS_write, s->iom.wakefd, &one, sizeof(one));
 }
@@ -142,7 +146,7 @@ static void queue_fiber(struct fib *f)
 		fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAKE_PRIVATE, 1);
 		return;
 	}
-	if (w && !w->bound) {
+	if (w && !w->bound && !FIB_CHAOS_ODDS(inject, 8)) {
 		push_local(w, f);
 		/* Between two fibers: takes it itself, or tells of it then. */
 		if (!w->cur)
@@ -286,7 +290,8 @@ static struct fib *next(struct fib_worker *w)
 		struct fib *f = NULL;
 
 		check_place(w);
-		if (++w->tick % POLL_EVERY == 0) {
+		if (++w->tick % POLL_EVERY == 0 ||
+		    FIB_CHAOS_ODDS(poll_now, 16)) {
 			fib_iom_poll(0);
 			run_timers(s);
 			f = pop(&s->inject_lock, &s->inject, &s->injected);
@@ -294,6 +299,8 @@ static struct fib *next(struct fib_worker *w)
 			if (!f)
 				f = steal(w);
 		}
+		if (!f && FIB_CHAOS_ODDS(steal_first, 8))
+			f = steal(w);
 		if (!f)
 			f = pop(&w->lock, &w->queue, &w->queued);
 		if (!f)
@@ -433,6 +440,10 @@ void fib_park(void)
 	if (atomic_compare_exchange_strong(&f->permit, &notified,
 					   FIB_PERMIT_NONE))
 		return;
+	if (FIB_CHAOS_ODDS(park_spurious, 8)) {
+		fib_sched_yield();
+		return;
+	}
 	fib_count(parks);
 	if (f->door == FIB_DOOR_SITE)
 		leave_with_vectors();

@@ -18,6 +18,7 @@ struct fib_symtab {
 	uint64_t magic;
 	uint32_t size_self, size_fib, size_worker, size_sched;
 	_Atomic uint32_t active;  /* fibers are being run */
+	uint64_t chaos;		  /* seed, see chaos.h; 0: none */
 	_Atomic uint32_t fibers;  /* entries in all slabs */
 	struct fib_sched *sched; /* the one that the program runs in */
 	struct fib *slabs[FIB_SYMTAB_SLABS];

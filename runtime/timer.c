@@ -1,5 +1,6 @@
 /* Timers, see timer.h. */
 #include <sys/mman.h>
+#include "runtime/chaos.h"
 #include "runtime/timer.h"
 
 #define FIRST_SIZE 512u
@@ -101,6 +102,7 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 	if (first)
 		publish_next(h);
 	fib_unlock(&h->lock);
+	FIB_CHAOS_POINT(timer_armed);
 	if (first)
 		fib_sched_deadline(fib_sched_of(w), deadline_ns);
 	return 0;

@@ -82,6 +82,14 @@ for workers in 1 2 4; do
 	stop "$pid"
 done
 
+# Chaos is told of, and changes nothing that is seen.
+start chaos "$F" --chaos 4711 --workers 2 "$states" && {
+	run "$F" dump "$pid"
+	all_states "chaos"
+	check "chaos: seed" grep -q "^chaos, seed 4711$" "$T/out"
+	stop "$pid"
+}
+
 # A process that is stopped cannot help, and hangs.
 start stopped "$F" "$states" && {
 	kill -STOP "$pid"

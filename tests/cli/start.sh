@@ -21,6 +21,7 @@ refuses "workers 1x" 2 "'1x'" "$F" --workers=1x true
 refuses "workers huge" 2 "'99999999999999999999'" \
 	"$F" --workers 99999999999999999999 true
 refuses "workers without value" 2 "value is missing" "$F" --workers
+refuses "chaos word" 2 "'wild'" "$F" --chaos wild true
 refuses "bad log level" 2 "'loud'" "$F" --log loud true
 refuses "empty stats file" 2 "empty" "$F" --stats= true
 refuses "value for --eager" 2 "no value" "$F" --eager=1 true

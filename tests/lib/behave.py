@@ -2,7 +2,7 @@
 """Runs behaviour programs: natively first, then hooked, with the same result.
 
 usage: behave.py --build DIR [--jobs N] [--only PREFIX]... [--native]
-                 [--repeat K] [--list]
+                 [--repeat K] [--chaos SEED] [--list]
 
 A program is DIR/tests/hooks/FAMILY/NAME, its source tests/hooks/FAMILY/NAME.c
 or .cc. Directives in the source's first comment:
@@ -17,7 +17,8 @@ or .cc. Directives in the source's first comment:
                                               natively, and is skipped hooked
 
 The kernel is the oracle: stdout, stderr and the way the process ended must be
-those of the native run. The last line says "N passed, N failed, N skipped".
+those of the native run. With --chaos the hooked runs have FIBHOOK_CHAOS=SEED,
+which is named where one fails. The last line says "N passed, N failed, N skipped".
 """
 import argparse
 import concurrent.futures
@@ -150,10 +151,12 @@ def run(case, build, env):
                       err.read().decode("utf-8", "replace"), dump)
 
 
-def variants(case):
+def variants(case, chaos):
     yield "workers=1", {"FIBHOOK_WORKERS": "1"}
     yield "workers=2", {"FIBHOOK_WORKERS": "2"}
     yield "workers=4", {"FIBHOOK_WORKERS": "4"}
+    if chaos:
+        yield "workers=8", {"FIBHOOK_WORKERS": "8"}
     if "t-not-eager" not in case.flags:
         yield "eager", {"FIBHOOK_WORKERS": "2", "FIBHOOK_START": "eager"}
 
@@ -213,12 +216,15 @@ def check(case, opt):
                          f"{time.monotonic() - t0:.2f}s"]
     passed, failed, lines = 0, 0, []
     so = os.path.join(opt.build, "libfibhook.so")
-    for label, env in variants(case):
+    for label, env in variants(case, opt.chaos):
         env = dict(env, LD_PRELOAD=so)
+        if opt.chaos:
+            env["FIBHOOK_CHAOS"] = opt.chaos
+            label += f", chaos {opt.chaos}"
         for turn in range(opt.repeat):
             with tempfile.TemporaryDirectory(prefix="behave.") as tmp:
                 stats = os.path.join(tmp, "stats")
-                counted = label == "workers=2" and turn == 0 and not (
+                counted = label.startswith("workers=2") and turn == 0 and not (
                     case.flags & {"t-single", "t-no-stats"}) and \
                     case.expect >= 0
                 if counted:
@@ -255,6 +261,7 @@ def main():
     ap.add_argument("--jobs", type=int, default=2)
     ap.add_argument("--repeat", type=int, default=1)
     ap.add_argument("--only", action="append", default=[])
+    ap.add_argument("--chaos", metavar="SEED")
     ap.add_argument("--native", action="store_true")
     ap.add_argument("--list", action="store_true")
     ap.add_argument("sources", nargs="+")

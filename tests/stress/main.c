@@ -3,7 +3,7 @@
  *
  *	FIB_SEED=n	the first seed (else taken from the clock)
  *	FIB_SEEDS=n	how many (1)
- *	FIB_DELAY=0|1	random delays at named points (else with every odd seed)
+ *	FIB_DELAY=0|1	chaos at named points (else with every odd seed)
  *	FIB_WORKERS=n	only on n workers
  *
  * Arguments are names of scenarios. One line per scenario and number of
@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "tests/stress/chaos_control.h"
 #include "tests/stress/stress.h"
 
 #define PATIENCE_SEC 10
@@ -201,7 +200,7 @@ static void child(const struct scenario *s)
 	pthread_t t;
 
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
-	fib_chaos_init(now.seed, now.delay);
+	fib_chaos_init(now.delay ? now.seed + 1 : 0, NULL);
 	joiner = fib_alloc();
 	stress_check(joiner);
 	stress_check(pthread_create(&t, NULL, watchdog, NULL) == 0);
