@@ -3,31 +3,40 @@
  * thread to himself (sched.h, "Dedicated fibers").
  *
  * A thread id in an argument is a fiber's: 0 or the caller's own is the worker
- * that the caller is on; a dedicated fiber's is that of its worker. Of any
- * other fiber the kernel knows nothing: what is asked about it is answered for
- * the caller's worker, since all that are not dedicated have the same
- * attributes. A change of another fiber's attributes, which is not dedicated,
- * is refused (ESRCH), but for one that asks for what it has.
+ * that the caller is on; a dedicated fiber's is that of its worker. All that are
+ * not dedicated have the same attributes, so what is asked about one is answered
+ * for any worker. A change of another fiber's attributes is made by that
+ * fiber (taskwork.c), but for one that asks for what it has.
  */
 #include <linux/prctl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include "hooks/hooks.h"
 
-#define NOT_OURS (-1)
-
-/* What the kernel calls fiber @tid, to ask; @change: to change it. */
-static int kernel_tid(int tid, bool change)
+/* A worker that is not dedicated; the caller's if there is none. */
+static int common_tid(void)
 {
-	struct fib *f = tid ? fib_by_tid(tid) : fib_self();
+	struct fib_sched *s = fib_symtab.sched;
+
+	for (uint32_t i = 0; i < fib_load(&s->workers, acquire); i++) {
+		struct fib_worker *w = s->worker[i];
+
+		if (!w->bound && !fib_load(&w->gone, relaxed))
+			return fib_load(&w->tid, relaxed);
+	}
+	return 0;
+}
+
+/* What the kernel calls fiber @tid, to ask about it. */
+static int kernel_tid(int tid)
+{
+	struct fib *self = fib_self(), *f = tid ? fib_by_tid(tid) : self;
 
 	if (!f)
 		return tid;
-	if (f == fib_self())
+	if (f == self || (!f->bound && !self->bound))
 		return 0;
-	if (f->bound)
-		return fib_load(&f->bound->tid, relaxed);
-	return change ? NOT_OURS : 0;
+	return f->bound ? fib_load(&f->bound->tid, relaxed) : common_tid();
 }
 
 static long dedicated5(long nr, long a, long b, long c, long d, long e)
@@ -42,19 +51,39 @@ static long dedicated(long nr, long a, long b, long c, long d)
 	return dedicated5(nr, a, b, c, d, 0);
 }
 
-/* Change @tid (translated) by @nr: oneself, or one that is dedicated. */
-static long change(long nr, int tid, long b, long c)
+/* Is @tid a fiber that has what all have that are not dedicated? */
+static bool is_common(int tid)
 {
-	if (tid == NOT_OURS)
-		return -ESRCH;
-	return tid == 0 ? dedicated(nr, 0, b, c, 0) : fib_raw(nr, tid, b, c);
+	struct fib *self = fib_self(), *f = tid ? fib_by_tid(tid) : self;
+
+	return f && !f->bound && !self->bound;
+}
+
+/* Call @nr, which changes the thread that argument @i names. */
+static long change(long nr, unsigned i, long a[6])
+{
+	struct fib *self = fib_self();
+	struct fib *f = a[i] ? fib_by_tid((int)a[i]) : self;
+	int r;
+
+	if (!f)
+		return fib_pass(nr, a);
+	a[i] = 0;
+	if (f == self) {
+		r = fib_dedicate();
+		return r ? r : fib_pass(nr, a);
+	}
+	if (!f->bound)
+		return fib_work_call(f, nr, a);
+	a[i] = fib_load(&f->bound->tid, relaxed);
+	return fib_pass(nr, a);
 }
 
 /* --- scheduling ---------------------------------------------------------- */
 
 long fib_sys_sched_getaffinity(int tid, size_t len, void *mask)
 {
-	return fib_raw(SYS_sched_getaffinity, kernel_tid(tid, false), len,
+	return fib_raw(SYS_sched_getaffinity, kernel_tid(tid), len,
 		       mask);
 }
 
@@ -72,25 +101,25 @@ static bool same_mask(const void *user, size_t len)
 
 long fib_sys_sched_setaffinity(int tid, size_t len, const void *mask)
 {
-	tid = kernel_tid(tid, true);
-	if (tid <= 0 && !fib_self()->bound && same_mask(mask, len))
+	if (is_common(tid) && same_mask(mask, len))
 		return 0;
-	return change(SYS_sched_setaffinity, tid, (long)len, (long)mask);
+	return change(SYS_sched_setaffinity, 0,
+		      (long[6]){ tid, (long)len, (long)mask });
 }
 
 long fib_sys_sched_getparam(int tid, void *param)
 {
-	return fib_raw(SYS_sched_getparam, kernel_tid(tid, false), param);
+	return fib_raw(SYS_sched_getparam, kernel_tid(tid), param);
 }
 
 long fib_sys_sched_getscheduler(int tid)
 {
-	return fib_raw(SYS_sched_getscheduler, kernel_tid(tid, false));
+	return fib_raw(SYS_sched_getscheduler, kernel_tid(tid));
 }
 
 long fib_sys_sched_rr_get_interval(int tid, void *ts)
 {
-	return fib_raw(SYS_sched_rr_get_interval, kernel_tid(tid, false), ts);
+	return fib_raw(SYS_sched_rr_get_interval, kernel_tid(tid), ts);
 }
 
 static bool same_policy(int policy, const void *user)
@@ -104,36 +133,35 @@ static bool same_policy(int policy, const void *user)
 
 long fib_sys_sched_setscheduler(int tid, int policy, const void *param)
 {
-	tid = kernel_tid(tid, true);
-	if (tid <= 0 && !fib_self()->bound && same_policy(policy, param))
+	if (is_common(tid) && same_policy(policy, param))
 		return 0;
-	return change(SYS_sched_setscheduler, tid, policy, (long)param);
+	return change(SYS_sched_setscheduler, 0,
+		      (long[6]){ tid, policy, (long)param });
 }
 
 long fib_sys_sched_setparam(int tid, const void *param)
 {
-	tid = kernel_tid(tid, true);
-	if (tid <= 0 && !fib_self()->bound && same_policy(SCHED_OTHER, param))
+	if (is_common(tid) && same_policy(SCHED_OTHER, param))
 		return 0;
-	return change(SYS_sched_setparam, tid, (long)param, 0);
+	return change(SYS_sched_setparam, 0, (long[6]){ tid, (long)param });
 }
 
 long fib_sys_sched_getattr(int tid, void *attr, unsigned size, unsigned flags)
 {
-	return fib_raw(SYS_sched_getattr, kernel_tid(tid, false), attr, size,
+	return fib_raw(SYS_sched_getattr, kernel_tid(tid), attr, size,
 		       flags);
 }
 
 long fib_sys_sched_setattr(int tid, void *attr, unsigned flags)
 {
-	return change(SYS_sched_setattr, kernel_tid(tid, true), (long)attr,
-		      flags);
+	return change(SYS_sched_setattr, 0,
+		      (long[6]){ tid, (long)attr, flags });
 }
 
 long fib_sys_getpriority(int which, int who)
 {
 	if (which == PRIO_PROCESS)
-		who = kernel_tid(who, false);
+		who = kernel_tid(who);
 	return fib_raw(SYS_getpriority, which, who);
 }
 
@@ -141,19 +169,14 @@ long fib_sys_setpriority(int which, int who, int nice)
 {
 	if (which != PRIO_PROCESS)
 		return fib_raw(SYS_setpriority, which, who, nice);
-	who = kernel_tid(who, true);
-	if (who == NOT_OURS)
-		return -ESRCH;
-	if (who == 0)
-		return dedicated(SYS_setpriority, which, 0, nice, 0);
-	return fib_raw(SYS_setpriority, which, who, nice);
+	return change(SYS_setpriority, 1, (long[6]){ which, who, nice });
 }
 
 /* IOPRIO_WHO_PROCESS is 1 */
 long fib_sys_ioprio_get(int which, int who)
 {
 	if (which == 1)
-		who = kernel_tid(who, false);
+		who = kernel_tid(who);
 	return fib_raw(SYS_ioprio_get, which, who);
 }
 
@@ -161,12 +184,7 @@ long fib_sys_ioprio_set(int which, int who, int prio)
 {
 	if (which != 1)
 		return fib_raw(SYS_ioprio_set, which, who, prio);
-	who = kernel_tid(who, true);
-	if (who == NOT_OURS)
-		return -ESRCH;
-	if (who == 0)
-		return dedicated(SYS_ioprio_set, which, 0, prio, 0);
-	return fib_raw(SYS_ioprio_set, which, who, prio);
+	return change(SYS_ioprio_set, 1, (long[6]){ which, who, prio });
 }
 
 /* --- namespaces, privileges ----------------------------------------------- */

@@ -205,6 +205,8 @@ void fib_signal_exec_failed(void);
 void fib_signal_exit(struct fib *f);
 /** For chaos: interrupt some worker for nothing. */
 void fib_signal_idle_kick(void);
+/** @f is to call fib_signal_deliver() soon, wherever it is. */
+void fib_signal_attention(struct fib *f);
 /** pthread_cancel() has marked @f's thread. */
 void fib_signal_cancelled(struct fib *f);
 uint64_t fib_signal_worker_mask(void);
@@ -240,6 +242,24 @@ void fib_identity_follow(struct fib_worker *w);
 void fib_identity_init(void);
 /** A worker that is just being born is up to date. */
 void fib_identity_join(struct fib_worker *w);
+
+/* --- taskwork.c ------------------------------------------------------------ */
+
+/**
+ * Fiber @f, which is not the caller, makes call @nr on a kernel thread of its
+ * own. Returns the call's result; -ESRCH if @f ends before, -EAGAIN if there
+ * is no kernel thread to be had. Parks.
+ */
+long fib_work_call(struct fib *f, long nr, const long a[6]);
+/** Do what others asked of the calling fiber @f. */
+void fib_work_run(struct fib *f);
+/** @f is gone, its tid zero. */
+void fib_work_exit(struct fib *f);
+static inline bool fib_work_pending(struct fib *f)
+{
+	return __atomic_load_n(&f->work, __ATOMIC_RELAXED) != NULL;
+}
+void fib_work_init(void);
 
 /* --- dedicated.c ----------------------------------------------------------- */
 

@@ -143,7 +143,7 @@ void fib_signal_idle_kick(void)
 			FIB_KICK);
 }
 
-static void get_attention(struct fib *f)
+void fib_signal_attention(struct fib *f)
 {
 	fib_store(&f->attention, 1, seq_cst); /* (A) */
 	FIB_CHAOS_POINT(attention);
@@ -154,7 +154,7 @@ static void get_attention(struct fib *f)
 void fib_signal_cancelled(struct fib *f)
 {
 	fib_store(&f->cancelled, 1, seq_cst);
-	get_attention(f);
+	fib_signal_attention(f);
 }
 
 bool fib_signal_accepts(struct fib *f, int sig)
@@ -196,7 +196,7 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 	fib_or(&f->sigpend, FIB_SIG(sig), seq_cst);
 	fib_unlock(&sig_lock);
 	if (fib_signal_accepts(f, sig))
-		get_attention(f);
+		fib_signal_attention(f);
 	return 0;
 }
 
@@ -301,8 +301,9 @@ void fib_signal_exit(struct fib *f)
 		n = f->sigqueue;
 		if (!n) {
 			fib_store(&f->sigpend, 0, relaxed);
-			fib_store(&f->tid, 0, relaxed);
+			fib_store(&f->tid, 0, seq_cst);
 			fib_unlock(&sig_lock);
+			fib_work_exit(f);
 			return;
 		}
 		f->sigqueue = n->next;
@@ -478,6 +479,8 @@ void fib_signal_deliver(struct fib *f, bool *restart)
 	int sig;
 
 	fib_xchg(&f->attention, 0, seq_cst);
+	if (fib_unlikely(fib_work_pending(f)))
+		fib_work_run(f);
 	while ((sig = dequeue(f, ~fib_load(&f->sigmask, relaxed), &info))) {
 		struct fib_kernel_sigaction a = fib_signal_take_action(sig);
 
@@ -616,6 +619,7 @@ void fib_signal_init(struct fib *main_fiber, uint64_t mask)
 	kept = NULL;
 	fib_store(&kept_set, 0, relaxed);
 	fib_identity_init();
+	fib_work_init();
 	pid_cache = (int)fib_raw(SYS_getpid);
 	for (int sig = 1; sig <= 64; sig++)
 		fib_raw(SYS_rt_sigaction, sig, 0, &act[sig], 8);

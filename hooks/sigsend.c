@@ -31,6 +31,9 @@ long fib_sys_kill(int pid, int sig)
 {
 	siginfo_t info;
 
+	/* The kernel takes any thread's id for its process. */
+	if (fib_by_tid(pid))
+		pid = own_pid();
 	if (pid == own_pid() && ordinary(sig)) {
 		info = info_from_us(sig, SI_USER);
 		if (fib_signal_route(sig, &info))
@@ -80,6 +83,8 @@ long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)
 {
 	siginfo_t info;
 
+	if (fib_by_tid(pid))
+		pid = own_pid();
 	if (pid == own_pid() && ordinary(sig)) {
 		if (fib_copy(&info, user, sizeof(info)))
 			return -EFAULT;
@@ -243,8 +248,9 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 		if ((sig = take(f, set, &info)))
 			break;
 		fib_signal_recheck(set);
-		if (fib_load(&f->sigpend, relaxed) &
-		    ~fib_load(&f->sigmask, relaxed))
+		if ((fib_load(&f->sigpend, relaxed) &
+		     ~fib_load(&f->sigmask, relaxed)) ||
+		    fib_work_pending(f))
 			r = -EINTR;
 		else if (deadline != FIB_NEVER &&
 			 fib_load(&timer.fired, acquire))

@@ -39,6 +39,7 @@ enum fib_door {
 };
 
 struct fib_siginfo_node;
+struct fib_work;
 struct fib_sigframe;
 
 struct fib {
@@ -87,6 +88,7 @@ struct fib {
 	_Atomic uint64_t sigwait;   /* what a sigwait under way accepts */
 	uint64_t saved_mask;	    /* sigsuspend, ppoll, pselect */
 	struct fib_siginfo_node *sigqueue;
+	struct fib_work *work; /* hooks/taskwork.c */
 	struct fib_sigframe *sigframe; /* registers of the interrupted code */
 	uintptr_t altstack_sp;
 	size_t altstack_size;
