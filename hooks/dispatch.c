@@ -1,4 +1,5 @@
 /* The way in: dispatch table, and what happens around every body. */
+#include <linux/prctl.h>
 #include "hooks/hooks.h"
 #include "preload/arch/x86_64/regs.h"
 #include "runtime/chaos.h"
@@ -217,6 +218,11 @@ static void dispatch_foreign(struct fib_regs *r)
 		if (fib_clone_foreign(r))
 			return;
 		break;
+	case SYS_prctl:
+		if (a[0] != PR_SET_SYSCALL_USER_DISPATCH)
+			break;
+		r->rax = (uint64_t)-EINVAL;
+		return;
 	case SYS_futex:
 		if (fib_load(&fib_symtab.active, relaxed)) {
 			r->rax = (uint64_t)fib_futex_foreign(a);

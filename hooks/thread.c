@@ -300,6 +300,9 @@ long fib_sys_prctl(int op, long a, long b, long c, long d)
 		return set_name(f, (const char *)a);
 	case PR_GET_NAME:
 		return fib_copy((void *)a, f->name, FIB_NAME_MAX);
+	/* Its ranges are of code, and libc's calls are made from ours. */
+	case PR_SET_SYSCALL_USER_DISPATCH:
+		return -EINVAL;
 	case PR_GET_TID_ADDRESS:
 		return fib_copy((void *)a, &f->clear_tid, sizeof(f->clear_tid));
 	}

@@ -51,8 +51,8 @@ struct fib_code {
 	bool undecoded; /* some of it is no code */
 	bool leas_lost; /* there were more */
 	/* What `lea` in it points at: jump tables, and their bases. */
-	uint32_t nleas;
-	uintptr_t leas[256];
+	uint32_t nleas, max_leas;
+	uintptr_t *leas;
 };
 
 /* Where an instruction of a window has gone. */

@@ -20,7 +20,8 @@
 
 #include "runtime/arch/x86_64/raw.h"
 
-#define NEAR 32 /* a target this close to 0f 05 might matter */
+#define NEAR	 32 /* a target this close to 0f 05 might matter */
+#define MAX_LEAS 16384
 
 struct span {
 	uintptr_t start, end;
@@ -37,7 +38,9 @@ struct object {
 	uint32_t nhits, max;
 	uint8_t *near;    /* a byte for 64 of text: a hit is not far */
 	uint8_t *targets; /* a byte for each of text: branched to */
-	uint8_t *marks;   /* of the function at hand */
+	bool targets_found;
+	uint8_t *marks;   /* of the function at hand, */
+	uintptr_t *leas;  /* and what `lea` points at in it */
 	size_t scratch_size;
 };
 
@@ -109,6 +112,9 @@ static void find_targets(struct object *o)
 	const uint8_t *p = (const uint8_t *)o->text.start;
 	size_t size = o->text.end - o->text.start;
 
+	if (o->targets_found)
+		return;
+	o->targets_found = true;
 	for (uint32_t i = 0; i < o->nhits; i++) {
 		size_t off = o->hits[i] - o->text.start;
 		size_t from = off > NEAR ? off - NEAR : 0;
@@ -265,6 +271,30 @@ static uint32_t padding(uintptr_t start, uintptr_t end)
 	return (uint32_t)(at - start);
 }
 
+/* Most 0f 05 of big objects are parts of operands: a look at no more than is
+ * needed to know. */
+static bool has_site(const struct object *o, const struct fib_code *code)
+{
+	const uint8_t *last = code->bytes + code->len - 1;
+	struct fib_insn in;
+	uint32_t at = 0;
+
+	while (last > code->bytes && (last[-1] != 0x0f || last[0] != 0x05))
+		last--;
+	while (code->bytes + at < last) {
+		if (!fib_insn_decode(code->bytes + at, code->len - at, &in)) {
+			if (o->whole)
+				return true;
+			at++;
+			continue;
+		}
+		if (code->bytes[at] == 0x0f && code->bytes[at + 1] == 0x05)
+			return true;
+		at += in.len;
+	}
+	return false;
+}
+
 static int scan_function(struct object *o, const struct fib_fde *fn,
 			 uintptr_t next_fn, bool gap)
 {
@@ -274,9 +304,14 @@ static int scan_function(struct object *o, const struct fib_fde *fn,
 		.len = (uint32_t)(fn->end - fn->start),
 		.pad = padding(fn->end, next_fn),
 		.mark = o->marks,
+		.leas = o->leas,
+		.max_leas = MAX_LEAS,
 	};
 	int err;
 
+	if (!has_site(o, &code))
+		return 0;
+	find_targets(o);
 	fib_code_mark(&code);
 	code.mark[0] |= FIB_MARK_TARGET;
 	for (uint32_t i = 0; i < code.len; i++)
@@ -346,7 +381,7 @@ static int scan_text(struct object *o)
 
 	if (err || !o->nhits)
 		return err;
-	find_targets(o);
+	o->targets_found = false;
 	for (uint32_t i = 0; i < o->nhits && !err; i++) {
 		uintptr_t next_fn;
 		struct fib_fde fn;
@@ -370,9 +405,10 @@ static int scratch_map(struct object *o)
 {
 	size_t text = (o->text.end - o->text.start + 4095) & -4096UL;
 	size_t hits = 65536 * sizeof(o->hits[0]);
+	size_t leas = MAX_LEAS * sizeof(o->leas[0]);
 	long p;
 
-	o->scratch_size = hits + 3 * text + 2 * 4096;
+	o->scratch_size = hits + leas + 3 * text + 2 * 4096;
 	p = fib_raw(SYS_mmap, 0, o->scratch_size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p < 0)
@@ -380,7 +416,8 @@ static int scratch_map(struct object *o)
 					o->text.start, o->info->dlpi_name);
 	o->max = 65536;
 	o->hits = (uintptr_t *)p;
-	o->targets = (uint8_t *)p + hits;
+	o->leas = (uintptr_t *)(p + (long)hits);
+	o->targets = (uint8_t *)p + hits + leas;
 	o->near = o->targets + text;
 	o->marks = o->near + text / 64 + 4096;
 	return 0;

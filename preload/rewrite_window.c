@@ -36,12 +36,10 @@ static int32_t disp32(const uint8_t *p)
 
 static void add_lea(struct fib_code *code, uintptr_t addr)
 {
-	uint32_t max = sizeof(code->leas) / sizeof(code->leas[0]);
-
 	for (uint32_t i = 0; i < code->nleas; i++)
 		if (code->leas[i] == addr)
 			return;
-	if (code->nleas < max)
+	if (code->nleas < code->max_leas)
 		code->leas[code->nleas++] = addr;
 	else
 		code->leas_lost = true;

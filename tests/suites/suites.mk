@@ -8,9 +8,10 @@
 # its name to SUITES, and the Debian packages it needs to TEST_DEPS.
 
 QUICK  ?=
-SUITES := nptl.py
+SUITES := nptl.py cpython.py stressng.py mariadb.py
 CHECKS += suites
-TEST_DEPS += glibc-source g++
+TEST_DEPS += glibc-source g++ libpython3.11-testsuite stress-ng \
+             mariadb-server mariadb-client
 
 .PHONY: check-suites
 check-suites: all
