@@ -33,19 +33,17 @@ static struct fib *fiber_of(int clock)
 int fib_clock_dedicate(int *clock)
 {
 	struct fib *f = fiber_of(*clock);
-	int r;
+	long tid;
 
 	if (!f)
 		return 0;
-	if (f != fib_self() && !f->bound)
-		return -EINVAL;
-	if (f == fib_self()) {
-		r = fib_dedicate();
-		if (r)
-			return r;
-	}
-	*clock = (int)(~(unsigned)fib_load(&f->bound->tid, relaxed) << 3 |
-		       PER_THREAD | KIND_SCHED);
+	tid = f == fib_self() ? fib_dedicate() : 0;
+	if (tid == 0)
+		tid = f->bound ? fib_load(&f->bound->tid, relaxed) :
+				 fib_work_call(f, SYS_gettid, (long[6]){ 0 });
+	if (tid < 0)
+		return tid == -ESRCH ? -EINVAL : (int)tid;
+	*clock = (int)(~(unsigned)tid << 3 | PER_THREAD | KIND_SCHED);
 	return 0;
 }
 

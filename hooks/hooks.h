@@ -152,9 +152,8 @@ int fib_timespec_put(struct timespec *ts, uint64_t ns);
 /* --- cputime.c ----------------------------------------------------------- */
 
 /**
- * *@clock, if it is a thread's CPU clock, becomes the kernel's name for it, and
- * the calling fiber dedicated if it is its own. 0 or -errno; -EINVAL for that
- * of another fiber which is not dedicated.
+ * *@clock, if it is the CPU clock of a fiber, becomes the kernel's name for
+ * that of its kernel thread, and the fiber dedicated. 0 or -errno.
  */
 int fib_clock_dedicate(int *clock);
 
@@ -222,6 +221,9 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 			   uintptr_t stack_top, int *ptid, int *ctid,
 			   unsigned long tls);
 void fib_tids_init(void);
+/** New threads have ids that the kernel knows; see thread.c. Any thread. */
+void fib_tids_real(bool active);
+bool fib_tids_are_real(void);
 /** What ps shows: the name of the first kernel thread. */
 void fib_set_process_name(const char *name);
 /** The calling process is a fork child, and was fiber @f. */

@@ -4,6 +4,13 @@
  * Thread ids of fibers lie between 2^22 (no kernel thread's is higher) and
  * 2^28 (thread CPU clocks shift them by three), and name the slab entry and its
  * generation, so that an id is not soon given again. Main's is the process id.
+ *
+ * A mutex that is shared between processes and knows its owner (robust, PI,
+ * recursive, error-checking) gives the id to other processes and to the kernel,
+ * which looks for it when a process dies. Once the program makes an attribute
+ * for such a mutex, new threads are dedicated and have the id of their kernel
+ * thread; main, if it is on the first one, becomes so as well. The others keep
+ * what they have.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -22,6 +29,7 @@
 
 struct fib *fib_main_fiber;
 static uint32_t tid_base; /* added to all, so that processes differ */
+static _Atomic uint32_t real_tids;
 static _Atomic int32_t live; /* fibers that have not ended, main included */
 
 void fib_tids_init(void)
@@ -48,11 +56,35 @@ struct fib *fib_by_tid(int tid)
 
 	if (f && fib_load(&f->tid, relaxed) == tid)
 		return f;
+	if (tid > 0 && tid < TID_FIRST && fib_load(&real_tids, relaxed))
+		return fib_bound_to(tid);
 	if (tid < TID_FIRST || tid >= TID_LIMIT)
 		return NULL;
 	n = ((uint32_t)(tid - TID_FIRST) + span - tid_base % span) % span;
 	f = fib_at(n & (FIB_MAX - 1));
 	return f && fib_load(&f->tid, acquire) == tid ? f : NULL;
+}
+
+/* Main is on the first kernel thread until it parks for the first time. */
+static void be_real(void)
+{
+	struct fib *f = fib_self();
+
+	if (f == fib_main_fiber &&
+	    fib_load(&fib_worker_self()->tid, relaxed) == fib_load(&f->tid, relaxed))
+		fib_dedicate();
+}
+
+void fib_tids_real(bool active)
+{
+	fib_store(&real_tids, 1, relaxed);
+	if (active)
+		be_real();
+}
+
+bool fib_tids_are_real(void)
+{
+	return fib_load(&real_tids, relaxed);
 }
 
 /* --- birth --------------------------------------------------------------- */
@@ -88,7 +120,13 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 
 	if (!f)
 		return -EAGAIN;
-	tid = tid_of(f);
+	if (fib_unlikely(self->bound || fib_load(&real_tids, relaxed)) &&
+	    fib_bind(f)) {
+		fib_free(f);
+		return -EAGAIN;
+	}
+	tid = fib_load(&real_tids, relaxed) ? fib_load(&f->bound->tid, relaxed) :
+					      tid_of(f);
 	/* fib_tramp_resume leaves the stack pointer at stack_top */
 	child = (struct fib_regs *)(stack_top - FIB_RED_ZONE -
 				    sizeof(struct fib_regs));
@@ -108,14 +146,17 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	if (flags & CLONE_CHILD_SETTID)
 		fib_copy(ctid, &tid, sizeof(tid));
 	fib_add(&live, 1, relaxed);
-	if (fib_likely(!self->bound)) {
-		fib_launch(f);
-	} else if (fib_launch_bound(f)) {
-		fib_sub(&live, 1, relaxed);
-		fib_free(f);
-		return -EAGAIN;
-	}
+	fib_launch(f);
 	return tid;
+}
+
+/* On its own kernel thread, under that one's id? */
+static bool has_real_tid(const struct fib *f)
+{
+	const struct fib_worker *w = f->bound;
+
+	return w && w == fib_worker_self() &&
+	       fib_load(&w->tid, relaxed) == fib_load(&f->tid, relaxed);
 }
 
 /* --- end ----------------------------------------------------------------- */
@@ -192,6 +233,8 @@ void fib_thread_gone(struct fib *f)
 	uint32_t *word = f->clear_tid, was;
 
 	robust_exit(f);
+	if (has_real_tid(f))
+		fib_raw(SYS_set_robust_list, 0, sizeof(struct robust_list_head));
 	fib_signal_exit(f);
 	if (f == fib_main_fiber)
 		fib_main_fiber = NULL;
@@ -239,7 +282,8 @@ long fib_sys_set_robust_list(void *head, size_t len)
 		return -EINVAL;
 	f->robust_head = head;
 	f->robust_len = len;
-	return 0;
+	/* For the case that the whole process is killed. */
+	return has_real_tid(f) ? fib_raw(SYS_set_robust_list, head, len) : 0;
 }
 
 long fib_sys_get_robust_list(int tid, void **head, size_t *len)

@@ -203,6 +203,8 @@ static const char *start(uint64_t mask)
 	if (fib_sched_enter(&fib_sched, (unsigned)n, f, &host) < 0)
 		return "no resources for the scheduler";
 	fib_signal_thread_init(fib_worker_self());
+	if (fib_tids_are_real())
+		fib_tids_real(true);
 	fib_log(FIB_LOG_INFO, "active: %d workers", n);
 	return NULL;
 }

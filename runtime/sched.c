@@ -583,7 +583,7 @@ struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 	if (!w)
 		goto out;
 	w->bound = bound;
-	fib_store(&w->bound_ready, bound != NULL, relaxed);
+	fib_store(&w->bound_ready, 0, relaxed);
 	fib_store(&w->taken, bound != NULL, relaxed);
 	fib_store(&w->gone, 0, relaxed);
 	fib_store(&w->born, 0, relaxed);
@@ -642,13 +642,25 @@ int fib_dedicate(void)
 	return 0;
 }
 
-int fib_launch_bound(struct fib *f)
+int fib_bind(struct fib *f)
 {
-	fib_store(&f->state, FIB_READY, relaxed);
-	if (!fib_worker_create(fib_sched_here(), true, f))
-		return -EAGAIN;
-	fib_count(fibers_created);
-	return 0;
+	return fib_worker_create(fib_sched_here(), true, f) ? 0 : -EAGAIN;
+}
+
+struct fib *fib_bound_to(int tid)
+{
+	struct fib_sched *s = fib_sched_here();
+	uint32_t n = fib_load(&s->workers, acquire);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = s->worker[i];
+		struct fib *f = w->bound;
+
+		if (f && fib_load(&w->tid, acquire) == tid &&
+		    fib_load(&f->tid, acquire) == tid)
+			return f;
+	}
+	return NULL;
 }
 
 int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,

@@ -233,8 +233,13 @@ void fib_exit(void) __attribute__((noreturn));
 
 /** Bind the calling fiber to its kernel thread: 0, or -EAGAIN. */
 int fib_dedicate(void);
-/** fib_launch() for a fiber of a dedicated one: 0, or -EAGAIN. */
-int fib_launch_bound(struct fib *f);
+/**
+ * Bind @f, which was never launched, to a new kernel thread, cloned from the
+ * caller's: 0, or -EAGAIN.
+ */
+int fib_bind(struct fib *f);
+/** The fiber that is bound to kernel thread @tid and has its id, or NULL. */
+struct fib *fib_bound_to(int tid);
 
 /** Around a kernel call that may block for long: others need a worker. */
 void fib_block_enter(void);
