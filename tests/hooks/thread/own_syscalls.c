@@ -63,12 +63,13 @@ static void cleanup(void *arg)
 	*(int *)arg = 1;
 }
 
-static int cleaned;
+static int cleaned, up[2];
 
 static void *sleeper(void *unused)
 {
 	CHECK_0(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, unused));
 	pthread_cleanup_push(cleanup, &cleaned);
+	t_put(up[1], 'x');
 	for (;;)
 		futex_wait(&forever, 0);
 	pthread_cleanup_pop(0);
@@ -90,7 +91,9 @@ int main(void)
 	CHECK(call(SYS_read, -1, 0, 0, 0) == -EBADF);
 	CHECK(futex_wait(&turn, 1) == -EAGAIN);
 
+	t_pipe(up);
 	CHECK(!pthread_create(&s, NULL, sleeper, NULL));
+	t_get(up[0]);
 	t_settle();
 	CHECK(!pthread_cancel(s));
 	CHECK(!pthread_join(s, &r));
