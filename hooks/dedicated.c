@@ -39,11 +39,16 @@ static int kernel_tid(int tid)
 	return f->bound ? fib_load(&f->bound->tid, relaxed) : common_tid();
 }
 
-static long dedicated5(long nr, long a, long b, long c, long d, long e)
+long fib_dedicated_call(long nr, const long a[6])
 {
 	int r = fib_dedicate();
 
-	return r ? r : fib_raw(nr, a, b, c, d, e);
+	return r ? r : fib_pass(nr, a);
+}
+
+static long dedicated5(long nr, long a, long b, long c, long d, long e)
+{
+	return fib_dedicated_call(nr, (long[6]){ a, b, c, d, e });
 }
 
 static long dedicated(long nr, long a, long b, long c, long d)
@@ -64,15 +69,12 @@ static long change(long nr, unsigned i, long a[6])
 {
 	struct fib *self = fib_self();
 	struct fib *f = a[i] ? fib_by_tid((int)a[i]) : self;
-	int r;
 
 	if (!f)
 		return fib_pass(nr, a);
 	a[i] = 0;
-	if (f == self) {
-		r = fib_dedicate();
-		return r ? r : fib_pass(nr, a);
-	}
+	if (f == self)
+		return fib_dedicated_call(nr, a);
 	if (!f->bound)
 		return fib_work_call(f, nr, a);
 	a[i] = fib_load(&f->bound->tid, relaxed);

@@ -72,6 +72,7 @@ const char *fib_call_name(unsigned nr);
 struct fib_libc {
 	void (*testcancel)(void);
 	void (*fork_child)(void); /* in the child, when all else is reset */
+	uintptr_t syscall_from, syscall_to; /* the function syscall() */
 };
 extern struct fib_libc fib_libc;
 
@@ -265,6 +266,8 @@ void fib_work_init(void);
 
 /* --- dedicated.c ----------------------------------------------------------- */
 
+/** Call @nr on the caller's kernel thread, for good. */
+long fib_dedicated_call(long nr, const long a[6]);
 /** prctl, for operations that may belong to the kernel thread. */
 long fib_prctl_dedicated(int op, long a, long b, long c, long d);
 

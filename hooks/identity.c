@@ -10,9 +10,13 @@
  * that is being born holds that lock until it takes kicks.
  *
  * One change at a time. A worker whose call fails, where the first one's did
- * not, would leave the process half changed: a security hole, so abort.
+ * not, would leave the process half changed: a security hole, so the process
+ * aborts, as NPTL makes it. That happens to a program which changes one thread
+ * by the system call itself, syscall(SYS_setresuid, ...): such a fiber becomes
+ * dedicated.
  */
 #include "hooks/signal.h"
+#include "preload/arch/x86_64/regs.h"
 
 static struct fib_lock change_lock;
 static _Atomic uint32_t current; /* number of the change */
@@ -20,6 +24,7 @@ static _Atomic uint32_t waiting; /* workers that have yet to follow */
 static long change_nr;
 static long change_arg[6];
 
+static _Atomic bool failed;	 /* of those that followed, one */
 static _Atomic uint32_t monitor;   /* the change it made last */
 
 /* Who makes a thread of ours has its identity to give. */
@@ -51,7 +56,8 @@ void fib_identity_follow(struct fib_worker *w)
 	if (!seen || fib_load(seen, relaxed) == now)
 		return;
 	fib_store(seen, now, relaxed);
-	fib_assert(fib_pass(change_nr, change_arg) == 0);
+	if (fib_pass(change_nr, change_arg))
+		fib_store(&failed, true, relaxed);
 	fib_sub(&waiting, 1, release);
 }
 
@@ -86,10 +92,32 @@ static void all_others(struct fib_worker *self)
 		fib_raw(SYS_sched_yield);
 }
 
+/* abort(3): a handler may have its say first. */
+static void abort_process(struct fib *f)
+{
+	siginfo_t info = { .si_code = SI_TKILL };
+
+	fib_and(&f->sigmask, ~FIB_SIG(SIGABRT), seq_cst);
+	fib_signal_send(f, SIGABRT, &info, false);
+	fib_signal_deliver(f, &(bool){ false });
+	fib_signal_kernel_action(SIGABRT, (uintptr_t)SIG_DFL);
+	fib_signal_default(SIGABRT);
+}
+
+static bool is_raw(const struct fib_regs *r)
+{
+	return r && r->rip >= fib_libc.syscall_from &&
+	       r->rip < fib_libc.syscall_to;
+}
+
 static long change(long nr, const long a[6])
 {
+	struct fib *f = fib_self();
 	struct fib_worker *self = fib_worker_self();
 	long r;
+
+	if (is_raw(f->regs))
+		return fib_dedicated_call(nr, a);
 
 	fib_lock(&change_lock);
 	fib_lock(&fib_sched.workers_lock);
@@ -101,6 +129,8 @@ static long change(long nr, const long a[6])
 	}
 	fib_unlock(&fib_sched.workers_lock);
 	fib_unlock(&change_lock);
+	if (fib_unlikely(fib_load(&failed, relaxed)))
+		abort_process(f);
 	return r;
 }
 

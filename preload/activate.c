@@ -14,8 +14,10 @@
  * fiber.
  */
 #include <cpuid.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -122,6 +124,19 @@ static void rseq_take_again(void)
 			RSEQ_SIGNATURE);
 }
 
+/* Where syscall() lies: calls through it ask for just what they say. */
+static void find_syscall(void)
+{
+	void *at = dlsym(RTLD_NEXT, "syscall");
+	const ElfW(Sym) *sym = NULL;
+	Dl_info info;
+
+	if (!at || !dladdr1(at, &info, (void **)&sym, RTLD_DL_SYMENT) || !sym)
+		return;
+	fib_libc.syscall_from = (uintptr_t)at;
+	fib_libc.syscall_to = (uintptr_t)at + sym->st_size;
+}
+
 /* --- the caller becomes a fiber ------------------------------------------ */
 
 static struct fib *adopt_caller(void)
@@ -197,6 +212,7 @@ static const char *start(uint64_t mask)
 	fib_main_fiber = f;
 	fib_libc.testcancel = pthread_testcancel;
 	fib_libc.fork_child = fork_child;
+	find_syscall();
 	open_stats();
 	host.receiver_fd = fib_receiver_init();
 	fib_signal_init(f, mask);
