@@ -41,6 +41,7 @@
 #include "preload/arch/x86_64/regs.h"
 #include "runtime/chaos.h"
 #include "runtime/arch/x86_64/ctx.h"
+#include "runtime/arch/x86_64/pkru.h"
 #include "runtime/arch/x86_64/offsets.h"
 
 _Static_assert(offsetof(struct fib, attention) == FIB_OFFSET_ATTENTION, "");
@@ -392,6 +393,7 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	struct fib_regs *regs = f->regs;
 	struct fib_sigframe *frame = f->sigframe;
 	uint64_t deadline = f->restart_deadline;
+	uint32_t pkru = FIB_PKRU_INIT;
 	uint8_t door = f->door;
 	uint16_t call = f->call;
 
@@ -403,6 +405,10 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	fib_store(&f->sigmask, mask, seq_cst);
 	f->sigframe = NULL;
 	fib_count(signals);
+	if (fib_pkru_is_used()) {
+		pkru = fib_rdpkru();
+		fib_wrpkru(FIB_PKRU_INIT);
+	}
 	fib_barrier();
 	fib_store(&f->in_hook, 0, relaxed);
 	fib_barrier();
@@ -414,6 +420,8 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	fib_barrier();
 	fib_store(&f->in_hook, 1, relaxed);
 	fib_barrier();
+	if (fib_pkru_is_used())
+		fib_wrpkru(pkru);
 	f->regs = regs;
 	f->sigframe = frame;
 	f->door = door;

@@ -21,6 +21,7 @@
 #include "hooks/hooks.h"
 #include "preload/arch/x86_64/regs.h"
 #include "runtime/arch/x86_64/ctx.h"
+#include "runtime/arch/x86_64/pkru.h"
 
 #define TID_FIRST     (1 << 22)
 #define TID_LIMIT     (1 << 28)
@@ -137,6 +138,8 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	fib_store(&f->in_hook, 1, relaxed);
 	fib_store(&f->sigmask, fib_load(&self->sigmask, relaxed), relaxed);
 	f->altstack_flags = SS_DISABLE;
+	if (fib_pkru_is_used())
+		f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 	memcpy(f->name, self->name, sizeof(f->name));
 	if (flags & CLONE_CHILD_CLEARTID)
 		f->clear_tid = (uint32_t *)ctid;
@@ -351,6 +354,15 @@ long fib_sys_prctl(int op, long a, long b, long c, long d)
 		return fib_copy((void *)a, &f->clear_tid, sizeof(f->clear_tid));
 	}
 	return fib_prctl_dedicated(op, a, b, c, d);
+}
+
+long fib_sys_pkey_alloc(unsigned flags, unsigned long rights)
+{
+	long r = fib_raw(SYS_pkey_alloc, flags, rights);
+
+	if (r >= 0)
+		fib_store(&fib_pkru_used, true, seq_cst);
+	return r;
 }
 
 long fib_sys_arch_prctl(int op, unsigned long arg)

@@ -31,6 +31,7 @@
 #include "preload/preload.h"
 #include "preload/rewrite.h"
 #include "runtime/arch/x86_64/ctx.h"
+#include "runtime/arch/x86_64/pkru.h"
 #include "runtime/chaos.h"
 
 #ifndef PR_GET_TID_ADDRESS
@@ -205,6 +206,7 @@ static const char *start(uint64_t mask)
 	fib_symtab.chaos = fib_options.chaos;
 	fib_xsave_init();
 	fib_tids_init();
+	fib_pkru_init();
 	fib_shared_init();
 	f = adopt_caller();
 	if (!f)

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include "runtime/arch/x86_64/ctx.h"
+#include "runtime/arch/x86_64/pkru.h"
 #include "runtime/chaos.h"
 #include "runtime/cputime.h"
 #include "runtime/iom.h"
@@ -388,6 +389,10 @@ static void loop(void *arg)
 		if (f) {
 			fib_san_enter(&w->san, &f->san);
 			fib_cpu_stop(f);
+			if (fib_pkru_is_used()) {
+				f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
+				fib_wrpkru(0);
+			}
 		}
 		__atomic_store_n(&w->cur, NULL, __ATOMIC_RELAXED);
 		fib_barrier();
@@ -400,6 +405,8 @@ static void loop(void *arg)
 		fib_add(&w->runs, 1, seq_cst);
 		if (f->fsbase)
 			fib_wrfsbase(f->fsbase);
+		if (fib_pkru_is_used())
+			fib_wrpkru(f->pkru ^ FIB_PKRU_INIT);
 		__atomic_store_n(&w->cur, f, __ATOMIC_RELAXED);
 		fib_barrier();
 		fib_cpu_go(f);

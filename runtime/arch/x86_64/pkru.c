@@ -1,0 +1,27 @@
+/* Protection keys, see pkru.h. */
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include "runtime/arch/x86_64/pkru.h"
+
+#define OSPKE	       (1u << 4)
+#define DISABLE_ACCESS 1
+
+_Atomic bool fib_pkru_used;
+
+void fib_pkru_init(void)
+{
+	unsigned a, b, c, d;
+	uint32_t rights;
+	long key;
+
+	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(c & OSPKE))
+		return;
+	rights = fib_rdpkru();
+	/* The first key is 1: if that is to be had, none is in use. */
+	key = fib_raw(SYS_pkey_alloc, 0, DISABLE_ACCESS);
+	if (key > 0)
+		fib_raw(SYS_pkey_free, key);
+	fib_wrpkru(rights);
+	if (key != 1 || rights != FIB_PKRU_INIT)
+		fib_store(&fib_pkru_used, true, relaxed);
+}
