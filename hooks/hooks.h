@@ -199,8 +199,9 @@ void fib_signal_pipe(struct fib *f, bool from_kernel);
 /** In a fork child: the kernel's state becomes what the program expects. */
 void fib_signal_fork_child(struct fib *f);
 /** Before and after an exec that may fail. */
-void fib_signal_exec_begin(struct fib *f);
-void fib_signal_exec_failed(void);
+/** False: deliver what is pending first. */
+bool fib_signal_exec_begin(struct fib *f);
+void fib_signal_exec_failed(struct fib *f);
 /** The fiber is gone: what was meant for the process goes to another. */
 void fib_signal_exit(struct fib *f);
 /** For chaos: interrupt some worker for nothing. */

@@ -211,9 +211,10 @@ long fib_sys_execve(const char *path, char *const *argv, char *const *envp)
 {
 	long r;
 
-	fib_signal_exec_begin(fib_self());
+	if (!fib_signal_exec_begin(fib_self()))
+		return -FIB_ERESTARTNOINTR;
 	r = fib_raw(SYS_execve, path, argv, envp);
-	fib_signal_exec_failed();
+	fib_signal_exec_failed(fib_self());
 	return r;
 }
 
@@ -222,9 +223,10 @@ long fib_sys_execveat(int dir, const char *path, char *const *argv,
 {
 	long r;
 
-	fib_signal_exec_begin(fib_self());
+	if (!fib_signal_exec_begin(fib_self()))
+		return -FIB_ERESTARTNOINTR;
 	r = fib_raw(SYS_execveat, dir, path, argv, envp, flags);
-	fib_signal_exec_failed();
+	fib_signal_exec_failed(fib_self());
 	return r;
 }
 

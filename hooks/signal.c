@@ -677,14 +677,55 @@ void fib_signal_fork_child(struct fib *f)
 	set_kernel_mask(fib_load(&f->sigmask, relaxed));
 }
 
-void fib_signal_exec_begin(struct fib *f)
+/*
+ * What the new program starts with: the mask, what is ignored, what is pending
+ * for the thread. Handlers end with exec, so those of ours may stay: other
+ * workers need them until then.
+ */
+static void ignore_faults(bool as_program)
 {
-	restore_kernel_actions();
-	set_kernel_mask(fib_load(&f->sigmask, relaxed));
+	for (int sig = 1; sig < FIB_SIGRTMIN; sig++) {
+		if (!(FIB_SIG(sig) & FAULTS) ||
+		    act[sig].handler != (uintptr_t)SIG_IGN)
+			continue;
+		if (as_program)
+			fib_signal_kernel_action(sig, (uintptr_t)SIG_IGN);
+		else
+			install_entry(sig);
+	}
 }
 
-void fib_signal_exec_failed(void)
+bool fib_signal_exec_begin(struct fib *f)
 {
+	uint64_t mask = fib_load(&f->sigmask, relaxed);
+	long pid = fib_raw(SYS_getpid), tid = fib_raw(SYS_gettid);
+
+	fib_lock(&sig_lock);
+	if (fib_load(&f->sigpend, relaxed) & ~mask) {
+		fib_unlock(&sig_lock);
+		return false;
+	}
+	for (struct fib_siginfo_node *n = f->sigqueue; n; n = n->next)
+		fib_raw(SYS_rt_tgsigqueueinfo, pid, tid, n->info.si_signo,
+			&n->info);
+	fib_unlock(&sig_lock);
+	ignore_faults(true);
+	set_kernel_mask(mask);
+	return true;
+}
+
+/* The queue still has what was sent to the kernel thread. */
+void fib_signal_exec_failed(struct fib *f)
+{
+	struct timespec now = { 0, 0 };
+
 	set_kernel_mask(fib_signal_worker_mask());
-	install_entries();
+	ignore_faults(false);
+	fib_lock(&sig_lock);
+	for (struct fib_siginfo_node *n = f->sigqueue; n; n = n->next) {
+		uint64_t set = FIB_SIG(n->info.si_signo);
+
+		fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8);
+	}
+	fib_unlock(&sig_lock);
 }
