@@ -88,6 +88,8 @@ static void look_at(int sig)
 		fib_or(&left, set, seq_cst);
 		if (!pick(sig))
 			break;
+		/* It opened before that, and does not look again. */
+		fib_and(&left, ~set, seq_cst);
 	}
 	fib_unlock(&fetch_lock);
 }

@@ -4,7 +4,7 @@
 #   make check-hooks       behaviour programs, natively and hooked
 #   make check-native      behaviour programs, natively only
 #   make check-apps        real programs from Debian packages
-#   make check-<part>      one part: unit patch stress cli
+#   make check-<part>      one part: unit patch stress model cli
 #   make check-suites      other projects' test suites, all of them
 #
 #   make soak              the long repeats: REPEAT, RUNS, FIB_SEEDS
@@ -88,7 +88,7 @@ check-apps: all
 	  $(ONLY:%=--only %)
 
 -include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
--include tests/cli/cli.mk tests/suites/suites.mk
+-include tests/cli/cli.mk tests/suites/suites.mk tests/model/model.mk
 
 print-checks:
 	@echo $(CHECKS)
