@@ -117,7 +117,7 @@ static void try_mutual(void)
 	pthread_barrier_wait(&both);
 	t_join(th[0]);
 	t_join(th[1]);
-	t_say("mutual\n");
+	t_say("mutual");
 }
 
 int main(void)
@@ -154,7 +154,7 @@ int main(void)
 	stop = 1;
 	for (unsigned i = 0; i < T_LEN(targets); i++) {
 		t_join(targets[i].thread);
-		t_say("%s: %d cpu, nice %d\n", targets[i].name, targets[i].cpus,
+		t_say("%s: %d cpu, nice %d", targets[i].name, targets[i].cpus,
 		      targets[i].nice);
 	}
 	CHECK(getpriority(PRIO_PROCESS, 0) == 0);

@@ -1,0 +1,182 @@
+/*
+ * What /proc says of the process to itself.
+ *
+ * /proc/self/task lists workers and the monitor: the program is shown its
+ * threads, the fibers. In /proc/self/fd the library's own descriptors are
+ * left out. Other processes see what the kernel knows.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/vfs.h>
+#include "hooks/hooks.h"
+
+#define PROC_MAGIC 0x9fa0 /* linux/magic.h */
+
+/* struct linux_dirent64 of getdents(2) */
+struct entry {
+	uint64_t ino;
+	int64_t off;
+	uint16_t len;
+	uint8_t type;
+	char name[5];
+};
+#define NAME_AT offsetof(struct entry, name)
+
+enum listing { KERNELS, OWN_TASKS, OWN_FDS };
+
+static unsigned put_number(char *to, unsigned v)
+{
+	char digit[12];
+	unsigned n = 0, len = 0;
+
+	do {
+		digit[n++] = (char)('0' + v % 10);
+	} while (v /= 10);
+	while (n)
+		to[len++] = digit[--n];
+	to[len] = 0;
+	return len;
+}
+
+static bool has_tail(const char *s, size_t len, const char *tail)
+{
+	size_t n = 0;
+
+	while (tail[n])
+		n++;
+	return n == len && !memcmp(s, tail, n);
+}
+
+static enum listing listing_of(int fd)
+{
+	char link[32] = "/proc/self/fd/", path[64], own[32] = "/proc/";
+	struct statfs fs;
+	unsigned n;
+	long len;
+
+	if (fib_raw(SYS_fstatfs, fd, &fs) || fs.f_type != PROC_MAGIC)
+		return KERNELS;
+	put_number(link + 14, (unsigned)fd);
+	len = fib_raw(SYS_readlink, link, path, sizeof(path));
+	n = 6 + put_number(own + 6, (unsigned)fib_raw(SYS_getpid));
+	if (len <= (long)n || memcmp(path, own, n))
+		return KERNELS;
+	if (has_tail(path + n, (size_t)len - n, "/task"))
+		return OWN_TASKS;
+	return has_tail(path + n, (size_t)len - n, "/fd") ? OWN_FDS : KERNELS;
+}
+
+/* Entry @name goes to @to, of which @room is left: its length or -errno. */
+static long put_entry(char *to, size_t room, const char *name, unsigned len,
+		      int tid, int64_t next)
+{
+	union {
+		struct entry e;
+		char raw[48];
+	} u = { .e = { .ino = (uint64_t)tid, .off = next, .type = DT_DIR } };
+	size_t size = FIB_ALIGN_UP(NAME_AT + len + 1, 8);
+
+	if (size > room)
+		return -EINVAL;
+	u.e.len = (uint16_t)size;
+	memcpy(u.raw + NAME_AT, name, len);
+	if (fib_copy(to, &u, size))
+		return -EFAULT;
+	return (long)size;
+}
+
+/*
+ * The thread at position @at of the directory, 0: none any more. After the two
+ * dots comes the first thread, whose entry stays when it has exited, then the
+ * fibers by their index.
+ */
+static int thread_at(uint32_t at)
+{
+	int pid = (int)fib_raw(SYS_getpid), tid = 0;
+	struct fib *f = at > 2 ? fib_at(at - 3) : NULL;
+
+	if (at == 2)
+		return pid;
+	if (f)
+		tid = fib_load(&f->tid, acquire);
+	return tid == pid ? 0 : tid;
+}
+
+static long list_tasks(int fd, char *buf, size_t room)
+{
+	long pos = fib_raw(SYS_lseek, fd, 0, SEEK_CUR), r = 0;
+	size_t used = 0;
+
+	if (pos < 0)
+		return pos;
+	for (; pos < (long)fib_high_water() + 3; pos++) {
+		char name[12] = "..";
+		unsigned len = (unsigned)pos + 1;
+		int tid = 1;
+
+		if (pos >= 2) {
+			tid = thread_at((uint32_t)pos);
+			if (!tid)
+				continue;
+			len = put_number(name, (unsigned)tid);
+		}
+		r = put_entry(buf + used, room - used, name, len, tid, pos + 1);
+		if (r < 0)
+			break;
+		used += (size_t)r;
+	}
+	if (r < 0 && !used)
+		return r;
+	fib_raw(SYS_lseek, fd, pos, SEEK_SET);
+	return (long)used;
+}
+
+static bool is_own_fd(const char *name)
+{
+	unsigned v = 0;
+
+	for (; *name; name++) {
+		if (*name < '0' || *name > '9')
+			return false;
+		v = v * 10 + (unsigned)(*name - '0');
+	}
+	return fib_fd_is_ours((int)v);
+}
+
+static long list_fds(int fd, char *buf, size_t room)
+{
+	for (;;) {
+		long n = fib_raw(SYS_getdents64, fd, buf, room), kept = 0;
+
+		if (n <= 0)
+			return n;
+		for (long at = 0; at < n;) {
+			struct entry *e = (struct entry *)(buf + at);
+			uint16_t len = e->len;
+
+			if (!is_own_fd(buf + at + NAME_AT)) {
+				for (unsigned i = 0; i < len; i++)
+					buf[kept + i] = buf[at + i];
+				kept += len;
+			}
+			at += len;
+		}
+		if (kept)
+			return kept;
+	}
+}
+
+long fib_sys_getdents64(int fd, void *buf, size_t room)
+{
+	if (fib_fd_is_ours(fd))
+		return -EBADF;
+	switch (listing_of(fd)) {
+	case OWN_TASKS:
+		return list_tasks(fd, buf, room);
+	case OWN_FDS:
+		return list_fds(fd, buf, room);
+	case KERNELS:
+		break;
+	}
+	return fib_raw(SYS_getdents64, fd, buf, room);
+}
