@@ -22,6 +22,7 @@
 
 #define NEAR	 32 /* a target this close to 0f 05 might matter */
 #define MAX_LEAS 16384
+#define MAX_GAP  65536 /* without a frame; what is longer is data */
 
 struct span {
 	uintptr_t start, end;
@@ -231,6 +232,9 @@ static int add_site(struct object *o, struct fib_code *code, uint32_t at,
 		scan->stats->passed++;
 		return 0;
 	}
+	if (code->leas_lost && code->jumps_indirectly)
+		return fib_rewrite_fail(-EINVAL, "too many jump tables", addr,
+					name);
 	slot = fib_scan_new_site(scan, &site);
 	if (!slot)
 		return fib_rewrite_fail(-ENOSPC, "no slot is left for", addr,
@@ -309,7 +313,8 @@ static int scan_function(struct object *o, const struct fib_fde *fn,
 	};
 	int err;
 
-	if (!has_site(o, &code))
+	if ((gap && code.len > MAX_GAP && !o->whole && o->frames.hdr) ||
+	    !has_site(o, &code))
 		return 0;
 	find_targets(o);
 	fib_code_mark(&code);
@@ -317,9 +322,6 @@ static int scan_function(struct object *o, const struct fib_fde *fn,
 	for (uint32_t i = 0; i < code.len; i++)
 		if (o->targets[fn->start - o->text.start + i])
 			code.mark[i] |= FIB_MARK_TARGET;
-	if (code.leas_lost && code.jumps_indirectly)
-		return fib_rewrite_fail(-EINVAL, "too many jump tables",
-					fn->start, o->info->dlpi_name);
 	mark_tables(o, &code);
 	if (fn->lsda && !fib_frames_pads(&code, fn->lsda))
 		return fib_rewrite_fail(-EINVAL, "unknown exception table",

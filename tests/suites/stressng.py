@@ -25,7 +25,7 @@ sigpending sigfd itimer timerfd zombie race-sched""".split()
 
 # Operations of one instance, where 200 take too long or mean too little.
 OPS = {
-    "pthread": 4000, "futex": 5000, "sem": 5000, "mutex": 100000000, "clone": 500,
+    "pthread": 4000, "futex": 5000, "sem": 5000, "mutex": 4000000, "clone": 500,
     "fork": 500, "vfork": 1000, "sigq": 5000, "sigsuspend": 2000,
     "sigpending": 2000, "sigfd": 2000, "sigrt": 2000, "sigsegv": 500,
     "sigfpe": 500, "itimer": 500, "timer": 2000, "timerfd": 2000,
