@@ -16,7 +16,7 @@ uint64_t fib_cycles_ns(uint64_t cycles)
 }
 
 /* linux/posix-timers_types.h: ~tid << 3 | per thread 4 | as scheduled 2 */
-static uint64_t thread_ns(int tid)
+uint64_t fib_cpu_thread_ns(int tid)
 {
 	struct timespec ts = { 0, 0 };
 
@@ -30,13 +30,13 @@ void fib_cpu_adopt(struct fib *f)
 		fib_symtab.start_cycles = fib_cycles();
 		fib_symtab.start_ns = fib_now_ns();
 	}
-	f->cpu_ns = thread_ns(0);
+	f->cpu_ns = fib_cpu_thread_ns(0);
 	f->cycles_since = fib_cycles();
 }
 
 void fib_cpu_metered(struct fib *f, bool comes)
 {
-	uint64_t now = thread_ns(0);
+	uint64_t now = fib_cpu_thread_ns(0);
 
 	fib_store(&f->cpu_seq, f->cpu_seq + 1, relaxed);
 	fib_fence(release);
@@ -70,7 +70,7 @@ static uint64_t metered_ns(struct fib *f)
 		w = fib_load(&f->on, acquire);
 		ns = f->cpu_ns;
 		if (f->cpu_runs && w)
-			ns += thread_ns(fib_load(&w->tid, relaxed)) -
+			ns += fib_cpu_thread_ns(fib_load(&w->tid, relaxed)) -
 			      f->cpu_since_ns;
 		fib_fence(acquire);
 	} while (fib_load(&f->cpu_seq, relaxed) != seq);

@@ -18,6 +18,8 @@
 
 /** CPU time of @f in ns. Any thread; exact only for a fiber that has asked. */
 uint64_t fib_cpu_ns(struct fib *f);
+/** CPU time of kernel thread @tid, 0: the caller's, in ns. */
+uint64_t fib_cpu_thread_ns(int tid);
 /** The calling fiber is metered from now on. Fibers only. */
 void fib_cpu_meter(void);
 /** Cycles in ns, by how both have gone since the start. */

@@ -2,7 +2,8 @@
  * The monitor: one kernel thread beside the workers.
  *
  * Every tick it looks for workers that are stuck in one fiber (a system call
- * that blocks, a page fault, a loop) while no worker is idle. Such a worker
+ * that blocks, a page fault, a loop) while no worker is idle; one that is only
+ * kept from its processor by other processes is not. Such a worker
  * loses its place among the running ones to a spare, which steals what it has
  * queued; when it comes back it is one too many, and a worker retires (sched.c,
  * check_place). So no fiber waits for another one that never yields, as no
@@ -15,6 +16,7 @@
  *
  * The host's signal receiver shares the thread (hooks/receiver.c).
  */
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
@@ -22,6 +24,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include "runtime/chaos.h"
+#include "runtime/cputime.h"
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 
@@ -78,6 +81,41 @@ static void give_away(struct fib_worker *w)
 		fib_add(&s->running, 1, seq_cst);
 }
 
+/* R, S, D, ... of proc(5); 0 if nobody tells. */
+static char thread_state(int tid)
+{
+	char path[40] = "/proc/self/task/", digits[12], text[128];
+	long fd, n;
+	int at = 16, k = 0;
+
+	for (; tid; tid /= 10)
+		digits[k++] = (char)('0' + tid % 10);
+	while (k)
+		path[at++] = digits[--k];
+	memcpy(path + at, "/stat", 6);
+	fd = fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = fib_raw(SYS_read, fd, text, sizeof(text));
+	fib_raw(SYS_close, fd);
+	while (n > 2 && text[n - 1] != ')')
+		n--;
+	return n > 2 ? text[n + 1] : 0;
+}
+
+/*
+ * It has been in one fiber for a tick: has that fiber used the time, or does it
+ * wait in the kernel? If neither, other processes had the processor, and one
+ * more thread would not help.
+ */
+static bool is_stuck(struct fib_worker *w)
+{
+	int tid = fib_load(&w->tid, relaxed);
+
+	return fib_cpu_thread_ns(tid) - w->seen_cpu_ns > TICK_NS / 4 ||
+	       thread_state(tid) != 'R';
+}
+
 /* True while some worker is busy. */
 static bool look(struct fib_sched *s, bool tick)
 {
@@ -90,8 +128,11 @@ static bool look(struct fib_sched *s, bool tick)
 		uint32_t runs = fib_load(&w->runs, relaxed);
 		bool same = runs == w->seen_runs;
 
-		if (tick)
+		if (tick && !same) {
 			w->seen_runs = runs;
+			w->seen_cpu_ns =
+				fib_cpu_thread_ns(fib_load(&w->tid, relaxed));
+		}
 		if (fib_load(&w->spare, relaxed) || fib_load(&w->idle, relaxed) ||
 		    w->bound || fib_load(&w->gone, relaxed))
 			continue;
@@ -99,8 +140,9 @@ static bool look(struct fib_sched *s, bool tick)
 		if (fib_load(&w->taken, relaxed))
 			continue;
 		if (__atomic_load_n(&w->cur, __ATOMIC_RELAXED) &&
-		    ((tick && (same || FIB_CHAOS_ODDS(give_away, 8))) ||
-		     fib_load(&w->blocking, relaxed)))
+		    (fib_load(&w->blocking, relaxed) ||
+		     (tick && ((same && is_stuck(w)) ||
+			       FIB_CHAOS_ODDS(give_away, 8)))))
 			stuck = w;
 	}
 	if (stuck && !fib_load(&s->nidle, seq_cst))

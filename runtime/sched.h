@@ -115,7 +115,8 @@ struct fib_worker {
 	_Atomic int gone;	       /* its thread has ended or is about to */
 	_Atomic int born;	       /* futex: 1 when it is up and running */
 	bool took_wake;		       /* and has not slept since */
-	uint32_t seen_runs;	       /* the monitor's */
+	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
+	uint64_t seen_cpu_ns;
 	void *stack;
 	void *altstack; /* the host's, for its signal handler */
 	_Atomic uint32_t identity; /* the host's: change last made */

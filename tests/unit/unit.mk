@@ -3,7 +3,7 @@
 # FIB_VARIANT builds runtime/ without the preload into $(B)/<name>; stress.mk
 # adds variants of its own.
 
-LIB_SRC := $(wildcard runtime/*.c) runtime/arch/x86_64/ctx.c
+LIB_SRC := $(wildcard runtime/*.c runtime/arch/x86_64/*.c)
 LIB_ASM := runtime/arch/x86_64/switch.S
 LIB_OBJ := $(LIB_SRC:.c=.o) $(LIB_ASM:.S=.o)
 
