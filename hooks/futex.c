@@ -184,6 +184,8 @@ static long wake(uint32_t *uaddr, int n, uint32_t bitset, long nr_op)
 	if (!bitset)
 		return -EINVAL;
 	woken = fib_futex_wake(uaddr, n, bitset);
+	if (woken < 0)
+		return woken;
 	if (fib_unlikely(fib_load(&foreign_waiters, seq_cst)) && woken < n) {
 		long r = fib_raw(SYS_futex, uaddr, nr_op, n - woken, 0, 0,
 				 bitset);
@@ -232,6 +234,21 @@ static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
 			      cmd == FUTEX_TRYLOCK_PI, is_fiber);
 	fib_cancel_end();
 	return r == -EINTR ? -FIB_ERESTARTSYS : r;
+}
+
+static long wait_requeue_pi(int op, uint32_t *uaddr, uint32_t val,
+			    const struct timespec *ts, uint32_t *to)
+{
+	uint64_t deadline;
+	long r = deadline_of(op, ts, &deadline);
+
+	if (r)
+		return r;
+	if ((uintptr_t)to & 3)
+		return -EINVAL;
+	r = fib_futex_wait_requeue_pi(uaddr, val, to, (uint32_t)fib_sys_gettid(),
+				      deadline);
+	return r == -EINTR ? -FIB_ERESTARTNOINTR : r;
 }
 
 /* include/uapi/linux/futex.h of Linux 5.16 */
@@ -313,8 +330,13 @@ long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 		return fib_futex_unlock_pi(uaddr, (uint32_t)fib_sys_gettid(),
 					   false);
 	case FUTEX_WAIT_REQUEUE_PI:
+		return wait_requeue_pi(op, uaddr, val, ts, uaddr2);
 	case FUTEX_CMP_REQUEUE_PI:
-		return -ENOSYS; /* glibc has not used them since 2.25 */
+		if ((int)val != 1 || (int)timeout < 0 || uaddr == uaddr2 ||
+		    ((uintptr_t)uaddr2 & 3))
+			return -EINVAL;
+		return fib_futex_cmp_requeue_pi(uaddr, uaddr2, (int)timeout,
+						val3, is_fiber);
 	case FUTEX_WAKE_OP:
 		return fib_futex_wake_op(uaddr, uaddr2, (int)val, (int)timeout,
 					 val3);
@@ -344,7 +366,7 @@ long fib_futex_foreign(const long a[6])
 		woken = fib_futex_wake(uaddr, (int)a[2],
 				       cmd == FUTEX_WAKE ? FIB_FUTEX_ANY :
 							   (uint32_t)a[5]);
-		if (woken >= a[2])
+		if (woken < 0 || woken >= a[2])
 			return woken;
 		break;
 	}

@@ -20,6 +20,7 @@ struct waiter {
 	uint32_t *uaddr;
 	uint32_t bitset;
 	uint32_t pi_tid; /* waits for ownership; 0: an ordinary waiter */
+	uint32_t requeue_tid, *requeue_to; /* may be moved to wait for that */
 	_Atomic bool woken;
 };
 
@@ -202,7 +203,11 @@ static int wake_some_locked(struct bucket *b, uint32_t *uaddr, int n,
 	{
 		struct waiter *w = fib_container_of(it, struct waiter, node);
 
-		if (w->uaddr != uaddr || w->pi_tid || !(w->bitset & bitset))
+		if (w->uaddr != uaddr)
+			continue;
+		if (w->pi_tid || w->requeue_to)
+			return -EINVAL;
+		if (!(w->bitset & bitset))
 			continue;
 		wake_locked(b, w);
 		/* as the kernel does, a count of 0 wakes one */
@@ -225,6 +230,16 @@ int fib_futex_wake(uint32_t *uaddr, int n, uint32_t bitset)
 	woken = wake_some_locked(b, uaddr, n, bitset);
 	fib_unlock(&b->lock);
 	return woken;
+}
+
+static void move_locked(struct bucket *a, struct bucket *b, struct waiter *w,
+			uint32_t *to)
+{
+	fib_list_del(&w->node);
+	fib_sub(&a->count, 1, relaxed);
+	w->uaddr = to;
+	fib_add(&b->count, 1, relaxed);
+	add_locked(b, w);
 }
 
 int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
@@ -250,24 +265,23 @@ int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
 
 		if (w->uaddr != from)
 			continue;
+		if (w->pi_tid || w->requeue_to) {
+			r = -EINVAL;
+			break;
+		}
 		if (woken < nwake) {
 			wake_locked(a, w);
 			woken++;
 		} else if (moved < nmove) {
 			moved++;
-			if (from == to)
-				continue;
-			fib_list_del(&w->node);
-			fib_sub(&a->count, 1, relaxed);
-			w->uaddr = to;
-			fib_add(&b->count, 1, relaxed);
-			add_locked(b, w);
+			if (from != to)
+				move_locked(a, b, w, to);
 		} else {
 			break;
 		}
 	}
 	unlock_two(a, b);
-	return woken + moved;
+	return r ? r : woken + moved;
 }
 
 static int apply_op(uint32_t *addr, uint32_t op, int *old)
@@ -345,8 +359,10 @@ int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
 		return r;
 	}
 	woken = wake_some_locked(ba, a, nwake, FIB_FUTEX_ANY);
-	if (r)
-		woken += wake_some_locked(bb, b, nwake2, FIB_FUTEX_ANY);
+	if (r && woken >= 0) {
+		r = wake_some_locked(bb, b, nwake2, FIB_FUTEX_ANY);
+		woken = r < 0 ? r : woken + r;
+	}
 	unlock_two(ba, bb);
 	return woken;
 }
@@ -446,6 +462,101 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 	}
 	fib_unlock(&b->lock);
 	return r;
+}
+
+/*
+ * Waiting for a condition whose mutex is a PI one. The waiter says where it may
+ * be moved to, and from then on is one of those who wait for that mutex. The
+ * mover tries to take the mutex for the first of them. kernel/futex/requeue.c
+ */
+int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
+			      uint32_t tid, uint64_t deadline_ns)
+{
+	struct waiter w = { .fib = fib_self(),
+			    .uaddr = from,
+			    .requeue_to = to,
+			    .requeue_tid = tid };
+	int r;
+
+	if (from == to)
+		return -EINVAL;
+	r = queue(&w, val);
+	if (r)
+		return r;
+	r = sleep_on(&w, 1, from, deadline_ns);
+	if (r)
+		give_up(&w);
+	if (fib_load(&w.woken, acquire))
+		return 0;
+	/* Waiting for the mutex already: not to be repeated. */
+	return r == -EINTR && w.pi_tid ? -EAGAIN : r;
+}
+
+/* The mutex for @w, if it is free: 1; else 0 or -errno. */
+static int take_for_locked(uint32_t *to, struct waiter *w, bool more,
+			   bool (*alive)(uint32_t tid))
+{
+	for (;;) {
+		uint32_t was, owner;
+		int r = fib_peek32(to, &was);
+
+		if (r)
+			return r;
+		owner = was & FUTEX_TID_MASK;
+		if (!owner) {
+			if (swap(to, was,
+				 was | w->requeue_tid |
+					 (more ? FUTEX_WAITERS : 0)))
+				return 1;
+			continue;
+		}
+		if (owner == w->requeue_tid)
+			return -EDEADLK;
+		if (!alive(owner))
+			return -ESRCH;
+		if ((was & FUTEX_WAITERS) ||
+		    swap(to, was, was | FUTEX_WAITERS))
+			return 0;
+	}
+}
+
+int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
+			     uint32_t cmp, bool (*alive)(uint32_t tid))
+{
+	struct bucket *a = bucket_of(from), *b = bucket_of(to);
+	int done = 0, r;
+	uint32_t now;
+
+	lock_two(a, b);
+	r = fib_peek32(from, &now);
+	if (r == 0 && now != cmp)
+		r = -EAGAIN;
+	fib_list_for_each(it, &a->waiters)
+	{
+		struct waiter *w = fib_container_of(it, struct waiter, node);
+
+		if (r < 0 || done - 1 >= nmove)
+			break;
+		if (w->uaddr != from)
+			continue;
+		if (w->requeue_to != to || w->pi_tid) {
+			r = -EINVAL;
+			break;
+		}
+		if (!done)
+			r = take_for_locked(to, w, nmove > 0, alive);
+		if (r < 0)
+			break;
+		if (!done++ && r) {
+			wake_locked(a, w);
+			continue;
+		}
+		w->pi_tid = w->requeue_tid;
+		w->requeue_to = NULL;
+		move_locked(a, b, w, to);
+	}
+	unlock_two(a, b);
+	return r < 0 ? r : done;
 }
 
 void fib_futex_reset(void)

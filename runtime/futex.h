@@ -24,7 +24,10 @@
  */
 int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 		   uint64_t deadline_ns);
-/** Wake up to @n waiters whose bitsets meet @bitset; how many. */
+/**
+ * Wake up to @n waiters whose bitsets meet @bitset; how many. -EINVAL if one
+ * waits for a PI mutex there, or to be moved to one.
+ */
 int fib_futex_wake(uint32_t *uaddr, int n, uint32_t bitset);
 /**
  * Wake @nwake waiters of @from and move up to @nmove to @to; with @cmp, only
@@ -53,6 +56,19 @@ int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
  */
 int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 		      bool try_only, bool (*alive)(uint32_t tid));
+/**
+ * FUTEX_WAIT_REQUEUE_PI: as fib_futex_wait(), and returns with the mutex @to
+ * owned by @tid. -EAGAIN also for a signal when it waited for the mutex already.
+ */
+int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
+			      uint32_t tid, uint64_t deadline_ns);
+/**
+ * FUTEX_CMP_REQUEUE_PI: give @to to the first waiter if it is free, move up to
+ * @nmove more. How many of both; -EAGAIN, -EINVAL (one of them waits for
+ * something else), and what fib_futex_lock_pi() says of the owner.
+ */
+int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
+			     uint32_t cmp, bool (*alive)(uint32_t tid));
 /** With @died, the owner ends: the next one is told by FUTEX_OWNER_DIED. */
 int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died);
 /** In a fork child: nobody waits. */
