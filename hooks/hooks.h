@@ -219,6 +219,8 @@ void fib_signal_mask_for_call(uint64_t set);
 
 struct fib *fib_by_tid(int tid);
 void fib_thread_gone(struct fib *f);
+/** Fibers of the program that have not ended. */
+int fib_threads_live(void);
 int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 			   uintptr_t stack_top, int *ptid, int *ctid,
 			   unsigned long tls);

@@ -9,7 +9,9 @@
  * count themselves done. No worker is born meanwhile (workers_lock), and one
  * that is being born holds that lock until it takes kicks.
  *
- * One change at a time. A worker whose call fails, where the first one's did
+ * One change at a time. Where all fibers are dedicated, the common workers run
+ * nothing and their identity means nothing: a program with one thread may keep
+ * its capabilities (PR_SET_KEEPCAPS), which they do not. Otherwise a worker whose call fails, where the first one's did
  * not, would leave the process half changed: a security hole, so the process
  * aborts, as NPTL makes it. That happens to a program which changes one thread
  * by the system call itself, syscall(SYS_setresuid, ...): such a fiber becomes
@@ -24,6 +26,7 @@ static _Atomic uint32_t waiting; /* workers that have yet to follow */
 static long change_nr;
 static long change_arg[6];
 
+static bool idle;		 /* no fiber runs on a common worker */
 static _Atomic bool failed;	 /* of those that followed, one */
 static _Atomic uint32_t monitor;   /* the change it made last */
 
@@ -56,9 +59,25 @@ void fib_identity_follow(struct fib_worker *w)
 	if (!seen || fib_load(seen, relaxed) == now)
 		return;
 	fib_store(seen, now, relaxed);
-	if (fib_pass(change_nr, change_arg))
+	if (fib_pass(change_nr, change_arg) && ((w && w->bound) || !idle))
 		fib_store(&failed, true, relaxed);
 	fib_sub(&waiting, 1, release);
+}
+
+/* With workers_lock. In doubt there is one: it is born or ends just now. */
+static bool no_common_fiber(void)
+{
+	int n = fib_threads_live();
+
+	for (uint32_t i = 0; i < fib_load(&fib_sched.workers, acquire); i++) {
+		struct fib_worker *w = fib_sched.worker[i];
+		struct fib *f = w->bound;
+
+		if (f && !fib_load(&w->gone, acquire) &&
+		    fib_load(&f->tid, relaxed))
+			n--;
+	}
+	return n <= 0;
 }
 
 /* The first thread stays when it is gone, and is still looked at by /proc. */
@@ -77,6 +96,7 @@ static void all_others(struct fib_worker *self)
 	for (uint32_t i = 0; i < n; i++)
 		if (follows(fib_sched.worker[i], self))
 			others++;
+	idle = no_common_fiber();
 	fib_store(&waiting, others, relaxed);
 	fib_store(&self->identity, now, relaxed);
 	fib_store(&current, now, release);

@@ -49,6 +49,11 @@ static int tid_of(const struct fib *f)
 	return (int)(TID_FIRST + n % (TID_LIMIT - TID_FIRST));
 }
 
+int fib_threads_live(void)
+{
+	return fib_load(&live, acquire);
+}
+
 struct fib *fib_by_tid(int tid)
 {
 	uint32_t span = TID_LIMIT - TID_FIRST;
