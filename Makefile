@@ -1,6 +1,6 @@
 # libfibhook: unmodified blocking programs, run as fibers.
 #
-#   make             build/libfibhook.so and build/fibhook
+#   make             build/libfibhook.so, build/fibhook; libfib.so, libfib.a
 #   make check       install what is missing, build and run every test
 #   make demo        install what is missing, build and run the demonstration
 #   make bench       figures beside their baselines, from one interleaved run
@@ -49,8 +49,14 @@ CORE_O := $(patsubst %.c,$(B)/core/%.o,$(RUNTIME) $(HOOKS)) \
 HOST_O := $(patsubst %.c,$(B)/host/%.o,$(PRELOAD))
 CLI_O  := $(patsubst %.c,$(B)/host/%.o,$(CLI))
 
+# The runtime as a library: the same sources, with workers that have TLS.
+LIB_SRC := $(wildcard runtime/*.c runtime/lib/*.c runtime/arch/x86_64/*.c)
+LIB_ASM := runtime/arch/x86_64/switch.S
+LIB_OBJ := $(LIB_SRC:.c=.o) $(LIB_ASM:.S=.o)
+LIB_O   := $(addprefix $(B)/lib/,$(LIB_OBJ))
+
 .PHONY: all check demo bench soak install deps format clean help
-all: $(B)/libfibhook.so $(B)/fibhook
+all: $(B)/libfibhook.so $(B)/fibhook $(B)/libfib.so $(B)/libfib.a $(B)/libfib.pc
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -67,6 +73,39 @@ $(B)/host/%.o: %.c
 	@mkdir -p $(@D)
 	$(V)$(CC) $(HOST) -MMD -MP -c $< -o $@
 
+# $(1): name, $(2): flags. The tests add variants of their own.
+define FIB_VARIANT
+$(B)/$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(V)$$(CC) $$(BASE) $(2) -MMD -MP -c $$< -o $$@
+
+$(B)/$(1)/%.o: %.S
+	@mkdir -p $$(@D)
+	$$(V)$$(CC) $$(BASE) -MMD -MP -c $$< -o $$@
+endef
+$(eval $(call FIB_VARIANT,lib,))
+
+$(B)/libfib.so: $(LIB_O)
+	$(V)$(CC) -shared -pthread -o $@ $(LIB_O) -Wl,-soname,libfib.so.0 \
+	  -Wl,-z,now -Wl,-z,relro -Wl,-z,defs
+	$(V)ln -sf libfib.so $(B)/libfib.so.0
+
+# One object, in which only the public names are global.
+$(B)/libfib.a: $(LIB_O)
+	$(V)ld -r -o $(B)/libfib.o $(LIB_O)
+	$(V)objcopy --localize-hidden $(B)/libfib.o
+	$(V)rm -f $@
+	$(V)ar rcs $@ $(B)/libfib.o
+
+.PHONY: FORCE
+$(B)/libfib.pc: FORCE
+	@mkdir -p $(@D)
+	$(V)printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' \
+	  'includedir=$${prefix}/include' '' 'Name: libfib' \
+	  'Description: Fibers, an N:M scheduler and an IOManager for C' \
+	  'Version: $(VERSION)' 'Cflags: -I$${includedir}' \
+	  'Libs: -L$${libdir} -lfib' 'Libs.private: -pthread' > $@
+
 $(B)/libfibhook.so: $(CORE_O) $(HOST_O) preload/fibhook.map
 	$(V)$(CC) -shared -o $@ $(CORE_O) $(HOST_O) -Wl,-soname,libfibhook.so \
 	  -Wl,--version-script=preload/fibhook.map -Wl,-z,now -Wl,-z,relro \
@@ -79,8 +118,17 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib
 	install $(B)/fibhook $(DESTDIR)$(PREFIX)/bin/
 	install $(B)/libfibhook.so $(DESTDIR)$(PREFIX)/lib/
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 docs/fibhook.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 $(B)/libfib.a $(DESTDIR)$(PREFIX)/lib/
+	install $(B)/libfib.so $(DESTDIR)$(PREFIX)/lib/libfib.so.0
+	ln -sf libfib.so.0 $(DESTDIR)$(PREFIX)/lib/libfib.so
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 $(B)/libfib.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
+	install -d $(DESTDIR)$(PREFIX)/include
+	install -m 644 runtime/fib.h $(DESTDIR)$(PREFIX)/include/
+	for s in 1 3 7; do \
+	  install -d $(DESTDIR)$(PREFIX)/share/man/man$$s; \
+	  for m in docs/*.$$s; do [ ! -e $$m ] || install -m 644 $$m \
+	    $(DESTDIR)$(PREFIX)/share/man/man$$s/; done; done
 
 clean:
 	rm -rf $(B)

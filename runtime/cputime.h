@@ -35,20 +35,25 @@ static inline uint64_t fib_cycles(void)
 /* For the scheduler: @f leaves its worker, and comes onto one. */
 void fib_cpu_metered(struct fib *f, bool comes);
 
+/* As a library there is nobody who asks. */
 static inline void fib_cpu_stop(struct fib *f)
 {
+#ifdef FIB_PRELOAD
 	if (fib_unlikely(fib_load(&f->metered, relaxed)))
 		fib_cpu_metered(f, false);
 	else
 		f->cycles += fib_cycles() - f->cycles_since;
+#endif
 }
 
 static inline void fib_cpu_go(struct fib *f)
 {
+#ifdef FIB_PRELOAD
 	if (fib_unlikely(fib_load(&f->metered, relaxed)))
 		fib_cpu_metered(f, true);
 	else
 		f->cycles_since = fib_cycles();
+#endif
 }
 
 #endif

@@ -7,10 +7,45 @@
 static struct fib_lock slab_lock;
 static struct fib_list free_list = { &free_list, &free_list };
 
+void fib_renew(struct fib *f)
+{
+	uint32_t index = f->index, generation = f->generation;
+
+	/*
+	 * The permit is left alone: a late wake-up of the previous life may
+	 * write it at any time, and a stray permit is a spurious wake-up.
+	 */
+	memset((char *)f + offsetof(struct fib, run), 0,
+	       sizeof(*f) - offsetof(struct fib, run));
+	f->sp = NULL;
+	f->fsbase = 0;
+	fib_store(&f->on, NULL, relaxed);
+	f->bound = NULL;
+	fib_store(&f->attention, 0, relaxed);
+	fib_store(&f->in_hook, 0, relaxed);
+	f->door = f->restarted = f->wait = 0;
+	f->regs = NULL;
+	f->call = 0;
+	fib_store(&f->cancelled, 0, relaxed);
+	f->restore_mask = false;
+	f->index = index;
+	f->generation = generation;
+	fib_list_init(&f->run);
+#ifndef FIB_PRELOAD
+	f->top = f;
+#endif
+}
+
+void fib_retire(struct fib *f)
+{
+	fib_store(&f->tid, 0, relaxed);
+	fib_store(&f->state, FIB_FREE, release);
+	f->generation++;
+}
+
 struct fib *fib_alloc(void)
 {
 	struct fib *f;
-	uint32_t index, generation;
 
 	fib_lock(&slab_lock);
 	if (fib_list_empty(&free_list)) {
@@ -33,36 +68,13 @@ struct fib *fib_alloc(void)
 	f = fib_container_of(free_list.next, struct fib, run);
 	fib_list_del(&f->run);
 	fib_unlock(&slab_lock);
-	index = f->index;
-	generation = f->generation;
-	/*
-	 * The permit is left alone: a late wake-up of the previous life may
-	 * write it at any time, and a stray permit is a spurious wake-up.
-	 */
-	memset((char *)f + offsetof(struct fib, run), 0,
-	       sizeof(*f) - offsetof(struct fib, run));
-	f->sp = NULL;
-	f->fsbase = 0;
-	fib_store(&f->on, NULL, relaxed);
-	f->bound = NULL;
-	fib_store(&f->attention, 0, relaxed);
-	fib_store(&f->in_hook, 0, relaxed);
-	f->door = f->restarted = f->wait = 0;
-	f->regs = NULL;
-	f->call = 0;
-	fib_store(&f->cancelled, 0, relaxed);
-	f->restore_mask = false;
-	f->index = index;
-	f->generation = generation;
-	fib_list_init(&f->run);
+	fib_renew(f);
 	return f;
 }
 
 void fib_free(struct fib *f)
 {
-	fib_store(&f->tid, 0, relaxed);
-	fib_store(&f->state, FIB_FREE, release);
-	f->generation++;
+	fib_retire(f);
 	fib_lock(&slab_lock);
 	fib_list_add_tail(&free_list, &f->run);
 	fib_unlock(&slab_lock);

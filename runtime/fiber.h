@@ -15,7 +15,11 @@
 #include "runtime/fib.h"
 #include "runtime/san.h"
 
+#ifdef FIB_PRELOAD
 #define FIB_INDEX_BITS 17
+#else
+#define FIB_INDEX_BITS 20 /* a queued function is a fiber as well */
+#endif
 #define FIB_MAX	       (1u << FIB_INDEX_BITS)
 
 struct fib_regs;
@@ -102,7 +106,16 @@ struct fib {
 	size_t stack_size;
 	struct fib_san san;
 #ifndef FIB_PRELOAD
-	struct fib_sched *sched; /* whose it is */
+	struct fib_sched *sched; /* whose it is until it ends, or NULL */
+	_Atomic uint32_t life;	 /* enum fib_life, runtime/lib/lib.h */
+	_Atomic uint32_t ready;	 /* fib_ready() came, for fib_yield() */
+	struct fib_worker *pin;	 /* the only one that may run it, or NULL */
+	void (*home)(struct fib *f); /* queues it, instead of a scheduler */
+	void *home_arg;
+	struct fib *top;   /* what runs on top of it by hand, or itself */
+	struct fib *below; /* by hand: whom it was resumed by */
+	void *below_sp;	   /* and the context there */
+	struct fib_guard *guard; /* of the timer whose callback it runs */
 #endif
 } __attribute__((aligned(64)));
 
@@ -110,6 +123,9 @@ struct fib {
 struct fib *fib_alloc(void);
 /** The fiber is gone. Its memory stays valid. */
 void fib_free(struct fib *f);
+/* The two without the list of free ones, for a cache of them. */
+void fib_renew(struct fib *f);
+void fib_retire(struct fib *f);
 /** Entry @index, whether in use or not; NULL where no slab is yet. */
 struct fib *fib_at(uint32_t index);
 /** One more than the highest index ever used. */

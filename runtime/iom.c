@@ -1,5 +1,6 @@
 /* IOManager, see iom.h. */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -260,6 +261,13 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	if (fib_load(&w->idle, relaxed)) {
 		fib_store(&w->idle, 0, relaxed);
 		fib_sub(&s->nidle, 1, seq_cst);
+#ifndef FIB_PRELOAD
+		if (fib_load(&s->way_waiters, seq_cst)) {
+			fib_add(&s->way, 1, seq_cst);
+			fib_raw(SYS_futex, &s->way, FUTEX_WAKE_PRIVATE,
+				INT_MAX);
+		}
+#endif
 		/* The other sleepers may rely on its waking up for a timer. */
 		if (fib_load(&w->sleeps_until, relaxed) != FIB_NEVER)
 			w->took_wake = true;
@@ -285,20 +293,19 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	return n > 0 ? (unsigned)n : 0;
 }
 
-int fib_iom_init(struct fib_sched *s)
+int fib_iom_init(struct fib_sched *s, bool hide)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET,
 				  .data.u64 = WAKE_DATA };
-	int r;
+	int epfd = (int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC);
+	int wakefd = (int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	s->iom.epfd = r =
-		fib_fd_hide((int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC));
-	if (r < 0)
-		return r;
-	s->iom.wakefd = r = fib_fd_hide(
-		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (r < 0)
-		return r;
+	s->iom.epfd = hide ? fib_fd_hide(epfd) : epfd;
+	s->iom.wakefd = hide ? fib_fd_hide(wakefd) : wakefd;
+	if (epfd < 0)
+		return epfd;
+	if (wakefd < 0)
+		return wakefd;
 	return (int)fib_raw(SYS_epoll_ctl, s->iom.epfd, EPOLL_CTL_ADD,
 			    s->iom.wakefd, &ev);
 }

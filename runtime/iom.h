@@ -152,7 +152,8 @@ void fib_iom_release(struct fib_fd *s, uint8_t ev);
 
 /** Harvest; wait until @deadline_ns at most, 0: do not wait. Workers only. */
 unsigned fib_iom_poll(uint64_t deadline_ns);
-int fib_iom_init(struct fib_sched *s);
+/** The descriptors of @s: under high numbers if others are not to see them. */
+int fib_iom_init(struct fib_sched *s, bool hide);
 /** The descriptor is going to be closed or replaced. */
 void fib_iom_forget(struct fib_fd *s, bool shared);
 /**

@@ -10,6 +10,9 @@
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 #include "runtime/timer.h"
+#ifndef FIB_PRELOAD
+#include "runtime/lib/lib.h"
+#endif
 
 #define WORKER_STACK (64ul * 1024)
 #define POLL_EVERY   61 /* resumes between two looks at epoll while busy */
@@ -109,6 +112,16 @@ static struct fib *steal(struct fib_worker *w)
 	return NULL;
 }
 
+/* Fibers that @w alone may run, which sleeps. */
+static bool pinned_waits(const struct fib_worker *w)
+{
+#ifdef FIB_PRELOAD
+	return false;
+#else
+	return fib_load(&w->npinned, relaxed) && fib_load(&w->idle, relaxed);
+#endif
+}
+
 static bool work_is_queued(struct fib_sched *s)
 {
 	uint32_t n = fib_load(&s->workers, acquire);
@@ -116,9 +129,19 @@ static bool work_is_queued(struct fib_sched *s)
 	if (fib_load(&s->injected, relaxed))
 		return true;
 	for (uint32_t i = 0; i < n; i++)
-		if (fib_load(&s->worker[i]->queued, relaxed))
+		if (fib_load(&s->worker[i]->queued, relaxed) ||
+		    pinned_waits(s->worker[i]))
 			return true;
 	return false;
+}
+
+static bool at_end(struct fib_sched *s)
+{
+#ifdef FIB_PRELOAD
+	return false;
+#else
+	return fib_sched_at_end(s);
+#endif
 }
 
 /* --- sleeping and waking workers ----------------------------------------- */
@@ -132,8 +155,70 @@ void fib_notify_one(struct fib_sched *s)
 		return;
 	FIB_CHAOS_POINT(notify);
 	fib_count(notifies);
+#ifndef FIB_PRELOAD
+	fib_add(&s->tickles, 1, relaxed);
+#endif
 	fib_raw(SYS_write, s->iom.wakefd, &one, sizeof(one));
 }
+
+#ifndef FIB_PRELOAD
+static void push_pinned(struct fib_sched *s, struct fib *f)
+{
+	struct fib_worker *w = f->pin;
+
+	fib_lock(&w->lock);
+	fib_list_add_tail(&w->pinned, &f->run);
+	fib_add(&w->npinned, 1, relaxed);
+	fib_unlock(&w->lock);
+	fib_fence(seq_cst);
+	if (fib_load(&w->idle, relaxed))
+		fib_notify_one(s);
+}
+
+/*
+ * Who sleeps in epoll_wait cannot be woken by name. A worker that has nothing
+ * to do, and sees that one that sleeps has, sends the wake-up on and stays out
+ * of the way until that one is up: so it gets there, whomever the kernel picks.
+ */
+static void make_way(struct fib_worker *w)
+{
+	struct fib_sched *s = fib_sched_of(w);
+	uint32_t n = fib_load(&s->workers, acquire);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *v = s->worker[i];
+
+		if (v == w || !pinned_waits(v))
+			continue;
+		fib_notify_one(s);
+		fib_add(&s->way_waiters, 1, seq_cst);
+		for (;;) {
+			uint32_t seq = fib_load(&s->way, acquire);
+
+			fib_fence(seq_cst);
+			if (!pinned_waits(v))
+				break;
+			fib_raw(SYS_futex, &s->way, FUTEX_WAIT_PRIVATE, seq, 0);
+		}
+		fib_sub(&s->way_waiters, 1, relaxed);
+	}
+}
+
+/* By a thread that is none of @s's, which may come to its end meanwhile. */
+static void queue_from_outside(struct fib_sched *s, struct fib *f)
+{
+	fib_add(&s->visitors, 1, seq_cst);
+	if (f->pin) {
+		push_pinned(s, f);
+	} else {
+		push_inject(s, f);
+		fib_fence(seq_cst);
+		if (fib_load(&s->nidle, relaxed))
+			fib_notify_one(s);
+	}
+	fib_sub(&s->visitors, 1, release);
+}
+#endif
 
 static void queue_fiber(struct fib *f)
 {
@@ -141,6 +226,20 @@ static void queue_fiber(struct fib *f)
 	struct fib_worker *w = fib_worker_self();
 
 	fib_store(&f->state, FIB_READY, relaxed);
+#ifndef FIB_PRELOAD
+	if (fib_unlikely(f->home != NULL)) {
+		f->home(f);
+		return;
+	}
+	if (!w || w->sched != s || w->passing) {
+		queue_from_outside(s, f);
+		return;
+	}
+	if (fib_unlikely(f->pin != NULL)) {
+		push_pinned(s, f);
+		return;
+	}
+#endif
 	if (fib_unlikely(f->bound != NULL)) {
 		w = f->bound;
 		fib_store(&w->bound_ready, 1, release);
@@ -181,7 +280,11 @@ void fib_sched_deadline(struct fib_sched *s, uint64_t ns)
 static uint64_t next_deadline(struct fib_sched *s)
 {
 	uint32_t n = fib_load(&s->workers, acquire);
+#ifdef FIB_PRELOAD
 	uint64_t least = FIB_NEVER;
+#else
+	uint64_t least = fib_load(&s->timers.next_ns, relaxed);
+#endif
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t d = fib_load(&s->worker[i]->timers.next_ns, relaxed);
@@ -202,6 +305,9 @@ static void run_timers(struct fib_sched *s)
 	now = fib_now_ns();
 	for (uint32_t i = 0; i < n; i++)
 		fib_timers_run(&s->worker[i]->timers, now);
+#ifndef FIB_PRELOAD
+	fib_timers_run(&s->timers, now);
+#endif
 }
 
 /* Sleep until there may be work. The idle count is dropped by the poll. */
@@ -217,7 +323,7 @@ static void idle(struct fib_worker *w)
 	fib_add(&s->nidle, 1, seq_cst);
 	fib_fence(seq_cst);
 	FIB_CHAOS_POINT(idle_recheck);
-	if (!work_is_queued(s)) {
+	if (!work_is_queued(s) && !at_end(s)) {
 		deadline = next_deadline(s);
 		fib_store(&w->sleeps_until, deadline, relaxed);
 	}
@@ -283,6 +389,36 @@ static void check_place(struct fib_worker *w)
 
 /* --- the loop ------------------------------------------------------------ */
 
+static struct fib *pop_own(struct fib_worker *w)
+{
+	struct fib *f = NULL;
+
+#ifndef FIB_PRELOAD
+	/* By turns, so that neither starves the other. */
+	if (w->tick & 1)
+		f = pop(&w->lock, &w->pinned, &w->npinned);
+#endif
+	if (!f)
+		f = pop(&w->lock, &w->queue, &w->queued);
+#ifndef FIB_PRELOAD
+	if (!f)
+		f = pop(&w->lock, &w->pinned, &w->npinned);
+#endif
+	return f;
+}
+
+/* Nothing to run: sleep. False: there will never be anything again. */
+static bool wait_for_work(struct fib_worker *w)
+{
+#ifndef FIB_PRELOAD
+	if (at_end(fib_sched_of(w)))
+		return false;
+	make_way(w);
+#endif
+	idle(w);
+	return true;
+}
+
 static struct fib *next(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
@@ -303,13 +439,14 @@ static struct fib *next(struct fib_worker *w)
 		if (!f && FIB_CHAOS_ODDS(steal_first, 8))
 			f = steal(w);
 		if (!f)
-			f = pop(&w->lock, &w->queue, &w->queued);
+			f = pop_own(w);
 		if (!f)
 			f = pop(&s->inject_lock, &s->inject, &s->injected);
 		if (!f)
 			f = steal(w);
 		if (!f) {
-			idle(w);
+			if (!wait_for_work(w))
+				return NULL;
 			continue;
 		}
 		if (fib_load(&w->queued, relaxed) ||
@@ -364,10 +501,14 @@ static void end_bound(struct fib_worker *w)
 static void do_exit(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->on, NULL, release);
-	if (fib_sched_of(w)->host.fiber_exit)
-		fib_sched_of(w)->host.fiber_exit(f);
 	fib_count(fibers_exited);
+#ifdef FIB_PRELOAD
+	if (fib_sched.host.fiber_exit)
+		fib_sched.host.fiber_exit(f);
 	fib_free(f);
+#else
+	fib_ended(f);
+#endif
 	if (fib_unlikely(w->bound != NULL))
 		end_bound(w);
 }
@@ -379,15 +520,31 @@ static struct fib *next_bound(struct fib_worker *w)
 	return w->bound;
 }
 
-static void loop(void *arg)
+/* Let @f run until it leaves its stack. */
+static void run(struct fib_worker *w, struct fib *f)
 {
-	struct fib_worker *w = arg;
+	fib_store(&f->state, FIB_RUNNING, relaxed);
+	fib_store(&f->on, w, relaxed);
+	/* on is seen before f looks at attention: hooks/signal.c, kick() */
+	fib_add(&w->runs, 1, seq_cst);
+	if (f->fsbase)
+		fib_wrfsbase(f->fsbase);
+	if (fib_pkru_is_used())
+		fib_wrpkru(f->pkru ^ FIB_PKRU_INIT);
+	__atomic_store_n(&w->cur, f, __ATOMIC_RELAXED);
+	fib_barrier();
+	fib_cpu_go(f);
+	fib_san_leave(&w->san, &fib_top_of(f)->san, false);
+	fib_ctx_switch(&w->sched_sp, f->sp);
+}
 
+void fib_worker_loop(struct fib_worker *w)
+{
 	for (;;) {
 		struct fib *f = w->cur;
 
 		if (f) {
-			fib_san_enter(&w->san, &f->san);
+			fib_san_enter(&w->san, &fib_top_of(f)->san);
 			fib_cpu_stop(f);
 			if (fib_pkru_is_used()) {
 				f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
@@ -399,20 +556,21 @@ static void loop(void *arg)
 		if (f)
 			w->action(w, f);
 		f = w->bound ? next_bound(w) : next(w);
-		fib_store(&f->state, FIB_RUNNING, relaxed);
-		fib_store(&f->on, w, relaxed);
-		/* on is seen before f looks at attention: hooks/signal.c, kick() */
-		fib_add(&w->runs, 1, seq_cst);
-		if (f->fsbase)
-			fib_wrfsbase(f->fsbase);
-		if (fib_pkru_is_used())
-			fib_wrpkru(f->pkru ^ FIB_PKRU_INIT);
-		__atomic_store_n(&w->cur, f, __ATOMIC_RELAXED);
-		fib_barrier();
-		fib_cpu_go(f);
-		fib_san_leave(&w->san, &f->san, false);
-		fib_ctx_switch(&w->sched_sp, f->sp);
+#ifndef FIB_PRELOAD
+		if (!f)
+			return;
+		if (fib_unlikely(!f->sp) && fib_prepare(f)) {
+			fib_starve(w->sched, f);
+			continue;
+		}
+#endif
+		run(w, f);
 	}
+}
+
+static void loop(void *arg)
+{
+	fib_worker_loop(arg);
 }
 
 /* Leave the fiber's stack; @action is called on the worker's. */
@@ -421,12 +579,14 @@ leave(void (*action)(struct fib_worker *, struct fib *))
 {
 	struct fib_worker *w = fib_worker_self();
 	struct fib *f = w->cur;
+	int err = fib_errno_save();
 
 	w->action = action;
 	FIB_CHAOS_POINT(park_leave);
-	fib_san_leave(&f->san, &w->san, action == do_exit);
+	fib_san_leave(&fib_top_of(f)->san, &w->san, action == do_exit);
 	fib_ctx_switch(&f->sp, w->sched_sp);
-	fib_san_enter(&f->san, &fib_worker_self()->san);
+	fib_san_enter(&fib_top_of(f)->san, &fib_worker_self()->san);
+	fib_errno_restore(err);
 }
 
 static void __attribute__((noinline)) leave_with_vectors(void)
@@ -479,7 +639,6 @@ void fib_launch(struct fib *f)
 void fib_sched_yield(void)
 {
 	struct fib *f = fib_self();
-	struct fib_worker *w = fib_worker_self();
 
 	if (f->door == FIB_DOOR_SITE) {
 		char area[fib_xsave_size + 64];
@@ -490,7 +649,6 @@ void fib_sched_yield(void)
 		fib_xrstor(at);
 		return;
 	}
-	(void)w;
 	leave(do_yield);
 }
 
@@ -540,6 +698,18 @@ static void worker_main(void *arg)
 	loop(w);
 }
 
+void fib_worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id)
+{
+	w->self = w;
+	w->id = id;
+	fib_list_init(&w->queue);
+	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
+#ifndef FIB_PRELOAD
+	w->sched = s;
+	fib_list_init(&w->pinned);
+#endif
+}
+
 /* The slot of a worker that is gone for good, or a new one. */
 static struct fib_worker *slot_locked(struct fib_sched *s)
 {
@@ -564,13 +734,7 @@ static struct fib_worker *slot_locked(struct fib_sched *s)
 		w->stack = fib_thread_stack(WORKER_STACK);
 	if (!w->stack)
 		return NULL;
-	w->self = w;
-#ifndef FIB_PRELOAD
-	w->sched = s;
-#endif
-	w->id = n;
-	fib_list_init(&w->queue);
-	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
+	fib_worker_init(s, w, n);
 	return w;
 }
 
@@ -680,7 +844,7 @@ int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,
 	s->host = *host;
 	s->target = n;
 	fib_list_init(&s->inject);
-	r = fib_iom_init(s);
+	r = fib_iom_init(s, true);
 	if (r < 0)
 		return r;
 	w = fib_worker_create(s, false, NULL);
@@ -689,6 +853,8 @@ int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,
 	main_fiber->on = w;
 #ifndef FIB_PRELOAD
 	main_fiber->sched = s;
+	s->stack_size = FIB_STACK_DEFAULT + FIB_PAGE;
+	fib_store(&s->timers.next_ns, FIB_NEVER, relaxed);
 #endif
 	fib_store(&main_fiber->state, FIB_RUNNING, relaxed);
 	w->cur = main_fiber;

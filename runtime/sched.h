@@ -123,6 +123,13 @@ struct fib_worker {
 	struct fib_san san;
 #ifndef FIB_PRELOAD
 	struct fib_sched *sched;
+	struct fib_list pinned; /* fibers that no other may run; lock */
+	_Atomic uint32_t npinned;
+	bool passing;		   /* carries a task for an executor: task.c */
+	unsigned long thread;	   /* pthread_t */
+	struct fib_worker *outer;  /* what the thread was before */
+	void *main_sp;		   /* the caller's own context, while it is in */
+	struct fib_san *main_san;  /* fib_sched_stop() */
 #endif
 };
 
@@ -161,7 +168,42 @@ struct fib_sched {
 	_Atomic uint32_t workers; /* entries in worker[] */
 	struct fib_worker *worker[FIB_SCHED_WORKERS];
 	struct fib_iom iom;
+#ifndef FIB_PRELOAD
+	/* --- runtime/lib/ --- */
+	struct fib_timer_heap timers; /* that belong to no worker */
+	/*
+	 * Fibers that have not ended, pending events, armed timers: with none
+	 * of them a scheduler that is told to stop is at its end. One count, so
+	 * that nothing is missed while one becomes the other.
+	 */
+	_Atomic uint64_t work;
+	_Atomic uint64_t nfibers, nevents, ntimers;
+	_Atomic uint64_t tickles;
+	_Atomic int phase;	   /* enum fib_phase */
+	_Atomic uint32_t visitors; /* threads that queue a fiber from outside */
+	_Atomic uint32_t way, way_waiters; /* sched.c, make_way() */
+	uint32_t alive;			   /* threads that have not ended */
+	uint32_t gate;
+	struct fib_mutex lifecycle;
+	unsigned threads;
+	bool use_caller, auto_stop;
+	unsigned long caller; /* pthread_t */
+	size_t stack_size;
+	char name[FIB_NAME_MAX];
+	struct fib_list starved; /* no memory for their stacks; inject_lock */
+	_Atomic uint32_t nstarved;
+	struct fib_list all; /* schedulers of the process */
+	struct fib_timers *timed;
+#endif
 };
+
+#ifndef FIB_PRELOAD
+enum fib_phase {
+	FIB_STOPPED = 0,
+	FIB_STARTED = 1,
+	FIB_STOPPING = 2, /* ends when no work is left */
+};
+#endif
 
 /*
  * The scheduler that the program's threads run in: the only one under the
@@ -195,10 +237,29 @@ static inline void fib_worker_set(struct fib_worker *w)
 {
 	fib_wrgsbase((uintptr_t)w);
 }
+/* errno lies in the TLS that is switched with the fiber. */
+static inline int fib_errno_save(void)
+{
+	return 0;
+}
+static inline void fib_errno_restore(int saved)
+{
+}
+/** What runs on the fiber's stack or on top of it: runtime/lib/lib.h. */
+static inline struct fib *fib_top_of(struct fib *f)
+{
+	return f;
+}
 #else
 struct fib_worker *fib_worker_self(void);
 struct fib *fib_self(void);
 void fib_worker_set(struct fib_worker *w);
+int fib_errno_save(void);
+void fib_errno_restore(int saved);
+static inline struct fib *fib_top_of(struct fib *f)
+{
+	return f->top;
+}
 #endif
 
 /** The scheduler that the caller is a worker of. Workers and fibers only. */
@@ -249,12 +310,19 @@ void fib_block_leave(void);
 /** New timer deadline @ns: is some sleeping worker awake in time? */
 void fib_sched_deadline(struct fib_sched *s, uint64_t ns);
 
+/**
+ * The loop of worker @w, which the caller has become. As a library it returns
+ * when its scheduler has come to its end.
+ */
+void fib_worker_loop(struct fib_worker *w);
+
 /* for monitor.c */
 int fib_monitor_start(struct fib_sched *s);
 void fib_monitor_poke(void);
 void fib_monitor_forget(void);
 extern _Atomic uint32_t fib_monitor_asleep;
 extern _Atomic uint32_t fib_monitor_tid;
+void fib_worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id);
 struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 				     struct fib *bound);
 bool fib_start_spare(struct fib_sched *s);

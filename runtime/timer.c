@@ -81,13 +81,11 @@ static int grow_locked(struct fib_timer_heap *h)
 	return 0;
 }
 
-int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
+int fib_timer_arm_in(struct fib_sched *s, struct fib_timer_heap *h,
+		     struct fib_timer *t, uint64_t deadline_ns)
 {
-	struct fib_worker *w = fib_worker_self();
-	struct fib_timer_heap *h = &w->timers;
 	bool first;
 
-	t->fib = fib;
 	t->deadline_ns = deadline_ns;
 	t->heap = h;
 	fib_store(&t->fired, false, relaxed);
@@ -104,8 +102,31 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 	fib_unlock(&h->lock);
 	FIB_CHAOS_POINT(timer_armed);
 	if (first)
-		fib_sched_deadline(fib_sched_of(w), deadline_ns);
+		fib_sched_deadline(s, deadline_ns);
 	return 0;
+}
+
+int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
+{
+	struct fib_worker *w = fib_worker_self();
+	struct fib_sched *s = fib_sched_of(w);
+	struct fib_timer_heap *h = &w->timers;
+
+#ifndef FIB_PRELOAD
+	/* Nobody looks at the heap of one that is only passing. */
+	if (w->passing)
+		h = &s->timers;
+#endif
+	t->fib = fib;
+	return fib_timer_arm_in(s, h, t, deadline_ns);
+}
+
+void fib_timer_heap_fini(struct fib_timer_heap *h)
+{
+	if (h->node)
+		fib_pages_free(h->node, h->size * sizeof(*h->node));
+	h->node = NULL;
+	h->size = 0;
 }
 
 void fib_timer_disarm(struct fib_timer *t)
@@ -133,7 +154,12 @@ unsigned fib_timers_run(struct fib_timer_heap *h, uint64_t now_ns)
 
 		remove_locked(h, t);
 		fib_store(&t->fired, true, release);
-		fib_wake(t->fib);
+#ifndef FIB_PRELOAD
+		if (!t->fib)
+			t->fire(t);
+		else
+#endif
+			fib_wake(t->fib);
 		fib_count(timer_fires);
 		n++;
 	}

@@ -14,6 +14,10 @@
 struct fib_timer {
 	uint64_t deadline_ns;	     /* CLOCK_MONOTONIC */
 	struct fib *fib;	     /* woken when it fires */
+#ifndef FIB_PRELOAD
+	/* Or called, under the heap's lock, where there is no fiber. */
+	void (*fire)(struct fib_timer *t);
+#endif
 	struct fib_timer_heap *heap; /* NULL: never armed */
 	_Atomic uint32_t pos;	     /* 1-based in the heap, 0: not in it */
 	_Atomic bool fired;
@@ -22,6 +26,11 @@ struct fib_timer {
 /** Wake @fib at @deadline_ns. The heap may be out of memory: -ENOMEM. */
 int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns);
 void fib_timer_disarm(struct fib_timer *t);
+/** fib_timer_arm() in @heap of @s, with t->fib and t->fire set by the caller. */
+int fib_timer_arm_in(struct fib_sched *s, struct fib_timer_heap *heap,
+		     struct fib_timer *t, uint64_t deadline_ns);
+/** Free the memory of a heap that is empty. */
+void fib_timer_heap_fini(struct fib_timer_heap *heap);
 /** Fire what is due in @heap; the number fired. */
 unsigned fib_timers_run(struct fib_timer_heap *heap, uint64_t now_ns);
 

@@ -23,7 +23,7 @@ TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              binutils libunwind-dev python3 openssl microsocks \
              tinyproxy-bin stunnel4 memcached redis-tools
 
-CHECKS := unit patch hooks stress apps cli
+CHECKS := unit library patch hooks stress apps cli
 
 T_WARN  := -Wall -Wextra $(WERROR)
 T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/lib $(T_WARN)
@@ -89,6 +89,7 @@ check-apps: all
 
 -include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
 -include tests/cli/cli.mk tests/suites/suites.mk tests/model/model.mk
+-include tests/library/library.mk
 
 print-checks:
 	@echo $(CHECKS)

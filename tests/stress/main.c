@@ -195,8 +195,7 @@ void stress_dawdle_thread(struct rnd *r)
 
 static void child(const struct scenario *s)
 {
-	struct fib_host host = { .fiber_exit = fib_spawn_exit,
-				 .receiver_fd = -1 };
+	struct fib_host host = { .receiver_fd = -1 };
 	pthread_t t;
 
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));

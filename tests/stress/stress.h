@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "runtime/chaos.h"
-#include "runtime/spawn.h"
+#include "runtime/lib/lib.h"
 #include "runtime/futex.h"
 #include "runtime/iom.h"
 #include "runtime/timer.h"

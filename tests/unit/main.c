@@ -9,8 +9,7 @@ struct fib_sched fib_sched;
 
 void unit_start(unsigned n)
 {
-	struct fib_host host = { .fiber_exit = fib_spawn_exit,
-				 .receiver_fd = -1 };
+	struct fib_host host = { .receiver_fd = -1 };
 	struct fib *f = fib_alloc();
 
 	ck_assert_ptr_nonnull(f);

@@ -7,7 +7,7 @@
 #define UNIT_H
 
 #include <check.h>
-#include "runtime/spawn.h"
+#include "runtime/lib/lib.h"
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 #include "runtime/timer.h"

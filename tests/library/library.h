@@ -1,0 +1,46 @@
+/*
+ * The library through its public header alone. Each test has a process of its
+ * own (Check forks).
+ */
+#ifndef LIBRARY_H
+#define LIBRARY_H
+
+#include <check.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include "fib.h"
+
+#define MSEC 1000000ull
+#define SEC  1000000000ull
+
+/* ThreadSanitizer has room for few fibers, and it is slow. */
+#ifdef __SANITIZE_THREAD__
+#define FEW(n) ((n) / 100)
+#else
+#define FEW(n) (n)
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+#define OK(call) ck_assert_int_eq((call), 0)
+
+/* one per file */
+TCase *library_fiber(void);
+TCase *library_sched(void);
+TCase *library_stop(void);
+
+uint64_t now_ns(void);
+/** CPU time of the process so far. */
+uint64_t cpu_ns(void);
+/** Wait, as a thread, until @cond(); fails the test after ten seconds. */
+void until(bool (*cond)(void));
+/** A scheduler that is started. */
+struct fib_sched *started(unsigned threads, bool use_caller);
+/** Stop it and give it back. */
+void finish(struct fib_sched *s);
+
+#endif
