@@ -105,6 +105,9 @@ static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
 		pthread_testcancel();
 	r = fib_hook_call(f, nr, args, FIB_DOOR_SYMBOL, NULL);
 	if (fib_unlikely(r < 0)) {
+		/* What failed has lost nothing: a cancel that came may act. */
+		if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
+			pthread_testcancel();
 		errno = (int)-r;
 		return -1;
 	}

@@ -36,6 +36,17 @@ GROUPS = {
     "malloc": (["malloc"], r"thread|fork|cancel|tcache"),
     "resolv": (["resolv"], r"thread|multi|basic"),
     "dirent": (["dirent"], r""),
+    "libio": (["libio"], r"popen|thread|lock|mt|cancel|fork|atime|fflush"),
+    "debug": (["debug"], r"longjmp|backtrace"),
+    "setjmp": (["setjmp"], r""),
+    "sysvipc": (["sysvipc"], r""),
+    "resource": (["resource"], r""),
+    "termios": (["termios"], r""),
+    "dlfcn": (["dlfcn"], r""),
+    "inet": (["inet"], r"thread|check_pf|getni|ether"),
+    "login": (["login"], r"grant|pty"),
+    "x86": (["sysdeps/x86_64", "sysdeps/x86", "sysdeps/x86_64/nptl",
+             "sysdeps/x86/nptl"], r"tls|jmp|context|xsave|sigaltstack"),
     "elf": (["elf"], r"thr|tls|single_threaded|dl_find_object$|-fork"),
 }
 
@@ -182,7 +193,8 @@ class Builder:
         self.shim = os.path.join(build, "shim")
         os.makedirs(self.shim, exist_ok=True)
         links = {d: d for d in ("support", "malloc", "sysdeps", "rt", "posix",
-                                "stdlib", "io", "nptl", "test-skeleton.c")}
+                                "stdlib", "io", "nptl", "debug", "setjmp",
+                                "test-skeleton.c")}
         for h in ("intprops.h", "scratch_buffer.h", "array_length.h",
                   "libc-diag.h"):
             links[h] = "include/" + h

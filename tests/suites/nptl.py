@@ -2,7 +2,7 @@
 """glibc's own tests of threads, signals, processes and time, run hooked.
 
 usage: nptl.py --build DIR [--only PREFIX]... [--workers N]... [--jobs N]
-               [--quick] [--repeat K] [--list] [--docs FILE]
+               [--quick] [--repeat K] [--chaos SEED] [--list] [--docs FILE]
 
 Each test is built by glibc.py and runs natively first. What passes natively
 must end with the same exit status under LD_PRELOAD=libfibhook.so, with 1, 2
@@ -17,7 +17,8 @@ nptl.list, beside this script, has one test a line:
                        table of docs/COMPATIBILITY.md, the run shows that it
                        is still one
 
---workers 0 is the run with FIBHOOK_START=eager. The last line says "N passed, N
+--workers 0 is the run with FIBHOOK_START=eager; --chaos runs with
+FIBHOOK_CHAOS=SEED, SEED+1, ... for the turns of --repeat. The last line says "N passed, N
 failed, N skipped": a run of a test with one setting counts as one.
 """
 import argparse
@@ -153,6 +154,8 @@ def hooked(t, opt, native):
     so = os.path.join(opt.build, "libfibhook.so")
     for label, env in variants(t, opt):
         for turn in range(opt.repeat):
+            if opt.chaos is not None:
+                env["FIBHOOK_CHAOS"] = str(opt.chaos + turn)
             got = run(t, opt, dict(env, LD_PRELOAD=so))
             fibers = max(fibers, got.fibers)
             if got.code == native.code:
@@ -160,7 +163,9 @@ def hooked(t, opt, native):
                 continue
             failed += 1
             what = describe(got)
-            lines.append(f"FAIL {t.full} [{label}, turn {turn + 1}] "
+            seed = "" if opt.chaos is None else \
+                f", chaos {opt.chaos + turn}"
+            lines.append(f"FAIL {t.full} [{label}, turn {turn + 1}{seed}] "
                          f"{got.seconds:.1f}s: {what}, natively "
                          f"{behave.describe(native.code)}")
             lines += tail(got.out)
@@ -220,6 +225,7 @@ def options():
     ap.add_argument("--only", action="append", default=[])
     ap.add_argument("--workers", type=int, action="append", default=[])
     ap.add_argument("--repeat", type=int, default=1)
+    ap.add_argument("--chaos", type=int)
     ap.add_argument("--quick", action="store_true")
     ap.add_argument("--native", action="store_true")
     ap.add_argument("--list", action="store_true")
@@ -278,7 +284,7 @@ def main():
             print("\n".join(lines), flush=True)
     print(f"{len(tests)} tests, {fibers} of them ran on fibers, "
           f"{time.monotonic() - t0:.0f} s")
-    if not fibers and not opt.native and passed:
+    if not (fibers or opt.native or opt.only) and passed:
         print("FAIL: not one test ran on fibers")
         failed += 1
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
