@@ -115,6 +115,8 @@ look_for_signals(struct fib *f, const struct entry *e, long *r)
 		interrupted = false;
 	}
 	fib_signal_deliver(f, &restart);
+	if (fib_unlikely(fib_xchg(&f->preempt, false, relaxed)))
+		fib_sched_preempted();
 	if (!interrupted)
 		return false;
 	*r = -EINTR;
@@ -203,6 +205,28 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 	}
 }
 
+void fib_hook_enter(struct fib *f)
+{
+	fib_store(&f->in_hook, 1, relaxed);
+	fib_barrier();
+	f->door = FIB_DOOR_SYMBOL;
+	f->regs = NULL;
+}
+
+void fib_hook_leave(struct fib *f)
+{
+	fib_barrier();
+	fib_store(&f->in_hook, 0, relaxed);
+	fib_barrier();
+	if (fib_likely(!fib_load(&f->attention, acquire)))
+		return;
+	fib_store(&f->in_hook, 1, relaxed);
+	fib_barrier();
+	fib_signal_deliver(f, &(bool){ false });
+	fib_barrier();
+	fib_store(&f->in_hook, 0, relaxed);
+}
+
 /*
  * A kernel thread that is not ours, a vfork child, or a fork child that has no
  * fibers yet: the kernel answers, but for what shares state with fibers.
@@ -235,14 +259,14 @@ static void dispatch_foreign(struct fib_regs *r)
 
 void fib_dispatch(struct fib_regs *r)
 {
-	struct fib_worker *w = fib_worker_self();
+	struct fib *f = fib_caller();
 	const long a[6] = { (long)r->rdi, (long)r->rsi, (long)r->rdx,
 			    (long)r->r10, (long)r->r8,	(long)r->r9 };
 
-	if (fib_unlikely(!w || !w->cur)) {
+	if (fib_unlikely(!f)) {
 		dispatch_foreign(r);
 		return;
 	}
-	r->rax = (uint64_t)fib_hook_call(w->cur, (unsigned)r->rax, a,
+	r->rax = (uint64_t)fib_hook_call(f, (unsigned)r->rax, a,
 					 FIB_DOOR_SITE, r);
 }

@@ -57,6 +57,12 @@
 /** Call @nr for fiber @f, with signals looked after. */
 long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		   struct fib_regs *regs);
+/**
+ * Around what else a fiber has the runtime do: in between no handler runs, and
+ * it is not preempted. It may hold the runtime's locks there.
+ */
+void fib_hook_enter(struct fib *f);
+void fib_hook_leave(struct fib *f);
 /** The kernel's own answer, in the midst of a body. */
 static inline long fib_pass(long nr, const long a[6])
 {
@@ -204,7 +210,11 @@ bool fib_signal_exec_begin(struct fib *f);
 void fib_signal_exec_failed(struct fib *f);
 /** The fiber is gone: what was meant for the process goes to another. */
 void fib_signal_exit(struct fib *f);
-/** For chaos: interrupt some worker for nothing. */
+/** Interrupt @w's kernel thread: it looks what there is to do. Any thread. */
+void fib_signal_kick(struct fib_worker *w);
+/** Others run in the place of the fiber that @w runs. Any thread. */
+void fib_signal_preempt(struct fib_worker *w);
+/** For chaos: interrupt some worker for nothing, and preempt it perhaps. */
 void fib_signal_idle_kick(void);
 /** @f is to call fib_signal_deliver() soon, wherever it is. */
 void fib_signal_attention(struct fib *f);

@@ -104,8 +104,7 @@ static void all_others(struct fib_worker *self)
 		struct fib_worker *w = fib_sched.worker[i];
 
 		if (follows(w, self))
-			fib_raw(SYS_tgkill, pid, fib_load(&w->tid, relaxed),
-				FIB_KICK);
+			fib_signal_kick(w);
 	}
 	fib_raw(SYS_tgkill, pid, fib_load(&fib_monitor_tid, relaxed), FIB_KICK);
 	while (fib_load(&waiting, acquire))

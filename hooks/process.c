@@ -194,15 +194,15 @@ bool fib_clone_foreign(struct fib_regs *r)
 
 uint64_t fib_vfork_prepare(void)
 {
-	struct fib_worker *w = fib_worker_self();
+	struct fib *f = fib_caller();
 	uint64_t mask = 0;
 
-	if (!w || !w->cur) {
+	if (!f) {
 		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, 0, &mask, 8);
 		return mask;
 	}
 	fib_fd_shared();
-	return fib_load(&w->cur->sigmask, relaxed);
+	return fib_load(&f->sigmask, relaxed);
 }
 
 /* --- exec ---------------------------------------------------------------- */

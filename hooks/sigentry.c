@@ -140,6 +140,8 @@ struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig)
 			fib_signal_handle(f, sig, &frame->info, &a);
 	}
 	fib_signal_deliver(f, &(bool){ false });
+	if (fib_unlikely(fib_xchg(&f->preempt, false, relaxed)))
+		fib_sched_preempted();
 	f->sigframe = NULL;
 	f->door = door;
 	f->regs = regs;

@@ -125,13 +125,27 @@ static void node_put_locked(struct fib_siginfo_node *n)
 	free_nodes = n;
 }
 
+/*
+ * Not while it is in exec: a kick that was still pending when that is done would
+ * find the default action, and end the new program.
+ */
+void fib_signal_kick(struct fib_worker *w)
+{
+	int tid;
+
+	fib_lock(&w->kick_lock);
+	tid = fib_load(&w->tid, relaxed);
+	if (tid && !w->no_kick)
+		fib_raw(SYS_tgkill, pid_cache, tid, FIB_KICK);
+	fib_unlock(&w->kick_lock);
+}
+
 static void kick(struct fib *f)
 {
 	struct fib_worker *w = fib_load(&f->on, seq_cst);
 
 	if (w && w != fib_worker_self())
-		fib_raw(SYS_tgkill, pid_cache, fib_load(&w->tid, relaxed),
-			FIB_KICK);
+		fib_signal_kick(w);
 }
 
 void fib_signal_idle_kick(void)
@@ -139,9 +153,34 @@ void fib_signal_idle_kick(void)
 	uint32_t n = fib_load(&fib_sched.workers, acquire);
 	struct fib_worker *w = fib_sched.worker[fib_chaos_number(n)];
 
-	if (!fib_load(&w->gone, relaxed) && fib_load(&w->tid, relaxed))
-		fib_raw(SYS_tgkill, pid_cache, fib_load(&w->tid, relaxed),
-			FIB_KICK);
+	if (FIB_CHAOS_ODDS(preempt, 2))
+		fib_signal_preempt(w);
+	else if (!fib_load(&w->gone, relaxed))
+		fib_signal_kick(w);
+}
+
+/* Repeated after an interruption, these would wait for all of their time again. */
+static bool has_relative_timeout(unsigned nr)
+{
+	return nr == SYS_semtimedop || nr == SYS_io_getevents ||
+	       nr == SYS_io_pgetevents;
+}
+
+/*
+ * As for a signal: code of the program is diverted, a call that blocks ends
+ * with EINTR and is repeated, since no handler runs. In between the fiber
+ * yields. Too late, this costs it a yield at another time.
+ */
+void fib_signal_preempt(struct fib_worker *w)
+{
+	struct fib *f = __atomic_load_n(&w->cur, __ATOMIC_RELAXED);
+
+	if (!f || fib_load(&w->gone, relaxed) ||
+	    (fib_load(&f->in_hook, relaxed) && has_relative_timeout(f->call)))
+		return;
+	fib_store(&f->preempt, true, relaxed);
+	fib_store(&f->attention, 1, seq_cst);
+	fib_signal_kick(w);
 }
 
 void fib_signal_attention(struct fib *f)
@@ -695,6 +734,19 @@ static void ignore_faults(bool as_program)
 	}
 }
 
+/* What came before is taken at the end of the next call; after, one for all. */
+static void kicks(bool wanted)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	fib_lock(&w->kick_lock);
+	w->no_kick = !wanted;
+	fib_unlock(&w->kick_lock);
+	if (wanted)
+		fib_signal_kick(w);
+	fib_raw(SYS_gettid);
+}
+
 bool fib_signal_exec_begin(struct fib *f)
 {
 	uint64_t mask = fib_load(&f->sigmask, relaxed);
@@ -709,6 +761,7 @@ bool fib_signal_exec_begin(struct fib *f)
 		fib_raw(SYS_rt_tgsigqueueinfo, pid, tid, n->info.si_signo,
 			&n->info);
 	fib_unlock(&sig_lock);
+	kicks(false);
 	ignore_faults(true);
 	set_kernel_mask(mask);
 	return true;
@@ -728,4 +781,5 @@ void fib_signal_exec_failed(struct fib *f)
 		fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8);
 	}
 	fib_unlock(&sig_lock);
+	kicks(true);
 }

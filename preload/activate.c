@@ -197,6 +197,7 @@ static const char *start(uint64_t mask)
 		.fiber_exit = fib_thread_gone,
 		.thread_init = fib_signal_thread_init,
 		.receive = fib_receive,
+		.preempt = fib_signal_preempt,
 	};
 	int n = fib_options.workers ? fib_options.workers : fib_cpus();
 	struct fib *f;

@@ -165,7 +165,9 @@ static void print_worker(uint32_t i)
 	}
 	printf("worker %-2u  thread %-7d  ", i, w.tid);
 	fiber = w.cur ? index_of((uintptr_t)w.cur) : -1;
-	if (w.spare)
+	if (w.gone)
+		printf("has ended");
+	else if (w.spare)
 		printf("spare, asleep");
 	else if (w.idle)
 		printf("idle");

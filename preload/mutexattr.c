@@ -12,7 +12,7 @@
 static void look(const pthread_mutexattr_t *a)
 {
 	int shared = 0, type = 0, robust = 0, protocol = 0;
-	struct fib_worker *w;
+	struct fib *f;
 
 	pthread_mutexattr_getpshared(a, &shared);
 	if (shared != PTHREAD_PROCESS_SHARED || fib_options.disable)
@@ -24,8 +24,12 @@ static void look(const pthread_mutexattr_t *a)
 	    type != PTHREAD_MUTEX_ERRORCHECK && robust == PTHREAD_MUTEX_STALLED &&
 	    protocol == PTHREAD_PRIO_NONE)
 		return;
-	w = fib_worker_self();
-	fib_tids_real(fib_load(&fib_symtab.active, acquire) && w && w->cur);
+	f = fib_load(&fib_symtab.active, acquire) ? fib_caller() : NULL;
+	if (f)
+		fib_hook_enter(f);
+	fib_tids_real(f != NULL);
+	if (f)
+		fib_hook_leave(f);
 }
 
 #define SETTER(name)                                                           \

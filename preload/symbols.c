@@ -87,12 +87,7 @@ __attribute__((visibility("hidden"))) void fib_real_init(void)
 /* The calling fiber, or NULL: the kernel and libc answer. */
 static inline struct fib *caller(void)
 {
-	struct fib_worker *w;
-
-	if (!fib_load(&fib_symtab.active, relaxed))
-		return NULL;
-	w = fib_worker_self();
-	return w ? w->cur : NULL;
+	return fib_load(&fib_symtab.active, relaxed) ? fib_caller() : NULL;
 }
 
 static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
@@ -543,11 +538,14 @@ static struct fib *fiber_of(pthread_t t)
 
 int pthread_cancel(pthread_t t)
 {
-	struct fib *f = caller() ? fiber_of(t) : NULL;
+	struct fib *self = caller(), *f = self ? fiber_of(t) : NULL;
 	int r = CALL(pthread_cancel, t);
 
-	if (f && r == 0)
+	if (f && r == 0) {
+		fib_hook_enter(self);
 		fib_signal_cancelled(f);
+		fib_hook_leave(self);
+	}
 	return r;
 }
 

@@ -7,7 +7,9 @@
  * loses its place among the running ones to a spare, which steals what it has
  * queued; when it comes back it is one too many, and a worker retires (sched.c,
  * check_place). So no fiber waits for another one that never yields, as no
- * kernel thread does, and while kernel threads are to be had.
+ * kernel thread does, and while kernel threads are to be had. When there are
+ * none, the fiber is interrupted as by a signal, and yields: loops and calls that
+ * block get the workers in turn.
  *
  * With all workers asleep for some ticks it sleeps as well, in poll; the first
  * worker that leaves its sleep pokes it. fib_monitor_asleep is written and
@@ -74,8 +76,12 @@ static void give_away(struct fib_worker *w)
 	 * it came back into its own place while the spare was being made, and
 	 * there was one too many for good.
 	 */
-	if (!fib_start_spare(s))
+	if (!fib_start_spare(s)) {
+		fib_count(no_spares);
+		if (s->host.preempt)
+			s->host.preempt(w);
 		return;
+	}
 	fib_count(spares);
 	if (fib_xchg(&w->taken, 1, seq_cst))
 		fib_add(&s->running, 1, seq_cst);

@@ -652,6 +652,12 @@ void fib_sched_yield(void)
 	leave(do_yield);
 }
 
+void fib_sched_preempted(void)
+{
+	fib_worker_self()->tick = POLL_EVERY - 1;
+	fib_sched_yield();
+}
+
 void fib_exit(void)
 {
 	leave(do_exit);

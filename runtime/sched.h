@@ -120,6 +120,8 @@ struct fib_worker {
 	void *stack;
 	void *altstack; /* the host's, for its signal handler */
 	_Atomic uint32_t identity; /* the host's: change last made */
+	struct fib_lock kick_lock; /* the host's: no_kick, and its kicks */
+	bool no_kick;		   /* in exec */
 	struct fib_san san;
 #ifndef FIB_PRELOAD
 	struct fib_sched *sched;
@@ -142,6 +144,8 @@ struct fib_host {
 	/* The monitor's thread: poll this descriptor as well (-1: none). */
 	int receiver_fd;
 	void (*receive)(void);
+	/* The same thread: take the worker away from a fiber that loops. */
+	void (*preempt)(struct fib_worker *w);
 };
 
 /* Descriptors that a scheduler waits for: iom.h. */
@@ -233,6 +237,15 @@ static inline struct fib *fib_self(void)
 	__asm__ volatile("movq %%gs:8, %0" : "=r"(f));
 	return f;
 }
+
+/**
+ * The calling fiber, or NULL if the caller is none. Not by way of the worker:
+ * between two loads a signal's handler may park, and go on elsewhere.
+ */
+static inline struct fib *fib_caller(void)
+{
+	return fib_worker_self() ? fib_self() : NULL;
+}
 static inline void fib_worker_set(struct fib_worker *w)
 {
 	fib_wrgsbase((uintptr_t)w);
@@ -290,6 +303,8 @@ void fib_wake(struct fib *f);
 void fib_launch(struct fib *f);
 /** Let others run first. */
 void fib_sched_yield(void);
+/** The same, when no worker may have looked at epoll for long. */
+void fib_sched_preempted(void);
 /** End the calling fiber. */
 void fib_exit(void) __attribute__((noreturn));
 
