@@ -19,7 +19,8 @@
  * and made by *_create(), which stores them only when it returns 0; they are
  * given back with *_destroy(). Mutex, condition and semaphore lie in storage of
  * the caller's. Times are nanoseconds of CLOCK_MONOTONIC; a timeout counts from
- * the call, 0 does not wait, FIB_NEVER waits for ever.
+ * the call, 0 does not wait, FIB_NEVER waits for ever; for one in between a
+ * timer is armed, and where there is no memory for it the result is -ENOMEM.
  *
  * Thread safety: every function may be called by any thread and any fiber at
  * any time, unless its comment says otherwise. None may be called by a signal
@@ -510,9 +511,15 @@ struct fib_executor;
 
 /* One that the program makes. */
 struct fib_executor_ops {
-	/* Call @fn(@arg) once, somewhere, later: 0 or -errno. Any thread. */
+	/*
+	 * Have @fn(@arg) called once: 0 or -errno. Any thread; for the later
+	 * steps of tasks a thread of the library's, which it should not hold
+	 * up. Such a step is offered again if it is refused with -EAGAIN or
+	 * -ENOMEM; any other error ends the task with -ECANCELED, and its stack
+	 * is not given back.
+	 */
 	int (*execute)(void *self, void (*fn)(void *), void *arg);
-	/* Nothing more is executed; NULL if there is nothing to do. */
+	/* Once, after all has been executed. NULL: there is nothing to do. */
 	void (*destroy)(void *self);
 };
 
@@ -526,20 +533,21 @@ FIB_API int fib_executor_new_thread(struct fib_executor **out);
  * and ended after a while without work. What comes on top is queued.
  */
 FIB_API int fib_executor_async(struct fib_executor **out, unsigned max);
-/** One thread called @name, in the order of submission. */
+/** One thread called @name (NULL: "fib-looper"), in the order of submission. */
 FIB_API int fib_executor_looper(struct fib_executor **out, const char *name);
-/** Fibers of @s, which outlives the executor. */
+/** Fibers of @s, which outlives the executor, and runs until it has ended. */
 FIB_API int fib_executor_sched(struct fib_executor **out, struct fib_sched *s);
 
-/** 0; -ESHUTDOWN: it was shut down; -EAGAIN, -ENOMEM. */
+/** 0; -ESHUTDOWN: it was shut down; -EAGAIN, -ENOMEM, or its own error. */
 FIB_API int fib_executor_execute(struct fib_executor *ex, void (*fn)(void *),
 				 void *arg);
 /**
  * fib_executor_shutdown - take no more work
  * @drain:	what is queued is still executed; else it is dropped
  *
+ * What has begun comes to its end in both cases, tasks that wait included.
  * Tasks that an executor drops end with -ECANCELED. Returns when its threads
- * have ended. The number dropped; -EDEADLK: from one of its own threads.
+ * have ended. The number dropped; -EDEADLK: from what it executes.
  */
 FIB_API long fib_executor_shutdown(struct fib_executor *ex, bool drain);
 /** Shut down (with drain) where that was not done, and free. 0, -EDEADLK. */
@@ -566,7 +574,7 @@ FIB_API int fib_task_start(struct fib_task **out, struct fib_executor *ex,
 FIB_API void fib_task_put(struct fib_task *t);
 /**
  * Wait for @t to end: its result. For tasks, fibers and threads; several may.
- * A task that awaits itself gets -EDEADLK.
+ * A task that awaits itself, or a callback of its, gets -EDEADLK.
  */
 FIB_API long fib_task_await(struct fib_task *t);
 /** The same; -ETIMEDOUT is the caller's then, and the task goes on. */
@@ -575,7 +583,9 @@ FIB_API int fib_task_await_for(struct fib_task *t, uint64_t timeout_ns,
 /**
  * Call @fn(result, @arg) on the task's executor when it has ended: then if the
  * result is >= 0, catch if it is below, finally in both cases. In the order in
- * which they were added. 0, -EINVAL, -ENOMEM.
+ * which they were added, before those who await the task go on. Once it has
+ * ended, it is called as soon as may be. 0, -EINVAL, -ENOMEM, and then also what
+ * the executor refuses it with.
  */
 FIB_API int fib_task_then(struct fib_task *t, void (*fn)(long, void *),
 			  void *arg);

@@ -29,15 +29,20 @@
 #define OK(call) ck_assert_int_eq((call), 0)
 
 /* one per file */
+TCase *library_channel(void);
+TCase *library_executor(void);
 TCase *library_fiber(void);
 TCase *library_sched(void);
 TCase *library_stop(void);
+TCase *library_task(void);
 
 uint64_t now_ns(void);
 /** CPU time of the process so far. */
 uint64_t cpu_ns(void);
 /** Wait, as a thread, until @cond(); fails the test after ten seconds. */
 void until(bool (*cond)(void));
+/** Kernel threads of this process that are called @name. */
+int threads_called(const char *name);
 /** A scheduler that is started. */
 struct fib_sched *started(unsigned threads, bool use_caller);
 /** Stop it and give it back. */

@@ -1,4 +1,5 @@
 /* The runner. Its last line is "N passed, N failed". */
+#include <dirent.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,15 +48,44 @@ void finish(struct fib_sched *s)
 	OK(fib_sched_destroy(s));
 }
 
+int threads_called(const char *name)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+	int n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d))) {
+		char path[300], comm[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
+			 e->d_name);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		if (fgets(comm, sizeof(comm), f)) {
+			comm[strcspn(comm, "\n")] = 0;
+			n += strcmp(comm, name) == 0;
+		}
+		fclose(f);
+	}
+	closedir(d);
+	return n;
+}
+
 int main(void)
 {
 	Suite *s = suite_create("library");
 	SRunner *sr;
 	int run, failed;
 
+	suite_add_tcase(s, library_channel());
+	suite_add_tcase(s, library_executor());
 	suite_add_tcase(s, library_fiber());
 	suite_add_tcase(s, library_sched());
 	suite_add_tcase(s, library_stop());
+	suite_add_tcase(s, library_task());
 	sr = srunner_create(s);
 	srunner_run_all(sr, getenv("UNIT_VERBOSE") ? CK_VERBOSE : CK_NORMAL);
 	run = srunner_ntests_run(sr);

@@ -1,0 +1,83 @@
+/* Parkers, see parker.h. */
+#include <linux/futex.h>
+#include <time.h>
+#include "runtime/lib/parker.h"
+#include "runtime/timer.h"
+
+static int wait_thread(struct fib_parker *p, uint64_t deadline_ns)
+{
+	struct timespec ts = {
+		.tv_sec = (time_t)(deadline_ns / FIB_NSEC_PER_SEC),
+		.tv_nsec = (long)(deadline_ns % FIB_NSEC_PER_SEC),
+	};
+
+	while (!fib_parker_woken(p)) {
+		long r =
+			fib_raw(SYS_futex, &p->woken, FUTEX_WAIT_BITSET_PRIVATE,
+				0, deadline_ns == FIB_NEVER ? NULL : &ts, 0,
+				FUTEX_BITSET_MATCH_ANY);
+
+		if (r == -ETIMEDOUT)
+			return fib_parker_woken(p) ? 0 : -ETIMEDOUT;
+	}
+	return 0;
+}
+
+int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns)
+{
+	struct fib_timer t = {0};
+	int r = 0;
+
+	if (fib_parker_woken(p))
+		return 0;
+	if (deadline_ns == 0)
+		return -ETIMEDOUT;
+	if (!p->fib)
+		return wait_thread(p, deadline_ns);
+	if (deadline_ns != FIB_NEVER) {
+		r = fib_timer_arm(&t, p->fib, deadline_ns);
+		if (r)
+			return r;
+	}
+	while (!fib_parker_woken(p)) {
+		if (fib_load(&t.fired, acquire)) {
+			r = -ETIMEDOUT;
+			break;
+		}
+		fib_park();
+	}
+	fib_timer_disarm(&t);
+	return r;
+}
+
+void fib_parker_wake(struct fib_parker *p)
+{
+	struct fib *f = p->fib;
+
+	/* Pairs with fib_parker_woken(); p may be gone from here on. */
+	fib_store(&p->woken, 1, release);
+	if (f)
+		fib_wake(f);
+	else
+		fib_raw(SYS_futex, &p->woken, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void fib_parker_wake_all(struct fib_list *list)
+{
+	while (!fib_list_empty(list)) {
+		struct fib_list *first = list->next;
+
+		fib_list_del(first);
+		fib_parker_wake(
+			fib_container_of(first, struct fib_parker, link));
+	}
+}
+
+/* A parker that nobody knows. */
+int fib_sleep(uint64_t ns)
+{
+	struct fib_parker p;
+
+	fib_parker_init(&p);
+	return fib_parker_wait(&p, fib_deadline(ns)) == -ENOMEM ? -ENOMEM : 0;
+}
