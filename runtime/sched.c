@@ -21,24 +21,63 @@
 struct fib_sched fib_sched = { .iom = { .epfd = -1, .wakefd = -1 } };
 #endif
 
+/*
+ * A scheduler of the library's with one worker: nobody steals from it, so its
+ * queue needs no lock, and while it runs nobody sleeps who could be woken. What
+ * comes from outside goes through the injection queue.
+ */
+static inline bool alone(const struct fib_sched *s)
+{
+#ifdef FIB_PRELOAD
+	return false; /* a spare may come at any time */
+#else
+	return s->threads == 1;
+#endif
+}
+
+/* A counter that would cost more than what it counts, where nobody reads it. */
+#define count_unless_alone(s, name)                                            \
+	do {                                                                   \
+		if (!alone(s))                                                 \
+			fib_count(name);                                       \
+	} while (0)
+
 /* --- queues -------------------------------------------------------------- */
+
+static inline void queue_lock(struct fib_worker *w)
+{
+	if (!alone(fib_sched_of(w)))
+		fib_lock(&w->lock);
+}
+
+static inline void queue_unlock(struct fib_worker *w)
+{
+	if (!alone(fib_sched_of(w)))
+		fib_unlock(&w->lock);
+}
+
+/* Of a queue whose lock is held. */
+static inline void change(_Atomic uint32_t *n, uint32_t by)
+{
+	fib_store(n, fib_load(n, relaxed) + by, relaxed);
+}
 
 static void push_local(struct fib_worker *w, struct fib *f)
 {
-	fib_lock(&w->lock);
+	queue_lock(w);
 	if (FIB_CHAOS_ODDS(queue_front, 8))
 		fib_list_add_tail(w->queue.next, &f->run);
 	else
 		fib_list_add_tail(&w->queue, &f->run);
-	fib_add(&w->queued, 1, relaxed);
-	fib_unlock(&w->lock);
+	change(&w->queued, 1);
+	queue_unlock(w);
 }
 
 static void push_inject(struct fib_sched *s, struct fib *f)
 {
 	fib_lock(&s->inject_lock);
 	fib_list_add_tail(&s->inject, &f->run);
-	fib_add(&s->injected, 1, relaxed);
+	change(&s->injected, 1);
 	fib_unlock(&s->inject_lock);
 }
 
@@ -51,24 +90,38 @@ static void prefetch_stack(const struct fib *f)
 		__builtin_prefetch(sp + i * 64);
 }
 
+static inline struct fib *pop_locked(struct fib_list *q, _Atomic uint32_t *n)
+{
+	struct fib *f;
+
+	if (fib_list_empty(q))
+		return NULL;
+	f = fib_container_of(q->next, struct fib, run);
+	fib_list_del(&f->run);
+	change(n, -1u);
+	if (!fib_list_empty(q))
+		prefetch_stack(fib_container_of(q->next, struct fib, run));
+	return f;
+}
+
 static struct fib *pop(struct fib_lock *lock, struct fib_list *q,
 		       _Atomic uint32_t *n)
 {
-	struct fib *f = NULL;
+	struct fib *f;
 
 	if (!fib_load(n, relaxed))
 		return NULL;
 	fib_lock(lock);
-	if (!fib_list_empty(q)) {
-		f = fib_container_of(q->next, struct fib, run);
-		fib_list_del(&f->run);
-		fib_sub(n, 1, relaxed);
-		if (!fib_list_empty(q))
-			prefetch_stack(fib_container_of(q->next, struct fib,
-							run));
-	}
+	f = pop_locked(q, n);
 	fib_unlock(lock);
 	return f;
+}
+
+static struct fib *pop_queue(struct fib_worker *w)
+{
+	if (alone(fib_sched_of(w)))
+		return pop_locked(&w->queue, &w->queued);
+	return pop(&w->lock, &w->queue, &w->queued);
 }
 
 /* Take half of what some other worker has queued; one of them is returned. */
@@ -94,7 +147,7 @@ static struct fib *steal(struct fib_worker *w)
 			fib_list_add_tail(&taken, it);
 			got++;
 		}
-		fib_sub(&v->queued, got, relaxed);
+		change(&v->queued, -got);
 		fib_unlock(&v->lock);
 		if (!got)
 			continue;
@@ -249,7 +302,7 @@ static void queue_fiber(struct fib *f)
 	if (w && !w->bound && !FIB_CHAOS_ODDS(inject, 8)) {
 		push_local(w, f);
 		/* Between two fibers: takes it itself, or tells of it then. */
-		if (!w->cur)
+		if (!w->cur || alone(s))
 			return;
 	} else {
 		push_inject(s, f);
@@ -399,7 +452,7 @@ static struct fib *pop_own(struct fib_worker *w)
 		f = pop(&w->lock, &w->pinned, &w->npinned);
 #endif
 	if (!f)
-		f = pop(&w->lock, &w->queue, &w->queued);
+		f = pop_queue(w);
 #ifndef FIB_PRELOAD
 	if (!f)
 		f = pop(&w->lock, &w->pinned, &w->npinned);
@@ -449,8 +502,8 @@ static struct fib *next(struct fib_worker *w)
 				return NULL;
 			continue;
 		}
-		if (fib_load(&w->queued, relaxed) ||
-		    fib_load(&s->injected, relaxed)) {
+		if (!alone(s) && (fib_load(&w->queued, relaxed) ||
+				  fib_load(&s->injected, relaxed))) {
 			/* as in queue_fiber(), which left it to us */
 			fib_fence(seq_cst);
 			if (fib_load(&s->nidle, relaxed))
@@ -501,7 +554,7 @@ static void end_bound(struct fib_worker *w)
 static void do_exit(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->on, NULL, release);
-	fib_count(fibers_exited);
+	count_unless_alone(fib_sched_of(w), fibers_exited);
 #ifdef FIB_PRELOAD
 	if (fib_sched.host.fiber_exit)
 		fib_sched.host.fiber_exit(f);
@@ -526,14 +579,18 @@ static void run(struct fib_worker *w, struct fib *f)
 	fib_store(&f->state, FIB_RUNNING, relaxed);
 	fib_store(&f->on, w, relaxed);
 	/* on is seen before f looks at attention: hooks/signal.c, kick() */
-	fib_add(&w->runs, 1, seq_cst);
+	if (alone(fib_sched_of(w)))
+		fib_store(&w->runs, fib_load(&w->runs, relaxed) + 1, relaxed);
+	else
+		fib_add(&w->runs, 1, seq_cst);
 	if (f->fsbase)
 		fib_wrfsbase(f->fsbase);
 	if (fib_pkru_is_used())
 		fib_wrpkru(f->pkru ^ FIB_PKRU_INIT);
 	__atomic_store_n(&w->cur, f, __ATOMIC_RELAXED);
 	fib_barrier();
-	fib_cpu_go(f);
+	if (!alone(fib_sched_of(w)))
+		fib_cpu_go(f);
 	fib_san_leave(&w->san, &fib_top_of(f)->san, false);
 	fib_ctx_switch(&w->sched_sp, f->sp);
 }
@@ -545,7 +602,8 @@ void fib_worker_loop(struct fib_worker *w)
 
 		if (f) {
 			fib_san_enter(&w->san, &fib_top_of(f)->san);
-			fib_cpu_stop(f);
+			if (!alone(fib_sched_of(w)))
+				fib_cpu_stop(f);
 			if (fib_pkru_is_used()) {
 				f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 				fib_wrpkru(0);
@@ -604,14 +662,15 @@ void fib_park(void)
 	struct fib *f = fib_self();
 	int notified = FIB_PERMIT_NOTIFIED;
 
-	if (atomic_compare_exchange_strong(&f->permit, &notified,
+	if (fib_load(&f->permit, relaxed) == FIB_PERMIT_NOTIFIED &&
+	    atomic_compare_exchange_strong(&f->permit, &notified,
 					   FIB_PERMIT_NONE))
 		return;
 	if (FIB_CHAOS_ODDS(park_spurious, 8)) {
 		fib_sched_yield();
 		return;
 	}
-	fib_count(parks);
+	count_unless_alone(fib_sched_of(f), parks);
 	if (f->door == FIB_DOOR_SITE)
 		leave_with_vectors();
 	else
@@ -620,19 +679,23 @@ void fib_park(void)
 
 void fib_wake(struct fib *f)
 {
+	int old = fib_load(&f->permit, relaxed);
+
 	/* (B) */
-	if (fib_xchg(&f->permit, FIB_PERMIT_NOTIFIED, seq_cst) !=
-	    FIB_PERMIT_PARKED)
+	while (!atomic_compare_exchange_weak(&f->permit, &old,
+					     old == FIB_PERMIT_PARKED ?
+						     FIB_PERMIT_NONE :
+						     FIB_PERMIT_NOTIFIED))
+		;
+	if (old != FIB_PERMIT_PARKED)
 		return;
 	FIB_CHAOS_POINT(wake_won);
-	/* (C) */
-	fib_xchg(&f->permit, FIB_PERMIT_NONE, seq_cst);
 	queue_fiber(f);
 }
 
 void fib_launch(struct fib *f)
 {
-	fib_count(fibers_created);
+	count_unless_alone(fib_sched_of(f), fibers_created);
 	queue_fiber(f);
 }
 

@@ -17,18 +17,19 @@
  *	-----                                -----
  *	lock; publish waiter; unlock
  *	fib_park(): leave the stack          lock; take waiter; unlock
- *	on the worker's stack:               (B) old = xchg(permit, NOTIFIED)
- *	(A) CAS(permit, NONE -> PARKED)      old == PARKED: it is ours:
- *	    fails: it was NOTIFIED:              permit = NONE, queue it
- *	    permit = NONE, queue it          else: the permit stays for (A)
+ *	on the worker's stack:               (B) in one step, by CAS:
+ *	(A) CAS(permit, NONE -> PARKED)      PARKED -> NONE: it is ours:
+ *	    fails: it was NOTIFIED:              queue it
+ *	(C) permit = NONE, queue it          else -> NOTIFIED: stays for (A)
  *
  * (A) comes after the fiber has left its stack and on->NULL is visible, so a
  * stack is never on two workers. Whoever wins the one atomic word queues the
  * fiber, so it is queued once. A wake-up that comes before the park is kept
- * in the permit, so none is lost. (C), permit = NONE, wipes out a second wake-up
+ * in the permit, so none is lost. (C) wipes out a second wake-up
  * that came meanwhile; that is no loss, since the fiber runs after it, but it
  * has to be an exchange: so what the second waker wrote before is seen by the
- * fiber that is queued. The price is that a permit may be stale (a
+ * fiber that is queued. For the same reason (B) writes even where it changes
+ * nothing. The price is that a permit may be stale (a
  * waker that was late): parks return spuriously, and every wait is a loop
  * around its condition. Fibers' memory is never unmapped, so that a late
  * waker may touch the permit of a fiber that is gone.

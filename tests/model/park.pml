@@ -8,7 +8,7 @@
  *
  * Refuted: EARLY_COMMIT   (A) before the stack has been left
  *          NO_PERMIT      a wake-up that finds nobody parked leaves no mark
- *          READ_WRITE     (B) reads and writes, instead of exchanging
+ *          READ_WRITE     (B) reads and writes, instead of both in one step
  *          COMMIT_BLIND   (A) stores, instead of comparing
  */
 #define NONE     0
@@ -47,18 +47,20 @@ inline commit() /* (A) and, if it fails, (C) */
 	fi
 }
 
-inline wake() /* (B), and (C) if it has won */
+#define WOKEN(was) (was == PARKED -> NONE : NOTIFIED)
+
+inline wake() /* (B) */
 {
 #ifdef NO_PERMIT
-	atomic { old = permit; if :: old == PARKED -> permit = NOTIFIED :: else fi }
+	atomic { old = permit; if :: old == PARKED -> permit = NONE :: else fi }
 #elif defined(READ_WRITE)
 	old = permit;
-	permit = NOTIFIED;
+	permit = WOKEN(old);
 #else
-	atomic { old = permit; permit = NOTIFIED }
+	atomic { old = permit; permit = WOKEN(old) }
 #endif
 	if
-	:: old == PARKED -> permit = NONE; queue_fiber()
+	:: old == PARKED -> queue_fiber()
 	:: else
 	fi
 }
