@@ -23,22 +23,13 @@ static int wait_thread(struct fib_parker *p, uint64_t deadline_ns)
 	return 0;
 }
 
-int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns)
+static int wait_until(struct fib_parker *p, uint64_t deadline_ns)
 {
-	struct fib_timer t = {0};
-	int r = 0;
+	struct fib_timer t = { 0 };
+	int r = fib_timer_arm(&t, p->fib, deadline_ns);
 
-	if (fib_parker_woken(p))
-		return 0;
-	if (deadline_ns == 0)
-		return -ETIMEDOUT;
-	if (!p->fib)
-		return wait_thread(p, deadline_ns);
-	if (deadline_ns != FIB_NEVER) {
-		r = fib_timer_arm(&t, p->fib, deadline_ns);
-		if (r)
-			return r;
-	}
+	if (r)
+		return r;
 	while (!fib_parker_woken(p)) {
 		if (fib_load(&t.fired, acquire)) {
 			r = -ETIMEDOUT;
@@ -48,6 +39,21 @@ int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns)
 	}
 	fib_timer_disarm(&t);
 	return r;
+}
+
+int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns)
+{
+	if (fib_parker_woken(p))
+		return 0;
+	if (deadline_ns == 0)
+		return -ETIMEDOUT;
+	if (!p->fib)
+		return wait_thread(p, deadline_ns);
+	if (deadline_ns != FIB_NEVER)
+		return wait_until(p, deadline_ns);
+	while (!fib_parker_woken(p))
+		fib_park();
+	return 0;
 }
 
 void fib_parker_wake(struct fib_parker *p)
