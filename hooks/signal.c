@@ -222,17 +222,20 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 		return 0;
 	}
 	n = node_get_locked();
-	if (!n) {
+	/* As the kernel: a signal that does not queue needs no memory. */
+	if (!n && sig >= FIB_SIGRTMIN) {
 		fib_unlock(&sig_lock);
 		return -EAGAIN;
 	}
-	n->info = *info;
-	n->info.si_signo = sig;
-	n->process = process;
-	n->next = NULL;
-	for (at = &f->sigqueue; *at; at = &(*at)->next)
-		;
-	*at = n;
+	if (n) {
+		n->info = *info;
+		n->info.si_signo = sig;
+		n->process = process;
+		n->next = NULL;
+		for (at = &f->sigqueue; *at; at = &(*at)->next)
+			;
+		*at = n;
+	}
 	fib_or(&f->sigpend, FIB_SIG(sig), seq_cst);
 	fib_unlock(&sig_lock);
 	if (fib_signal_accepts(f, sig))
@@ -268,6 +271,9 @@ static int dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 		if (n) {
 			*info = n->info;
 			node_put_locked(n);
+		} else {
+			memset(info, 0, sizeof(*info));
+			info->si_signo = sig;
 		}
 	}
 	fib_unlock(&sig_lock);
@@ -691,11 +697,8 @@ void fib_signal_thread_init(struct fib_worker *w)
 			    ~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK)));
 	if (!w)
 		return;
-	if (!w->altstack)
-		w->altstack = fib_pages_alloc(FIB_ALTSTACK_SIZE);
 	ss.ss_sp = w->altstack;
-	if (w->altstack)
-		fib_raw(SYS_sigaltstack, &ss, 0);
+	fib_raw(SYS_sigaltstack, &ss, 0);
 }
 
 static void restore_kernel_actions(void)

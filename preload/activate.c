@@ -196,6 +196,7 @@ static const char *start(uint64_t mask)
 	struct fib_host host = {
 		.fiber_exit = fib_thread_gone,
 		.thread_init = fib_signal_thread_init,
+		.altstack_size = FIB_ALTSTACK_SIZE,
 		.receive = fib_receive,
 		.preempt = fib_signal_preempt,
 	};

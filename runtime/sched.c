@@ -801,7 +801,10 @@ static struct fib_worker *slot_locked(struct fib_sched *s)
 	s->worker[n] = w;
 	if (!w->stack)
 		w->stack = fib_thread_stack(WORKER_STACK);
-	if (!w->stack)
+	/* Without it, a signal's frame would lie on the fiber's stack. */
+	if (!w->altstack && s->host.altstack_size)
+		w->altstack = fib_pages_alloc(s->host.altstack_size);
+	if (!w->stack || (!w->altstack && s->host.altstack_size))
 		return NULL;
 	fib_worker_init(s, w, n);
 	return w;

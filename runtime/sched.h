@@ -142,6 +142,8 @@ struct fib_host {
 	void (*fiber_exit)(struct fib *f);
 	/* In a new kernel thread of ours, before it runs fibers. */
 	void (*thread_init)(struct fib_worker *w);
+	/* What a worker's altstack needs, 0: none. */
+	size_t altstack_size;
 	/* The monitor's thread: poll this descriptor as well (-1: none). */
 	int receiver_fd;
 	void (*receive)(void);
