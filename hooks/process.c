@@ -13,7 +13,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sys/wait.h>
-#include "hooks/hooks.h"
+#include "hooks/signal.h"
 #include "preload/arch/x86_64/regs.h"
 
 void fib_runtime_fork_child(struct fib *f)
@@ -232,32 +232,40 @@ long fib_sys_execveat(int dir, const char *path, char *const *argv,
 
 /* --- children ------------------------------------------------------------ */
 
+/* SIGCHLD comes before the wait for its child is over (do_notify_parent()). */
+static long reaped(long r)
+{
+	if (r >= 0)
+		fib_signal_settle(FIB_SIG(SIGCHLD));
+	return r;
+}
+
 long fib_sys_wait4(int pid, int *status, int options, void *usage)
 {
 	long r = fib_raw(SYS_wait4, pid, status, options | WNOHANG, usage);
 
-	if (r || (options & WNOHANG))
-		return r;
-	return fib_blocking(SYS_wait4, (long[6]){ pid, (long)status, options,
-						  (long)usage });
+	if (!r && !(options & WNOHANG))
+		r = fib_blocking(SYS_wait4,
+				 (long[6]){ pid, (long)status, options,
+					    (long)usage });
+	return reaped(r);
 }
 
 long fib_sys_waitid(int type, int id, void *info, int options, void *usage)
 {
-	siginfo_t *si = info;
-	long r;
+	long a[6] = { type, id, (long)info, options, (long)usage }, r;
+	int *pid = &((siginfo_t *)info)->si_pid, got = 0;
 
-	if ((options & WNOHANG) || !si)
-		goto kernel;
-	si->si_pid = 0;
-	r = fib_raw(SYS_waitid, type, id, info, options | WNOHANG, usage);
-	if (r || si->si_pid)
-		return r;
-kernel:
 	if (options & WNOHANG)
-		return fib_raw(SYS_waitid, type, id, info, options, usage);
-	return fib_blocking(SYS_waitid, (long[6]){ type, id, (long)info,
-						   options, (long)usage });
+		return reaped(fib_pass(SYS_waitid, a));
+	/* Only where it can say which child is an empty try told from a result. */
+	if (info && !fib_copy(pid, &got, sizeof(got))) {
+		r = fib_raw(SYS_waitid, type, id, info, options | WNOHANG,
+			    usage);
+		if (r || fib_copy(&got, pid, sizeof(got)) || got)
+			return reaped(r);
+	}
+	return reaped(fib_blocking(SYS_waitid, a));
 }
 
 /* --- the end ------------------------------------------------------------- */

@@ -100,6 +100,21 @@ void fib_signal_fetch(uint64_t set)
 		look_at(__builtin_ctzll(set) + 1);
 }
 
+/*
+ * The receiver takes some time. Who must not return before a signal that it
+ * caused, or stopped the source of, has been sent on, waits here for what is
+ * under way and takes the rest itself.
+ */
+void fib_signal_settle(uint64_t set)
+{
+	uint64_t pending = 0;
+
+	fib_lock(&fetch_lock);
+	fib_unlock(&fetch_lock);
+	fib_raw(SYS_rt_sigpending, &pending, 8);
+	fib_signal_fetch(pending & set & watched());
+}
+
 void fib_signal_leave(int sig)
 {
 	fib_or(&left, FIB_SIG(sig), seq_cst);

@@ -15,6 +15,15 @@ long fib_sys_rt_sigaction(int sig, const void *new, void *old, size_t size)
 	if (sig < 1 || sig > 64 || size != 8 ||
 	    (new && fib_copy(&is, new, sizeof(is))))
 		return fib_raw(SYS_rt_sigaction, sig, new, old, size);
+	if (new) {
+		const struct fib *f = fib_self();
+
+		/* What has come is handled as it was until now. */
+		fib_signal_settle(FIB_SIG(sig));
+		if (fib_load(&f->sigpend, acquire) & FIB_SIG(sig) &
+		    ~fib_load(&f->sigmask, relaxed))
+			return -FIB_ERESTARTNOINTR;
+	}
 	r = fib_signal_set_action(sig, new ? &is : NULL, &was);
 	if (r == 0 && new)
 		fib_signal_recheck(FIB_SIG(sig));

@@ -58,6 +58,8 @@ void fib_signal_recheck(uint64_t set);
 void fib_signal_opened(struct fib *f, uint64_t opened);
 /** The kernel holds @set for the process: to whom it belongs. */
 void fib_signal_fetch(uint64_t set);
+/** What of @set was sent to the process so far is now in a fiber's queue. */
+void fib_signal_settle(uint64_t set);
 /** @sig has been taken from the kernel, and all block it now. */
 void fib_signal_keep(int sig, const siginfo_t *info);
 uint64_t fib_signal_kept_set(void);

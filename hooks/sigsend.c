@@ -156,6 +156,13 @@ long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 	return -EAGAIN;
 }
 
+/* A timer that has been stopped sends nothing more. */
+static long settled(long r, uint64_t set)
+{
+	fib_signal_settle(set);
+	return r;
+}
+
 long fib_sys_timer_delete(int id)
 {
 	for (unsigned i = 0; i < TIMERS; i++) {
@@ -164,7 +171,24 @@ long fib_sys_timer_delete(int id)
 		if (atomic_compare_exchange_strong(&thread_timer[i].used, &want, 0))
 			break;
 	}
-	return fib_raw(SYS_timer_delete, id);
+	return settled(fib_raw(SYS_timer_delete, id), ~0ull);
+}
+
+long fib_sys_timer_settime(int id, int flags, const void *new, void *old)
+{
+	return settled(fib_raw(SYS_timer_settime, id, flags, new, old), ~0ull);
+}
+
+long fib_sys_setitimer(int which, const void *new, void *old)
+{
+	return settled(fib_raw(SYS_setitimer, which, new, old),
+		       FIB_SIG(SIGALRM) | FIB_SIG(SIGVTALRM) |
+			       FIB_SIG(SIGPROF));
+}
+
+long fib_sys_alarm(unsigned seconds)
+{
+	return settled(fib_raw(SYS_alarm, seconds), FIB_SIG(SIGALRM));
 }
 
 struct fib *fib_signal_timer_target(const siginfo_t *info)

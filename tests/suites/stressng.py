@@ -36,7 +36,7 @@ OPS = {
     "shm-sysv": 4, "shm": 4, "nanosleep": 500, "sleep": 500, "schedpolicy":
     200, "vforkmany": 50, "forkheavy": 50, "dynlib": 50,
     "session": 100, "sigchld": 500, "sigabrt": 50, "sigtrap": 500,
-    "sigpipe": 500, "signest": 200, "sigio": 200, "signal": 5000,
+    "sigpipe": 500, "signest": 200, "sigio": 1000000, "signal": 5000,
     "peterson": 5000, "dekker": 5000, "membarrier": 200, "vm-segv": 50,
     "remap": 20, "userfaultfd": 20, "io-uring": 200, "aio": 200, "aiol": 200,
     "splice": 200, "sendfile": 50, "affinity": 200, "inotify": 4, "procfs": 20, "bad-altstack": 50,
