@@ -42,7 +42,9 @@ static long wait_or_fail(struct fib_io *io)
 		return 0;
 	if (r != -EINTR && r != -ETIMEDOUT) {
 		r = wait_in_kernel(io);
-		if (r >= 0)
+		/* Or kicked for nothing, which is no reason to end the call. */
+		if (r >= 0 || (r == -EINTR && !fib_load(&fib_self()->attention,
+							acquire)))
 			return 0;
 	}
 	return fib_io_failed(io, r);

@@ -61,7 +61,8 @@ static void kicked(struct fib *f, const siginfo_t *info, ucontext_t *uc)
 	greg_t *g = uc->uc_mcontext.gregs;
 	uintptr_t rip = (uintptr_t)g[REG_RIP];
 
-	if (!fib_load(&f->attention, relaxed))
+	if (!fib_load(&f->attention, relaxed) &&
+	    !fib_load(&f->preempt, relaxed))
 		return;
 	g[REG_RIP] = (greg_t)fib_raw_intr_fixup(rip);
 	if (fib_load(&f->in_hook, relaxed))

@@ -167,9 +167,10 @@ static bool has_relative_timeout(unsigned nr)
 }
 
 /*
- * As for a signal: code of the program is diverted, a call that blocks ends
- * with EINTR and is repeated, since no handler runs. In between the fiber
- * yields. Too late, this costs it a yield at another time.
+ * As for a signal: code of the program is diverted, a call that blocks in the
+ * kernel ends with EINTR and is repeated, since no handler runs. In between the
+ * fiber yields. Without attention: a wait of ours goes on. Too late, this costs
+ * the fiber a yield at another time.
  */
 void fib_signal_preempt(struct fib_worker *w)
 {
@@ -178,8 +179,7 @@ void fib_signal_preempt(struct fib_worker *w)
 	if (!f || fib_load(&w->gone, relaxed) ||
 	    (fib_load(&f->in_hook, relaxed) && has_relative_timeout(f->call)))
 		return;
-	fib_store(&f->preempt, true, relaxed);
-	fib_store(&f->attention, 1, seq_cst);
+	fib_store(&f->preempt, true, seq_cst);
 	fib_signal_kick(w);
 }
 
