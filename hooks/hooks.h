@@ -284,6 +284,11 @@ long fib_dedicated_call(long nr, const long a[6]);
 /** prctl, for operations that may belong to the kernel thread. */
 long fib_prctl_dedicated(int op, long a, long b, long c, long d);
 
+/* --- sites.c ------------------------------------------------------------- */
+
+/** The fiber on @w holds it up: count where. The monitor's thread alone. */
+void fib_site_note(struct fib_worker *w);
+
 /* --- futex.c ------------------------------------------------------------- */
 
 /** Scan the mappings once, then keep track. */

@@ -113,9 +113,11 @@ long fib_blocking(long nr, const long a[6])
 	long r;
 
 	fib_cancel_begin();
+	f->blocking_sp = (uintptr_t)__builtin_frame_address(0);
 	fib_block_enter();
 	r = fib_raw_intr(&f->attention, nr, a);
 	fib_block_leave();
+	f->blocking_sp = 0;
 	fib_cancel_end();
 	return r;
 }

@@ -199,6 +199,7 @@ static const char *start(uint64_t mask)
 		.altstack_size = FIB_ALTSTACK_SIZE,
 		.receive = fib_receive,
 		.preempt = fib_signal_preempt,
+		.held_up = fib_site_note,
 	};
 	int n = fib_options.workers ? fib_options.workers : fib_cpus();
 	struct fib *f;

@@ -28,6 +28,7 @@
 #define TRIES      4
 #define SLAB       256u
 #define LINE_WIDTH 78
+#define TOP_SITES  8
 
 static struct fib_symtab tab;
 static struct fib_sched sched;
@@ -413,12 +414,12 @@ static int first_frame(const struct walk *w)
 	return i;
 }
 
-static void print_frame(const struct dump_frame *f, int number, int depth)
+static void print_place(const struct dump_frame *f, int depth)
 {
 	const struct dump_symbol *s = function_of(f, depth);
 	const struct dump_object *o = dump_object_at(f->ip);
 
-	printf("    #%-2d 0x%012lx ", number, f->ip);
+	printf("0x%012lx ", f->ip);
 	if (s)
 		printf("%.*s+0x%lx", (int)strcspn(s->name, "@"), s->name,
 		       f->ip - s->addr);
@@ -440,6 +441,40 @@ static double cpu_sec(const struct fib *f)
 	     (double)tab.start_ns;
 	cycles = (double)(fib_cycles() - tab.start_cycles);
 	return ((double)f->cpu_ns + (double)f->cycles * ns / cycles) / 1e9;
+}
+
+static void print_frame(const struct dump_frame *f, int number, int depth)
+{
+	printf("    #%-2d ", number);
+	print_place(f, depth);
+}
+
+/* --- where workers are held up --------------------------------------------- */
+
+static int by_count(const void *a, const void *b)
+{
+	const struct fib_site *x = a, *y = b;
+
+	return x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
+}
+
+static void print_sites(void)
+{
+	qsort(tab.sites, FIB_SITES, sizeof(*tab.sites), by_count);
+	for (int i = 0; i < TOP_SITES && tab.sites[i].count; i++) {
+		const struct fib_site *s = &tab.sites[i];
+		struct dump_frame at = { .ip = s->at };
+
+		printf("held up   %lu times in ", s->count);
+		if (s->what == FIB_SITE_CODE)
+			printf("the program's code: a loop, or page faults\n");
+		else if (!s->at)
+			printf("%s\n", call_name(s->what));
+		else {
+			printf("%s from ", call_name(s->what));
+			print_place(&at, 1);
+		}
+	}
 }
 
 static void print_fiber(uint32_t index, const struct walk *w)
@@ -520,6 +555,7 @@ int cli_dump(int argc, char **argv)
 	}
 	dump_unwind_init();
 	print_head();
+	print_sites();
 	n = print_fibers();
 	printf("\n%u fibers\n", n);
 	if (fflush(stdout))

@@ -81,6 +81,7 @@ struct fib {
 	_Atomic uint32_t cpu_seq;
 	uint64_t cpu_ns, cpu_since_ns;
 	uint32_t pkru; /* while off a worker: arch/x86_64/pkru.h */
+	uintptr_t blocking_sp; /* where it blocks in the kernel, or 0 */
 	_Atomic bool preempt; /* yield where the kick's handler leads */
 	bool creating;	     /* in pthread_create: its mmap makes a stack */
 	uint32_t *clear_tid; /* zeroed and woken at exit */

@@ -70,6 +70,9 @@ static void give_away(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
 
+	fib_count(held_up);
+	if (s->host.held_up)
+		s->host.held_up(w);
 	/*
 	 * The spare first: it counts in the place of @w, which may come back at
 	 * any time from then on, and finds one too many. The other way around

@@ -147,6 +147,8 @@ struct fib_host {
 	/* The monitor's thread: poll this descriptor as well (-1: none). */
 	int receiver_fd;
 	void (*receive)(void);
+	/* The same thread: a worker is held up by its fiber. */
+	void (*held_up)(struct fib_worker *w);
 	/* The same thread: take the worker away from a fiber that loops. */
 	void (*preempt)(struct fib_worker *w);
 };

@@ -82,6 +82,19 @@ for workers in 1 2 4; do
 	stop "$pid"
 done
 
+# Who holds a worker up, and where.
+start blocked "$F" --workers 1 "$states" blocked && {
+	run "$F" dump "$pid"
+	check "blocked: status" [ "$status" = 0 ]
+	check "blocked: counter" grep -Eq ' held_up=[1-9]' "$T/out"
+	check "blocked: the call, and whose" grep -Eq \
+		'^held up   [0-9]+ times in flock from 0x[0-9a-f]+ state_flock\+' \
+		"$T/out"
+	check "blocked: the loop" grep -Eq \
+		"^held up   [0-9]+ times in the program's code" "$T/out"
+	stop "$pid"
+}
+
 # Chaos is told of, and changes nothing that is seen.
 start chaos "$F" --chaos 4711 --workers 2 "$states" && {
 	run "$F" dump "$pid"

@@ -2,10 +2,12 @@
  * One thread in each state that fibhook dump can tell, until SIGTERM: each
  * waits in a function named after its state.
  *
- *	states [churn|hidden]
+ *	states [churn|hidden|blocked]
  *
  * churn: threads come and go besides. hidden: nobody may look inside.
+ * blocked: one more waits in a call that has no other form.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -50,6 +53,22 @@ static NOINLINE void state_futex(void)
 {
 	pthread_mutex_lock(&lock);
 	pthread_cond_wait(&never, &lock);
+	DONE();
+}
+
+/* By another description of the file than the one that has the lock. */
+static NOINLINE void state_flock(void)
+{
+	FILE *f = tmpfile();
+	char path[64];
+	int fd;
+
+	if (!f || flock(fileno(f), LOCK_EX))
+		perror("flock");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(f));
+	fd = open(path, O_RDWR);
+	sem_post(&ready);
+	flock(fd, LOCK_EX);
 	DONE();
 }
 
@@ -150,6 +169,14 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < n; i++)
 		sem_wait(&ready);
+	if (argc > 1 && !strcmp(argv[1], "blocked")) {
+		pthread_t t;
+
+		if (pthread_create(&t, NULL, start, (void *)state_flock))
+			return 1;
+		sem_wait(&ready);
+		sem_wait(&ready);
+	}
 	usleep(100000);
 	prctl(PR_SET_NAME, "states main");
 	if (argc > 1 && !strcmp(argv[1], "hidden"))
