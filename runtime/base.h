@@ -114,6 +114,22 @@ static inline void fib_unlock(struct fib_lock *l)
 		fib_unlock_slow(l);
 }
 
+/* --- calls that a layer below may have to know of ------------------------- */
+
+/*
+ * A program that uses the library may run under the preload: what blocks, and
+ * what ends a descriptor, goes through libc then.
+ */
+#ifdef FIB_PRELOAD
+#define fib_call(...) fib_raw(__VA_ARGS__)
+#else
+long fib_call6(long nr, long a, long b, long c, long d, long e, long f);
+#define FIB_CALL_(nr, a, b, c, d, e, f, ...)                                   \
+	fib_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), \
+		  (long)(f))
+#define fib_call(...) FIB_CALL_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+#endif
+
 /* --- memory ------------------------------------------------------------ */
 
 /** Zeroed pages straight from the kernel, or NULL. */

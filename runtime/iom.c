@@ -7,6 +7,9 @@
 #include <time.h>
 #include "runtime/chaos.h"
 #include "runtime/iom.h"
+#ifndef FIB_PRELOAD
+#include "runtime/lib/lib.h"
+#endif
 
 #define MAX_EVENTS   128
 #define WAKE_DATA    UINT64_MAX
@@ -58,25 +61,61 @@ struct fib_fd *fib_iom_slot(struct fib_sched *sched, int fd)
 	return fib_iom_peek(sched, fd);
 }
 
-static int register_locked(struct fib_fd *s)
+static long control(struct fib_fd *s, int op)
 {
 	struct epoll_event ev = {
 		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET,
 		.data.u64 = (uint64_t)s->generation << 32 | (uint32_t)s->fd,
 	};
-	long r = fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd,
-			 EPOLL_CTL_ADD, s->fd, &ev);
+
+#ifndef FIB_PRELOAD
+	if (s->sched->iom.control)
+		return s->sched->iom.control(op, s->fd, &ev);
+#endif
+	return fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd, op, s->fd,
+		       &ev);
+}
+
+static int register_locked(struct fib_fd *s)
+{
+	long r = control(s, EPOLL_CTL_ADD);
 
 	/* Closed behind our back and opened anew as the same file. */
 	if (r == -EEXIST)
-		r = fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd,
-			    EPOLL_CTL_MOD, s->fd, &ev);
+		r = control(s, EPOLL_CTL_MOD);
 	if (r == 0) {
 		s->registered = true;
 		fib_count(io_registered);
 	}
 	return (int)r;
 }
+
+#ifndef FIB_PRELOAD
+int fib_iom_rearm_locked(struct fib_fd *s)
+{
+	if (s->registered) {
+		long r = control(s, EPOLL_CTL_MOD);
+
+		if (r == 0)
+			return 0;
+		/* Closed behind our back: events of the old file are stale. */
+		s->registered = false;
+		s->generation++;
+		if (r != -ENOENT)
+			return (int)r;
+	}
+	return register_locked(s);
+}
+
+void fib_iom_disarm_locked(struct fib_fd *s)
+{
+	if (s->registered && !s->event[0] && !s->event[1] &&
+	    fib_list_empty(&s->waiters)) {
+		control(s, EPOLL_CTL_DEL);
+		s->registered = false;
+	}
+}
+#endif
 
 int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    bool observer, uint32_t seq)
@@ -221,6 +260,13 @@ static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 			fib_and(&s->reads, ~1u, release);
 		}
 		feed_locked(s, events, true);
+#ifndef FIB_PRELOAD
+		/* Urgent data alone makes nobody readable. */
+		if (!(e & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
+			events &= (uint8_t)~FIB_EV_READ;
+		if (s->event[0] || s->event[1])
+			fib_events_fire_locked(s, events);
+#endif
 	}
 	fib_unlock(&s->lock);
 }
@@ -240,14 +286,16 @@ static long epoll_sleep(int epfd, struct epoll_event *ev, uint64_t deadline_ns)
 		ts.tv_nsec = (long)(ns % FIB_NSEC_PER_SEC);
 		tp = &ts;
 	}
-	if (ns && !fib_load(&no_pwait2, relaxed)) {
-		r = fib_raw(SYS_epoll_pwait2, epfd, ev, MAX_EVENTS, tp, 0, 0);
+	if (tp && ns && !fib_load(&no_pwait2, relaxed)) {
+		r = fib_call(SYS_epoll_pwait2, epfd, ev, MAX_EVENTS, tp, 0, 0);
 		if (r != -ENOSYS)
 			return r;
 		fib_store(&no_pwait2, true, relaxed);
 	}
 	ns = (ns + 999999) / 1000000;
-	return fib_raw(SYS_epoll_wait, epfd, ev, MAX_EVENTS,
+	if (!deadline_ns)
+		return fib_raw(SYS_epoll_wait, epfd, ev, MAX_EVENTS, 0);
+	return fib_call(SYS_epoll_wait, epfd, ev, MAX_EVENTS,
 		       !tp ? -1 : ns > INT_MAX ? INT_MAX : (int)ns);
 }
 

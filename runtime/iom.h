@@ -91,6 +91,8 @@ struct fib_fd {
 	_Atomic uint32_t guests; /* fibers that a close moved here */
 #ifndef FIB_PRELOAD
 	struct fib_sched *sched;
+	/* lib/iom.c: the fiber that READ and WRITE are for; lock */
+	uintptr_t event[2];
 #endif
 } __attribute__((aligned(64)));
 
@@ -142,6 +144,13 @@ void fib_iom_evict(struct fib_fd *s);
 void fib_iom_guest_leave(struct fib_fd *s);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
+
+#ifndef FIB_PRELOAD
+/** Have an event now if it is ready now: 0, -EBADF, -EPERM, ... */
+int fib_iom_rearm_locked(struct fib_fd *s);
+/** Nobody waits for @s any more. */
+void fib_iom_disarm_locked(struct fib_fd *s);
+#endif
 
 /**
  * One at a time for calls that are made after a poll said they would not

@@ -467,6 +467,7 @@ static bool wait_for_work(struct fib_worker *w)
 	if (at_end(fib_sched_of(w)))
 		return false;
 	make_way(w);
+	fib_timers_settle(w->sched);
 #endif
 	idle(w);
 	return true;

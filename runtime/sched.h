@@ -162,6 +162,10 @@ struct fib_iom {
 	int epfd, wakefd;
 	struct fib_lock chunk_lock;
 	struct fib_fd *_Atomic chunk[FIB_FD_MAX / FIB_FD_CHUNK];
+#ifndef FIB_PRELOAD
+	/* In the place of epoll_ctl, for tests. */
+	long (*control)(int op, int fd, const void *ev);
+#endif
 };
 
 struct fib_sched {

@@ -49,7 +49,7 @@ static void publish_next(struct fib_timer_heap *h)
 		  release);
 }
 
-static void remove_locked(struct fib_timer_heap *h, struct fib_timer *t)
+void fib_timer_remove_locked(struct fib_timer_heap *h, struct fib_timer *t)
 {
 	uint32_t i = fib_load(&t->pos, relaxed) - 1;
 	struct fib_timer *last = h->node[--h->count];
@@ -81,29 +81,35 @@ static int grow_locked(struct fib_timer_heap *h)
 	return 0;
 }
 
+int fib_timer_insert_locked(struct fib_timer_heap *h, struct fib_timer *t,
+			    uint64_t deadline_ns)
+{
+	if (h->count == h->size && grow_locked(h))
+		return -ENOMEM;
+	t->deadline_ns = deadline_ns;
+	t->heap = h;
+	fib_store(&t->fired, false, relaxed);
+	sift_up(h, h->count++, t);
+	if (h->node[0] == t)
+		publish_next(h);
+	return 0;
+}
+
 int fib_timer_arm_in(struct fib_sched *s, struct fib_timer_heap *h,
 		     struct fib_timer *t, uint64_t deadline_ns)
 {
 	bool first;
+	int r;
 
-	t->deadline_ns = deadline_ns;
-	t->heap = h;
-	fib_store(&t->fired, false, relaxed);
 	fib_lock(&h->lock);
-	if (h->count == h->size && grow_locked(h)) {
-		fib_unlock(&h->lock);
-		t->heap = NULL;
-		return -ENOMEM;
-	}
-	sift_up(h, h->count++, t);
-	first = h->node[0] == t;
-	if (first)
-		publish_next(h);
+	r = fib_timer_insert_locked(h, t, deadline_ns);
+	first = r == 0 && h->node[0] == t;
 	fib_unlock(&h->lock);
-	FIB_CHAOS_POINT(timer_armed);
-	if (first)
+	if (r)
+		t->heap = NULL;
+	else if (first)
 		fib_sched_deadline(s, deadline_ns);
-	return 0;
+	return r;
 }
 
 int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
@@ -119,6 +125,21 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 #endif
 	t->fib = fib;
 	return fib_timer_arm_in(s, h, t, deadline_ns);
+}
+
+void fib_timer_filter_locked(struct fib_timer_heap *h,
+			     bool (*keep)(struct fib_timer *t))
+{
+	uint32_t n = h->count;
+
+	h->count = 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (keep(h->node[i]))
+			place(h, h->count++, h->node[i]);
+	for (uint32_t i = h->count / 4 + 1; i-- > 0;)
+		if (i < h->count)
+			sift_down(h, i, h->node[i]);
+	publish_next(h);
 }
 
 void fib_timer_heap_fini(struct fib_timer_heap *h)
@@ -137,7 +158,7 @@ void fib_timer_disarm(struct fib_timer *t)
 		return;
 	fib_lock(&h->lock);
 	if (fib_load(&t->pos, relaxed))
-		remove_locked(h, t);
+		fib_timer_remove_locked(h, t);
 	fib_unlock(&h->lock);
 	t->heap = NULL;
 }
@@ -152,7 +173,7 @@ unsigned fib_timers_run(struct fib_timer_heap *h, uint64_t now_ns)
 	while (h->count && h->node[0]->deadline_ns <= now_ns) {
 		struct fib_timer *t = h->node[0];
 
-		remove_locked(h, t);
+		fib_timer_remove_locked(h, t);
 		fib_store(&t->fired, true, release);
 #ifndef FIB_PRELOAD
 		if (!t->fib)

@@ -29,6 +29,13 @@ void fib_timer_disarm(struct fib_timer *t);
 /** fib_timer_arm() in @heap of @s, with t->fib and t->fire set by the caller. */
 int fib_timer_arm_in(struct fib_sched *s, struct fib_timer_heap *heap,
 		     struct fib_timer *t, uint64_t deadline_ns);
+/* Its two halves: the caller has the lock, and looks after the sleepers. */
+int fib_timer_insert_locked(struct fib_timer_heap *h, struct fib_timer *t,
+			    uint64_t deadline_ns);
+void fib_timer_remove_locked(struct fib_timer_heap *h, struct fib_timer *t);
+/** Keep those that @keep says, and forget the others. The caller has the lock. */
+void fib_timer_filter_locked(struct fib_timer_heap *h,
+			     bool (*keep)(struct fib_timer *t));
 /** Free the memory of a heap that is empty. */
 void fib_timer_heap_fini(struct fib_timer_heap *heap);
 /** Fire what is due in @heap; the number fired. */

@@ -94,8 +94,19 @@ int fib_sched_check_thread(const struct fib_sched *s, int thread);
 
 /* --- iom.c ------------------------------------------------------------------- */
 
+struct fib_fd;
+/** Fire what is pending of @events. */
+void fib_events_fire_locked(struct fib_fd *slot, uint8_t events);
 /** Nobody uses @s any more. */
 void fib_iom_fini(struct fib_sched *s);
+
+/* --- timer.c ------------------------------------------------------------------ */
+
+/** Forget all timers; how many were armed. */
+long fib_timers_cancel(struct fib_sched *s);
+/** The first of the heap is one that will fire: before a worker sleeps. */
+void fib_timers_settle(struct fib_sched *s);
+void fib_timers_fini(struct fib_sched *s);
 
 /* --- word.c ------------------------------------------------------------------ */
 

@@ -26,6 +26,7 @@ static void unmap(struct fib_sched *s)
 				       CALLER_STACK + FIB_PAGE);
 		fib_pages_free(w, FIB_ALIGN_UP(sizeof(*w), FIB_PAGE));
 	}
+	fib_timers_fini(s);
 	fib_timer_heap_fini(&s->timers);
 	fib_iom_fini(s);
 	fib_pages_free(s, FIB_ALIGN_UP(sizeof(*s), FIB_PAGE));

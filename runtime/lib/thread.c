@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "runtime/lib/lib.h"
 #include "runtime/stack.h"
 
@@ -64,6 +65,18 @@ __attribute__((noinline)) void fib_errno_restore(int saved)
 {
 	__asm__ volatile("");
 	errno = saved;
+}
+
+__attribute__((noinline)) long fib_call6(long nr, long a, long b, long c,
+					 long d, long e, long f)
+{
+	int saved = errno;
+	long r = syscall(nr, a, b, c, d, e, f);
+
+	if (r == -1)
+		r = -errno;
+	errno = saved;
+	return r;
 }
 
 __attribute__((noinline)) struct fib *fib_top(void)

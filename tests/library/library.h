@@ -35,6 +35,8 @@ TCase *library_fiber(void);
 TCase *library_sched(void);
 TCase *library_stop(void);
 TCase *library_task(void);
+TCase *library_iom(void);
+TCase *library_timer(void);
 
 uint64_t now_ns(void);
 /** CPU time of the process so far. */

@@ -22,13 +22,13 @@ $(B)/tests/library/so: $(LIBRARY_SRC) $(LIBRARY_HDR) $(B)/libfib.so
 	  -Wl,-rpath,'$$ORIGIN/../..' $(LIBRARY_LIBS)
 
 $(B)/tests/library/asan: $(LIBRARY_SRC) $(LIBRARY_HDR) \
-    $(addprefix $(B)/asan/,$(LIB_OBJ) tests/stress/chaos.o)
+    $(addprefix $(B)/asan/,$(LIB_OBJ))
 	@mkdir -p $(@D)
 	$(V)$(CC) $(LIBRARY_CFLAGS) $(ASAN) -o $@ $(filter %.c %.o,$^) \
 	  $(LIBRARY_LIBS)
 
 $(B)/tests/library/tsan: $(LIBRARY_SRC) $(LIBRARY_HDR) \
-    $(addprefix $(B)/tsan/,$(LIB_OBJ) tests/stress/chaos.o)
+    $(addprefix $(B)/tsan/,$(LIB_OBJ))
 	@mkdir -p $(@D)
 	$(V)$(CC) $(LIBRARY_CFLAGS) $(TSAN) -o $@ $(filter %.c %.o,$^) \
 	  $(LIBRARY_LIBS)

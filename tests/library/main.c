@@ -86,6 +86,8 @@ int main(void)
 	suite_add_tcase(s, library_sched());
 	suite_add_tcase(s, library_stop());
 	suite_add_tcase(s, library_task());
+	suite_add_tcase(s, library_iom());
+	suite_add_tcase(s, library_timer());
 	sr = srunner_create(s);
 	srunner_run_all(sr, getenv("UNIT_VERBOSE") ? CK_VERBOSE : CK_NORMAL);
 	run = srunner_ntests_run(sr);

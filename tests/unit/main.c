@@ -100,6 +100,7 @@ int main(void)
 	suite_add_tcase(s, unit_fiber());
 	suite_add_tcase(s, unit_futex());
 	suite_add_tcase(s, unit_iom());
+	suite_add_tcase(s, unit_library());
 	suite_add_tcase(s, unit_monitor());
 	suite_add_tcase(s, unit_sched());
 	suite_add_tcase(s, unit_stack());

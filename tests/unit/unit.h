@@ -21,6 +21,7 @@ TCase *unit_ctx(void);
 TCase *unit_fiber(void);
 TCase *unit_futex(void);
 TCase *unit_iom(void);
+TCase *unit_library(void);
 TCase *unit_monitor(void);
 TCase *unit_sched(void);
 TCase *unit_stack(void);
