@@ -442,10 +442,28 @@ static void check_place(struct fib_worker *w)
 
 /* --- the loop ------------------------------------------------------------ */
 
+/* The only worker takes all that has come: so the order is that of arrival. */
+static void take_injected(struct fib_worker *w, struct fib_sched *s)
+{
+	if (!fib_load(&s->injected, relaxed))
+		return;
+	fib_lock(&s->inject_lock);
+	fib_list_for_each(it, &s->inject)
+	{
+		fib_list_del(it);
+		fib_list_add_tail(&w->queue, it);
+	}
+	change(&w->queued, fib_load(&s->injected, relaxed));
+	fib_store(&s->injected, 0, relaxed);
+	fib_unlock(&s->inject_lock);
+}
+
 static struct fib *pop_own(struct fib_worker *w)
 {
 	struct fib *f = NULL;
 
+	if (alone(fib_sched_of(w)))
+		take_injected(w, fib_sched_of(w));
 #ifndef FIB_PRELOAD
 	/* By turns, so that neither starves the other. */
 	if (w->tick & 1)

@@ -36,5 +36,6 @@ $(B)/tests/library/tsan: $(LIBRARY_SRC) $(LIBRARY_HDR) \
 .PHONY: check-library build-library
 build-library: $(LIBRARY_BUILDS:%=$(B)/tests/library/%)
 
-check-library: build-library
-	@tests/library/run.sh $(LIBRARY_BUILDS:%=$(B)/tests/library/%)
+check-library: all build-library
+	@B='$(B)' CC='$(CC)' CXX='$(CXX)' MAKE='$(MAKE)' tests/library/run.sh \
+	  $(LIBRARY_BUILDS:%=$(B)/tests/library/%) tests/library/examples.sh

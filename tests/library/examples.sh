@@ -1,0 +1,91 @@
+#!/bin/bash
+# The examples of demo/library, built against what make install has installed,
+# with pkg-config, in a folder where nothing else of the project is; shared and
+# static. Each must print what its NAME.out says.
+#
+# usage: examples.sh; B, CC and MAKE as in the Makefile
+# The last line is "N passed, N failed".
+
+B=${B:-build}
+CC=${CC:-gcc}
+MAKE=${MAKE:-make}
+passed=0
+failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+verdict()
+{
+	if [ "$2" = 0 ]; then
+		passed=$((passed + 1))
+	else
+		echo "FAIL $1"
+		sed 's/^/     /' "$work/log"
+		failed=$((failed + 1))
+	fi
+}
+
+"$MAKE" --no-print-directory -s B="$B" PREFIX=/usr DESTDIR="$work/root" \
+	install > "$work/log" 2>&1
+verdict install $?
+
+export PKG_CONFIG_PATH=$work/root/usr/lib/pkgconfig
+export PKG_CONFIG_SYSROOT_DIR=$work/root
+export LD_LIBRARY_PATH=$work/root/usr/lib
+mkdir "$work/src"
+cp demo/library/*.[co]* "$work/src"
+cd "$work/src" || exit 1
+
+build()
+{
+	local name=$1 link=$2 libs
+
+	if [ "$link" = static ]; then
+		libs="$work/root/usr/lib/libfib.a -pthread"
+	else
+		libs=$(pkg-config --libs libfib)
+	fi
+	# shellcheck disable=SC2046,SC2086
+	$CC -std=gnu11 -O2 -Wall -Wextra -Wno-unused-parameter -Werror \
+		-D_GNU_SOURCE $(pkg-config --cflags libfib) "$name.c" \
+		-o "$name-$link" $libs -pthread > "$work/log" 2>&1
+}
+
+# In a chat everybody's own lines have an order, and no more than that.
+order()
+{
+	if [ "$1" = chat ]; then
+		sort -s -k1,1
+	else
+		cat
+	fi
+}
+
+for source in *.c; do
+	name=${source%.c}
+	for link in shared static; do
+		build "$name" $link
+		verdict "$name $link: build" $? || continue
+		timeout 60 "./$name-$link" > out 2> err
+		status=$?
+		{
+			echo "status $status"
+			diff <(order "$name" < "$name.out") \
+				<(order "$name" < out)
+			cat err
+		} > "$work/log"
+		cmp -s <(order "$name" < "$name.out") \
+			<(order "$name" < out) &&
+			[ "$status" = 0 ] && [ ! -s err ]
+		verdict "$name $link" $?
+	done
+done
+# C++ takes the header as well.
+echo '#include <fib.h>
+int main() { return fib_state(nullptr) != FIB_FREE; }' > cxx.cc
+# shellcheck disable=SC2046
+${CXX:-g++} -Wall -Wextra -Werror $(pkg-config --cflags libfib) cxx.cc -o cxx \
+	$(pkg-config --libs libfib) > "$work/log" 2>&1 && ./cxx
+verdict "the header in C++" $?
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
