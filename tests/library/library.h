@@ -36,6 +36,7 @@ TCase *library_sched(void);
 TCase *library_stop(void);
 TCase *library_task(void);
 TCase *library_iom(void);
+TCase *library_io(void);
 TCase *library_timer(void);
 
 uint64_t now_ns(void);

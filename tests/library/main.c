@@ -87,6 +87,7 @@ int main(void)
 	suite_add_tcase(s, library_stop());
 	suite_add_tcase(s, library_task());
 	suite_add_tcase(s, library_iom());
+	suite_add_tcase(s, library_io());
 	suite_add_tcase(s, library_timer());
 	sr = srunner_create(s);
 	srunner_run_all(sr, getenv("UNIT_VERBOSE") ? CK_VERBOSE : CK_NORMAL);

@@ -1,0 +1,152 @@
+/* Blocking calls: they hold up the fiber, and not its thread. */
+#include <netinet/in.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "tests/library/library.h"
+
+static int listener, pipes[2];
+static struct sockaddr_in addr = { .sin_family = AF_INET };
+static atomic_int served, clients_done;
+
+static void serve(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+	char buf[256];
+	long n;
+
+	while ((n = fib_read(fd, buf, sizeof(buf), FIB_NEVER)) > 0) {
+		OK(fib_write_all(fd, buf, (size_t)n, FIB_NEVER));
+		served++;
+	}
+	ck_assert_int_eq(n, 0);
+	OK(fib_close(fd));
+}
+
+static void accept_all(void *arg)
+{
+	for (int i = 0; i < 50; i++) {
+		int fd = fib_accept(listener, NULL, NULL, FIB_NEVER);
+
+		ck_assert_int_ge(fd, 0);
+		ck_assert(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
+		OK(fib_sched_submit(fib_sched_current(), serve,
+				    (void *)(intptr_t)fd, FIB_ANY_THREAD));
+	}
+}
+
+static void client(void *arg)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	OK(fib_connect(fd, (struct sockaddr *)&addr, sizeof(addr), FIB_NEVER));
+	for (int i = 0; i < 20; i++) {
+		char out = (char)i, in = 0;
+
+		OK(fib_write_all(fd, &out, 1, SEC * 10));
+		ck_assert_int_eq(fib_read(fd, &in, 1, SEC * 10), 1);
+		ck_assert_int_eq(in, out);
+	}
+	OK(fib_close(fd));
+	clients_done++;
+}
+
+/* Server and clients on one thread: whoever held it up would end it all. */
+START_TEST(echo_on_one_thread)
+{
+	struct fib_sched *s;
+	socklen_t len = sizeof(addr);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	OK(bind(listener, (struct sockaddr *)&addr, sizeof(addr)));
+	OK(listen(listener, 64));
+	OK(getsockname(listener, (struct sockaddr *)&addr, &len));
+	s = started((unsigned)_i, true);
+	OK(fib_sched_submit(s, accept_all, NULL, FIB_ANY_THREAD));
+	for (int i = 0; i < 50; i++)
+		OK(fib_sched_submit(s, client, NULL, FIB_ANY_THREAD));
+	finish(s);
+	ck_assert_int_eq(clients_done, 50);
+	ck_assert_int_eq(served, 1000);
+}
+END_TEST
+
+static void read_pipe(void *arg)
+{
+	char buf[4];
+
+	ck_assert_int_eq(fib_read(pipes[0], buf, 4, 10 * MSEC), -ETIMEDOUT);
+	ck_assert_int_eq(fib_read(pipes[0], buf, 4, 0), -ETIMEDOUT);
+	ck_assert_int_eq(fib_read(pipes[0], buf, 4, FIB_NEVER), 3);
+	ck_assert_int_eq(fib_read(pipes[0], buf, 4, FIB_NEVER), 0);
+	ck_assert_int_eq(fib_read(-1, buf, 4, FIB_NEVER), -EBADF);
+	ck_assert_int_eq(fib_wait_fd(pipes[0], 7, 0), -EINVAL);
+	ck_assert_int_eq(fib_wait_fd(77777, FIB_EV_READ, 0), -EBADF);
+	clients_done++;
+}
+
+static void write_pipe(void *arg)
+{
+	OK(fib_sleep(30 * MSEC));
+	ck_assert_int_eq(fib_write(pipes[1], "abc", 3, FIB_NEVER), 3);
+	OK(fib_close(pipes[1]));
+}
+
+START_TEST(pipe_and_timeouts)
+{
+	struct fib_sched *s = started(1, true);
+
+	OK(pipe(pipes));
+	OK(fib_sched_submit(s, read_pipe, NULL, FIB_ANY_THREAD));
+	OK(fib_sched_submit(s, write_pipe, NULL, FIB_ANY_THREAD));
+	finish(s);
+	ck_assert_int_eq(clients_done, 1);
+	/* as a thread, too */
+	OK(pipe(pipes));
+	ck_assert_int_eq(fib_read(pipes[0], (char[1]){ 0 }, 1, 5 * MSEC),
+			 -ETIMEDOUT);
+	ck_assert_int_eq(fib_write(pipes[1], "x", 1, 0), 1);
+	ck_assert_int_eq(fib_read(pipes[0], (char[1]){ 0 }, 1, SEC), 1);
+}
+END_TEST
+
+static void read_until_closed(void *arg)
+{
+	char c;
+
+	ck_assert_int_eq(fib_read(pipes[0], &c, 1, FIB_NEVER), -EBADF);
+	clients_done++;
+}
+
+static void close_it(void *arg)
+{
+	OK(fib_sleep(10 * MSEC));
+	OK(fib_close(pipes[0]));
+}
+
+START_TEST(close_ends_a_read)
+{
+	struct fib_sched *s = started(1, true);
+
+	OK(pipe(pipes));
+	for (int i = 0; i < 3; i++)
+		OK(fib_sched_submit(s, read_until_closed, NULL,
+				    FIB_ANY_THREAD));
+	OK(fib_sched_submit(s, close_it, NULL, FIB_ANY_THREAD));
+	finish(s);
+	ck_assert_int_eq(clients_done, 3);
+}
+END_TEST
+
+TCase *library_io(void)
+{
+	TCase *t = tcase_create("io");
+
+	tcase_set_timeout(t, 30);
+	tcase_add_loop_test(t, echo_on_one_thread, 1, 3);
+	tcase_add_test(t, pipe_and_timeouts);
+	tcase_add_test(t, close_ends_a_read);
+	return t;
+}
