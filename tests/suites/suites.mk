@@ -8,7 +8,7 @@
 # its name to SUITES, and the Debian packages it needs to TEST_DEPS.
 
 QUICK  ?=
-SUITES := nptl.py cpython.py stressng.py mariadb.py
+SUITES := nptl.py cpython.py stressng.py mariadb.py programs.py
 CHECKS += suites
 TEST_DEPS += glibc-source g++ libpython3.11-testsuite stress-ng \
              mariadb-server mariadb-client
