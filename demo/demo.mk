@@ -10,10 +10,14 @@ DEMO_CFLAGS := -std=gnu11 $(OPT) -g -pthread -D_GNU_SOURCE -Wall -Wextra \
 
 DEMO_BIN  := $(patsubst %,$(B)/demo/%,echo chat relay load)
 BENCH_BIN := $(patsubst %,$(B)/bench/%,epoll_echo micro)
+BENCH_LIB := $(patsubst %,$(B)/bench/library/%,fib boost pth st)
+
+# The libraries that libfib is compared with.
+BENCH_DEPS := g++ libboost-fiber-dev libpth-dev libst-dev
 
 .PHONY: demo-programs bench-programs
 demo-programs: $(DEMO_BIN) $(BENCH_BIN)
-bench-programs: $(DEMO_BIN) $(BENCH_BIN)
+bench-programs: $(DEMO_BIN) $(BENCH_BIN) $(BENCH_LIB)
 
 define demo_program
 $(B)/demo/$(1): demo/$(1)/$(1).c
@@ -25,6 +29,26 @@ $(foreach name,echo chat relay load,$(eval $(call demo_program,$(name))))
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(DEMO_CFLAGS) $< -o $@
+
+BENCH_CFLAGS := $(OPT) -g -Wall -Wextra -Wno-unused-parameter $(WERROR)
+BENCH_HDR    := tests/bench/library/bench.h
+
+$(B)/bench/library/fib: tests/bench/library/fib.c $(BENCH_HDR) $(B)/libfib.a \
+    $(B)/include/fib.h
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) -I$(B)/include $< -o $@ $(B)/libfib.a -pthread
+
+$(B)/bench/library/pth: tests/bench/library/pth.c $(BENCH_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) $< -o $@ -lpth
+
+$(B)/bench/library/st: tests/bench/library/st.c $(BENCH_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) $< -o $@ -lst
+
+$(B)/bench/library/boost: tests/bench/library/boost.cc $(BENCH_HDR)
+	@mkdir -p $(@D)
+	$(CXX) $(BENCH_CFLAGS) $< -o $@ -lboost_fiber -lboost_context -pthread
 
 # TEST_DEPS comes from tests/tests.mk.
 deps:
@@ -38,6 +62,6 @@ demo:
 
 BENCH ?=
 bench:
-	@sh demo/deps.sh $(DEMO_DEPS)
+	@sh demo/deps.sh $(DEMO_DEPS) $(BENCH_DEPS)
 	@$(MAKE) --no-print-directory all bench-programs >&2
 	@B='$(B)' bash tests/bench/run.sh $(BENCH)

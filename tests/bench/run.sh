@@ -1,7 +1,7 @@
 #!/bin/bash
 # Figures beside their baselines, from one interleaved run.
 #
-#	run.sh [--same-core] [--slices N] [--seconds S] [echo|micro]...
+#	run.sh [--same-core] [--slices N] [--seconds S] [echo|micro|library]...
 #
 # echo: CPU time per request of an echo server, 64 bytes, for a number of
 # connections: the thread-per-connection server unhooked and hooked, and a
@@ -10,12 +10,15 @@
 # time is that of the server process, over the interval in which all its
 # connections are established and loaded.
 # micro: operations per second of threads, pinned on core 0.
+# library: nanoseconds of CPU time per operation of libfib, Boost.Fiber, GNU Pth
+# and State Threads, pinned on core 0; tests/bench/library/bench.h has the rows.
 #
 # All figures are medians of short slices, taken in turn; a ratio is the median
 # of the ratios of each round; spread_pct is from the lowest to the highest
 # slice, in per cent of the median. Where it is large, trust --same-core.
 #	BENCH_CONNS	numbers of connections, default "1 16 100 1000"
 #	BENCH_MICRO	names of micro benchmarks
+#	BENCH_LIBRARY	rows of the library's
 #	B, FIBHOOK	see demo/lib.sh
 set -u
 # shellcheck source=demo/lib.sh
@@ -26,11 +29,13 @@ SLICES=7
 SLICE_SECONDS=0.3
 CONNS=${BENCH_CONNS:-1 16 100 1000}
 MICRO=${BENCH_MICRO:-create spawn cond sem yield sleepers}
+LIBRARY=${BENCH_LIBRARY:-latency throughput switch resume create timer \
+	timed_wait channel}
 WHAT=
 
 usage() {
 	say "usage: run.sh [--same-core] [--slices N] [--seconds S]" \
-		"[echo|micro]..."
+		"[echo|micro|library]..."
 	exit 2
 }
 
@@ -47,7 +52,7 @@ while [ $# -gt 0 ]; do
 		SLICE_SECONDS=$2
 		shift
 		;;
-	echo | micro) WHAT+=" $1" ;;
+	echo | micro | library) WHAT+=" $1" ;;
 	*) usage ;;
 	esac
 	shift
@@ -58,7 +63,7 @@ esac
 case $SLICE_SECONDS in
 '' | *[!0-9.]*) usage ;;
 esac
-WHAT=${WHAT:- echo micro}
+WHAT=${WHAT:- echo micro library}
 command -v taskset >/dev/null || fail "there is no taskset"
 check_fibhook
 
@@ -214,6 +219,50 @@ bench_micro() {
 			"$(ratio "${figures[hooked]}" "${figures[unhooked]}")" \
 			"$(spread ${figures[hooked]})" \
 			"$(spread ${figures[unhooked]})"
+	done
+}
+
+# A library that has nothing for a row says so by its status, 3.
+bench_library() {
+	local name slice lib ORDER status peer
+	local -A figures=() absent=()
+
+	printf '# CPU time per operation, ns, on core 0\n'
+	for name in $LIBRARY; do
+		figures=()
+		absent=()
+		say "library: $name, $SLICES slices of each"
+		for ((slice = 0; slice < SLICES; slice++)); do
+			rotate $slice fib boost pth st
+			for lib in "${ORDER[@]}"; do
+				capture taskset -c 0 "$B/bench/library/$lib" \
+					"$name" "$SLICE_SECONDS"
+				status=$?
+				case $status in
+				0) figures[$lib]+=" $CAPTURED" ;;
+				3) absent[$lib]=1 ;;
+				*) fail "library $name, $lib: status $status" ;;
+				esac
+			done
+		done
+		[ -n "${figures[fib]-}" ] || fail "library $name: no figure"
+		printf '%-21s' "library_$name"
+		for lib in fib boost pth st; do
+			if [ -n "${absent[$lib]-}" ]; then
+				printf '  %s -' $lib
+				continue
+			fi
+			# shellcheck disable=SC2086
+			printf '  %s %.1f' $lib "$(median ${figures[$lib]})"
+		done
+		for peer in boost pth st; do
+			[ -n "${absent[$peer]-}" ] ||
+				printf '  %s/fib %s' $peer \
+					"$(ratio "${figures[$peer]}" \
+						"${figures[fib]}")"
+		done
+		# shellcheck disable=SC2086
+		printf '  spread_pct %s\n' "$(spread ${figures[fib]})"
 	done
 }
 
