@@ -33,9 +33,25 @@ $(B)/tests/library/tsan: $(LIBRARY_SRC) $(LIBRARY_HDR) \
 	$(V)$(CC) $(LIBRARY_CFLAGS) $(TSAN) -o $@ $(filter %.c %.o,$^) \
 	  $(LIBRARY_LIBS)
 
+# A program that uses the library and runs under the preload.
+BOTH := $(B)/tests/library/both-so $(B)/tests/library/both-a
+BOTH_CFLAGS := $(filter-out -I.,$(LIBRARY_CFLAGS))
+
+$(B)/tests/library/both-so: tests/library/both/both.c $(LIBRARY_HDR) \
+    $(B)/libfib.so
+	@mkdir -p $(@D)
+	$(V)$(CC) $(BOTH_CFLAGS) -o $@ $< -L$(B) -lfib \
+	  -Wl,-rpath,'$$ORIGIN/../..'
+
+$(B)/tests/library/both-a: tests/library/both/both.c $(LIBRARY_HDR) \
+    $(B)/libfib.a
+	@mkdir -p $(@D)
+	$(V)$(CC) $(BOTH_CFLAGS) -o $@ $< $(B)/libfib.a
+
 .PHONY: check-library build-library
-build-library: $(LIBRARY_BUILDS:%=$(B)/tests/library/%)
+build-library: $(LIBRARY_BUILDS:%=$(B)/tests/library/%) $(BOTH)
 
 check-library: all build-library
 	@B='$(B)' CC='$(CC)' CXX='$(CXX)' MAKE='$(MAKE)' tests/library/run.sh \
-	  $(LIBRARY_BUILDS:%=$(B)/tests/library/%) tests/library/examples.sh
+	  $(LIBRARY_BUILDS:%=$(B)/tests/library/%) tests/library/examples.sh \
+	  tests/library/both/run.sh
