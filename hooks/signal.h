@@ -1,6 +1,7 @@
 /*
- * Shared by signal.c (delivery), sigentry.c (the kernel's handler), sigcalls.c
- * and sigsend.c (the calls) and receiver.c (what comes from outside).
+ * Shared by signal.c (delivery), sigqueue.c (queues and kicks), sigsetup.c,
+ * sigentry.c (the kernel's handler), sigcalls.c and sigsend.c (the calls) and
+ * receiver.c (what comes from outside).
  */
 #ifndef FIB_SIGNAL_H
 #define FIB_SIGNAL_H
@@ -24,7 +25,7 @@ struct fib_kernel_sigaction {
 
 #define FIB_ALTSTACK_SIZE (64ul * 1024)
 
-/* --- signal.c: actions, queues, delivery --------------------------------- */
+/* --- signal.c, sigqueue.c: actions, queues, delivery --------------------------------- */
 
 /** The program's action for @sig. */
 struct fib_kernel_sigaction fib_signal_action(int sig);

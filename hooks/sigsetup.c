@@ -1,0 +1,154 @@
+/*
+ * What the kernel is told of signals: handlers, masks and alternate stacks of
+ * our threads, and what a fork child and a new program start with.
+ */
+#include "hooks/sigstate.h"
+#include "runtime/arch/x86_64/pkru.h"
+
+extern const char fib_sigreturn[];
+
+/*
+ * A fault may come while one is dealt with (divert probes memory), a kick may
+ * not: it would take the handler's own code for the fiber's.
+ */
+static void install_entry(int sig)
+{
+	struct fib_kernel_sigaction a = {
+		.handler = (uintptr_t)fib_signal_entry,
+		.flags = SA_SIGINFO | SA_ONSTACK | FIB_SA_RESTORER |
+			 (sig == FIB_KICK ? 0 : SA_NODEFER),
+		.restorer = (uintptr_t)fib_sigreturn,
+		.mask = FIB_SIG(FIB_KICK),
+	};
+
+	fib_raw(SYS_rt_sigaction, sig, &a, 0, 8);
+}
+
+static void install_entries(void)
+{
+	for (int sig = 1; sig < FIB_SIGRTMIN; sig++)
+		if (FIB_SIG(sig) & FIB_FAULTS)
+			install_entry(sig);
+	install_entry(FIB_KICK);
+}
+
+void fib_signal_init(struct fib *main_fiber, uint64_t mask)
+{
+	stack_t ss = { 0 };
+
+	fib_signal_queues_init();
+	fib_identity_init();
+	fib_work_init();
+	fib_sig_pid = (int)fib_raw(SYS_getpid);
+	for (int sig = 1; sig <= 64; sig++)
+		fib_raw(SYS_rt_sigaction, sig, 0, &fib_sig_act[sig], 8);
+	fib_store(&main_fiber->sigmask, mask, relaxed);
+	fib_raw(SYS_sigaltstack, 0, &ss);
+	main_fiber->altstack_flags = SS_DISABLE;
+	if (!(ss.ss_flags & SS_DISABLE)) {
+		main_fiber->altstack_sp = (uintptr_t)ss.ss_sp;
+		main_fiber->altstack_size = ss.ss_size;
+		main_fiber->altstack_flags = 0;
+	}
+	install_entries();
+}
+
+void fib_signal_thread_init(struct fib_worker *w)
+{
+	stack_t ss = { .ss_size = FIB_ALTSTACK_SIZE };
+
+	if (w)
+		fib_identity_join(w);
+	fib_sig_kernel_mask(w ? fib_signal_worker_mask() :
+			    ~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK)));
+	if (!w)
+		return;
+	ss.ss_sp = w->altstack;
+	fib_raw(SYS_sigaltstack, &ss, 0);
+}
+
+static void restore_kernel_actions(void)
+{
+	for (int sig = 1; sig <= FIB_KICK; sig++)
+		if ((FIB_SIG(sig) & FIB_FAULTS) || sig >= FIB_SIGCANCEL)
+			fib_raw(SYS_rt_sigaction, sig, &fib_sig_act[sig], 0, 8);
+}
+
+void fib_signal_fork_child(struct fib *f)
+{
+	stack_t ss = { .ss_sp = (void *)f->altstack_sp,
+		       .ss_size = f->altstack_size,
+		       .ss_flags = f->altstack_size ? 0 : SS_DISABLE };
+
+	restore_kernel_actions();
+	fib_raw(SYS_sigaltstack, &ss, 0);
+	fib_sig_kernel_mask(fib_load(&f->sigmask, relaxed));
+}
+
+/*
+ * What the new program starts with: the mask, what is ignored, what is pending
+ * for the thread. Handlers end with exec, so those of ours may stay: other
+ * workers need them until then.
+ */
+static void ignore_faults(bool as_program)
+{
+	for (int sig = 1; sig < FIB_SIGRTMIN; sig++) {
+		if (!(FIB_SIG(sig) & FIB_FAULTS) ||
+		    fib_sig_act[sig].handler != (uintptr_t)SIG_IGN)
+			continue;
+		if (as_program)
+			fib_signal_kernel_action(sig, (uintptr_t)SIG_IGN);
+		else
+			install_entry(sig);
+	}
+}
+
+/* What came before is taken at the end of the next call; after, one for all. */
+static void kicks(bool wanted)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	fib_lock(&w->kick_lock);
+	w->no_kick = !wanted;
+	fib_unlock(&w->kick_lock);
+	if (wanted)
+		fib_signal_kick(w);
+	fib_raw(SYS_gettid);
+}
+
+bool fib_signal_exec_begin(struct fib *f)
+{
+	uint64_t mask = fib_load(&f->sigmask, relaxed);
+	long pid = fib_raw(SYS_getpid), tid = fib_raw(SYS_gettid);
+
+	fib_lock(&fib_sig_lock);
+	if (fib_load(&f->sigpend, relaxed) & ~mask) {
+		fib_unlock(&fib_sig_lock);
+		return false;
+	}
+	for (struct fib_siginfo_node *n = f->sigqueue; n; n = n->next)
+		fib_raw(SYS_rt_tgsigqueueinfo, pid, tid, n->info.si_signo,
+			&n->info);
+	fib_unlock(&fib_sig_lock);
+	kicks(false);
+	ignore_faults(true);
+	fib_sig_kernel_mask(mask);
+	return true;
+}
+
+/* The queue still has what was sent to the kernel thread. */
+void fib_signal_exec_failed(struct fib *f)
+{
+	struct timespec now = { 0, 0 };
+
+	fib_sig_kernel_mask(fib_signal_worker_mask());
+	ignore_faults(false);
+	fib_lock(&fib_sig_lock);
+	for (struct fib_siginfo_node *n = f->sigqueue; n; n = n->next) {
+		uint64_t set = FIB_SIG(n->info.si_signo);
+
+		fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8);
+	}
+	fib_unlock(&fib_sig_lock);
+	kicks(true);
+}
