@@ -8,185 +8,17 @@
 #include "runtime/chaos.h"
 #include "runtime/cputime.h"
 #include "runtime/iom.h"
-#include "runtime/sched.h"
+#include "runtime/runq.h"
 #include "runtime/timer.h"
 #ifndef FIB_PRELOAD
 #include "runtime/lib/lib.h"
 #endif
 
-#define WORKER_STACK (64ul * 1024)
-#define POLL_EVERY   61 /* resumes between two looks at epoll while busy */
+#define POLL_EVERY 61 /* resumes between two looks at epoll while busy */
 
 #ifdef FIB_PRELOAD
 struct fib_sched fib_sched = { .iom = { .epfd = -1, .wakefd = -1 } };
 #endif
-
-/*
- * A scheduler of the library's with one worker: nobody steals from it, so its
- * queue needs no lock, and while it runs nobody sleeps who could be woken. What
- * comes from outside goes through the injection queue.
- */
-static inline bool alone(const struct fib_sched *s)
-{
-#ifdef FIB_PRELOAD
-	return false; /* a spare may come at any time */
-#else
-	return s->threads == 1;
-#endif
-}
-
-/* A counter that would cost more than what it counts, where nobody reads it. */
-#define count_unless_alone(s, name)                                            \
-	do {                                                                   \
-		if (!alone(s))                                                 \
-			fib_count(name);                                       \
-	} while (0)
-
-/* --- queues -------------------------------------------------------------- */
-
-static inline void queue_lock(struct fib_worker *w)
-{
-	if (!alone(fib_sched_of(w)))
-		fib_lock(&w->lock);
-}
-
-static inline void queue_unlock(struct fib_worker *w)
-{
-	if (!alone(fib_sched_of(w)))
-		fib_unlock(&w->lock);
-}
-
-/* Of a queue whose lock is held. */
-static inline void change(_Atomic uint32_t *n, uint32_t by)
-{
-	fib_store(n, fib_load(n, relaxed) + by, relaxed);
-}
-
-static void push_local(struct fib_worker *w, struct fib *f)
-{
-	queue_lock(w);
-	if (FIB_CHAOS_ODDS(queue_front, 8))
-		fib_list_add_tail(w->queue.next, &f->run);
-	else
-		fib_list_add_tail(&w->queue, &f->run);
-	change(&w->queued, 1);
-	queue_unlock(w);
-}
-
-static void push_inject(struct fib_sched *s, struct fib *f)
-{
-	fib_lock(&s->inject_lock);
-	fib_list_add_tail(&s->inject, &f->run);
-	change(&s->injected, 1);
-	fib_unlock(&s->inject_lock);
-}
-
-/* The next to run: its stack has been cold since it parked. */
-static void prefetch_stack(const struct fib *f)
-{
-	const char *sp = f->sp;
-
-	for (int i = 0; i < 12; i++)
-		__builtin_prefetch(sp + i * 64);
-}
-
-static inline struct fib *pop_locked(struct fib_list *q, _Atomic uint32_t *n)
-{
-	struct fib *f;
-
-	if (fib_list_empty(q))
-		return NULL;
-	f = fib_container_of(q->next, struct fib, run);
-	fib_list_del(&f->run);
-	change(n, -1u);
-	if (!fib_list_empty(q))
-		prefetch_stack(fib_container_of(q->next, struct fib, run));
-	return f;
-}
-
-static struct fib *pop(struct fib_lock *lock, struct fib_list *q,
-		       _Atomic uint32_t *n)
-{
-	struct fib *f;
-
-	if (!fib_load(n, relaxed))
-		return NULL;
-	fib_lock(lock);
-	f = pop_locked(q, n);
-	fib_unlock(lock);
-	return f;
-}
-
-static struct fib *pop_queue(struct fib_worker *w)
-{
-	if (alone(fib_sched_of(w)))
-		return pop_locked(&w->queue, &w->queued);
-	return pop(&w->lock, &w->queue, &w->queued);
-}
-
-/* Take half of what some other worker has queued; one of them is returned. */
-static struct fib *steal(struct fib_worker *w)
-{
-	struct fib_sched *s = fib_sched_of(w);
-	uint32_t n = fib_load(&s->workers, acquire);
-
-	for (uint32_t i = 1; i < n; i++) {
-		struct fib_worker *v = s->worker[(w->id + i) % n];
-		struct fib_list taken = { &taken, &taken };
-		struct fib *first = NULL;
-		uint32_t want, got = 0;
-
-		if (!fib_load(&v->queued, relaxed))
-			continue;
-		fib_lock(&v->lock);
-		want = (fib_load(&v->queued, relaxed) + 1) / 2;
-		while (got < want) {
-			struct fib_list *it = v->queue.next;
-
-			fib_list_del(it);
-			fib_list_add_tail(&taken, it);
-			got++;
-		}
-		change(&v->queued, -got);
-		fib_unlock(&v->lock);
-		if (!got)
-			continue;
-		FIB_CHAOS_POINT(steal_taken);
-		fib_add(&fib_symtab.stats[FIB_STAT_steals], got, relaxed);
-		first = fib_container_of(taken.next, struct fib, run);
-		fib_list_del(&first->run);
-		fib_list_for_each(it, &taken)
-		{
-			fib_list_del(it);
-			push_local(w, fib_container_of(it, struct fib, run));
-		}
-		return first;
-	}
-	return NULL;
-}
-
-/* Fibers that @w alone may run, which sleeps. */
-static bool pinned_waits(const struct fib_worker *w)
-{
-#ifdef FIB_PRELOAD
-	return false;
-#else
-	return fib_load(&w->npinned, relaxed) && fib_load(&w->idle, relaxed);
-#endif
-}
-
-static bool work_is_queued(struct fib_sched *s)
-{
-	uint32_t n = fib_load(&s->workers, acquire);
-
-	if (fib_load(&s->injected, relaxed))
-		return true;
-	for (uint32_t i = 0; i < n; i++)
-		if (fib_load(&s->worker[i]->queued, relaxed) ||
-		    pinned_waits(s->worker[i]))
-			return true;
-	return false;
-}
 
 static bool at_end(struct fib_sched *s)
 {
@@ -241,7 +73,7 @@ static void make_way(struct fib_worker *w)
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib_worker *v = s->worker[i];
 
-		if (v == w || !pinned_waits(v))
+		if (v == w || !fib_runq_pinned_waits(v))
 			continue;
 		fib_notify_one(s);
 		fib_add(&s->way_waiters, 1, seq_cst);
@@ -249,7 +81,7 @@ static void make_way(struct fib_worker *w)
 			uint32_t seq = fib_load(&s->way, acquire);
 
 			fib_fence(seq_cst);
-			if (!pinned_waits(v))
+			if (!fib_runq_pinned_waits(v))
 				break;
 			fib_raw(SYS_futex, &s->way, FUTEX_WAIT_PRIVATE, seq, 0);
 		}
@@ -264,7 +96,7 @@ static void queue_from_outside(struct fib_sched *s, struct fib *f)
 	if (f->pin) {
 		push_pinned(s, f);
 	} else {
-		push_inject(s, f);
+		fib_runq_inject(s, f);
 		fib_fence(seq_cst);
 		if (fib_load(&s->nidle, relaxed))
 			fib_notify_one(s);
@@ -300,12 +132,12 @@ static void queue_fiber(struct fib *f)
 		return;
 	}
 	if (w && !w->bound && !FIB_CHAOS_ODDS(inject, 8)) {
-		push_local(w, f);
+		fib_runq_push(w, f);
 		/* Between two fibers: takes it itself, or tells of it then. */
-		if (!w->cur || alone(s))
+		if (!w->cur || fib_runq_alone(s))
 			return;
 	} else {
-		push_inject(s, f);
+		fib_runq_inject(s, f);
 	}
 	fib_fence(seq_cst);
 	if (fib_load(&s->nidle, relaxed))
@@ -376,7 +208,7 @@ static void idle(struct fib_worker *w)
 	fib_add(&s->nidle, 1, seq_cst);
 	fib_fence(seq_cst);
 	FIB_CHAOS_POINT(idle_recheck);
-	if (!work_is_queued(s) && !at_end(s)) {
+	if (!fib_runq_has_work(s) && !at_end(s)) {
 		deadline = next_deadline(s);
 		fib_store(&w->sleeps_until, deadline, relaxed);
 	}
@@ -397,7 +229,7 @@ static void __attribute__((noinline)) pass_wake(struct fib_worker *w)
 	fib_fence(seq_cst);
 	if (!fib_load(&s->nidle, relaxed))
 		return;
-	if (work_is_queued(s)) {
+	if (fib_runq_has_work(s)) {
 		fib_notify_one(s);
 		return;
 	}
@@ -415,8 +247,8 @@ static void retire(struct fib_worker *w)
 	struct fib_sched *s = fib_sched_of(w);
 	struct fib *f;
 
-	while ((f = pop(&w->lock, &w->queue, &w->queued)))
-		push_inject(s, f);
+	while ((f = fib_runq_pop(&w->lock, &w->queue, &w->queued)))
+		fib_runq_inject(s, f);
 	fib_store(&w->spare, 1, seq_cst);
 	pass_wake(w);
 	while (fib_load(&w->spare, acquire) == 1)
@@ -453,7 +285,7 @@ static void take_injected(struct fib_worker *w, struct fib_sched *s)
 		fib_list_del(it);
 		fib_list_add_tail(&w->queue, it);
 	}
-	change(&w->queued, fib_load(&s->injected, relaxed));
+	fib_runq_change(&w->queued, fib_load(&s->injected, relaxed));
 	fib_store(&s->injected, 0, relaxed);
 	fib_unlock(&s->inject_lock);
 }
@@ -462,18 +294,18 @@ static struct fib *pop_own(struct fib_worker *w)
 {
 	struct fib *f = NULL;
 
-	if (alone(fib_sched_of(w)))
+	if (fib_runq_alone(fib_sched_of(w)))
 		take_injected(w, fib_sched_of(w));
 #ifndef FIB_PRELOAD
 	/* By turns, so that neither starves the other. */
 	if (w->tick & 1)
-		f = pop(&w->lock, &w->pinned, &w->npinned);
+		f = fib_runq_pop(&w->lock, &w->pinned, &w->npinned);
 #endif
 	if (!f)
-		f = pop_queue(w);
+		f = fib_runq_pop_own(w);
 #ifndef FIB_PRELOAD
 	if (!f)
-		f = pop(&w->lock, &w->pinned, &w->npinned);
+		f = fib_runq_pop(&w->lock, &w->pinned, &w->npinned);
 #endif
 	return f;
 }
@@ -503,25 +335,25 @@ static struct fib *next(struct fib_worker *w)
 		    FIB_CHAOS_ODDS(poll_now, 16)) {
 			fib_iom_poll(0);
 			run_timers(s);
-			f = pop(&s->inject_lock, &s->inject, &s->injected);
+			f = fib_runq_pop(&s->inject_lock, &s->inject, &s->injected);
 			/* A worker that is stuck may have left some behind. */
 			if (!f)
-				f = steal(w);
+				f = fib_runq_steal(w);
 		}
 		if (!f && FIB_CHAOS_ODDS(steal_first, 8))
-			f = steal(w);
+			f = fib_runq_steal(w);
 		if (!f)
 			f = pop_own(w);
 		if (!f)
-			f = pop(&s->inject_lock, &s->inject, &s->injected);
+			f = fib_runq_pop(&s->inject_lock, &s->inject, &s->injected);
 		if (!f)
-			f = steal(w);
+			f = fib_runq_steal(w);
 		if (!f) {
 			if (!wait_for_work(w))
 				return NULL;
 			continue;
 		}
-		if (!alone(s) && (fib_load(&w->queued, relaxed) ||
+		if (!fib_runq_alone(s) && (fib_load(&w->queued, relaxed) ||
 				  fib_load(&s->injected, relaxed))) {
 			/* as in queue_fiber(), which left it to us */
 			fib_fence(seq_cst);
@@ -573,7 +405,7 @@ static void end_bound(struct fib_worker *w)
 static void do_exit(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->on, NULL, release);
-	count_unless_alone(fib_sched_of(w), fibers_exited);
+	fib_count_unless_alone(fib_sched_of(w), fibers_exited);
 #ifdef FIB_PRELOAD
 	if (fib_sched.host.fiber_exit)
 		fib_sched.host.fiber_exit(f);
@@ -598,7 +430,7 @@ static void run(struct fib_worker *w, struct fib *f)
 	fib_store(&f->state, FIB_RUNNING, relaxed);
 	fib_store(&f->on, w, relaxed);
 	/* on is seen before f looks at attention: hooks/signal.c, kick() */
-	if (alone(fib_sched_of(w)))
+	if (fib_runq_alone(fib_sched_of(w)))
 		fib_store(&w->runs, fib_load(&w->runs, relaxed) + 1, relaxed);
 	else
 		fib_add(&w->runs, 1, seq_cst);
@@ -608,7 +440,7 @@ static void run(struct fib_worker *w, struct fib *f)
 		fib_wrpkru(f->pkru ^ FIB_PKRU_INIT);
 	__atomic_store_n(&w->cur, f, __ATOMIC_RELAXED);
 	fib_barrier();
-	if (!alone(fib_sched_of(w)))
+	if (!fib_runq_alone(fib_sched_of(w)))
 		fib_cpu_go(f);
 	fib_san_leave(&w->san, &fib_top_of(f)->san, false);
 	fib_ctx_switch(&w->sched_sp, f->sp);
@@ -621,7 +453,7 @@ void fib_worker_loop(struct fib_worker *w)
 
 		if (f) {
 			fib_san_enter(&w->san, &fib_top_of(f)->san);
-			if (!alone(fib_sched_of(w)))
+			if (!fib_runq_alone(fib_sched_of(w)))
 				fib_cpu_stop(f);
 			if (fib_pkru_is_used()) {
 				f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
@@ -643,11 +475,6 @@ void fib_worker_loop(struct fib_worker *w)
 #endif
 		run(w, f);
 	}
-}
-
-static void loop(void *arg)
-{
-	fib_worker_loop(arg);
 }
 
 /* Leave the fiber's stack; @action is called on the worker's. */
@@ -689,7 +516,7 @@ void fib_park(void)
 		fib_sched_yield();
 		return;
 	}
-	count_unless_alone(fib_sched_of(f), parks);
+	fib_count_unless_alone(fib_sched_of(f), parks);
 	if (f->door == FIB_DOOR_SITE)
 		leave_with_vectors();
 	else
@@ -714,7 +541,7 @@ void fib_wake(struct fib *f)
 
 void fib_launch(struct fib *f)
 {
-	count_unless_alone(fib_sched_of(f), fibers_created);
+	fib_count_unless_alone(fib_sched_of(f), fibers_created);
 	queue_fiber(f);
 }
 
@@ -759,229 +586,4 @@ void fib_block_enter(void)
 void fib_block_leave(void)
 {
 	fib_store(&fib_worker_self()->blocking, 0, relaxed);
-}
-
-/* --- workers ------------------------------------------------------------- */
-
-void *fib_thread_stack(size_t size)
-{
-	char *p = fib_pages_alloc(size + FIB_PAGE);
-
-	if (!p)
-		return NULL;
-	fib_raw(SYS_mprotect, p, FIB_PAGE, PROT_NONE);
-	return p + FIB_PAGE + size;
-}
-
-static void worker_main(void *arg)
-{
-	struct fib_worker *w = arg;
-
-	fib_worker_set(w);
-	fib_san_adopt(&w->san);
-	if (fib_sched_of(w)->host.thread_init)
-		fib_sched_of(w)->host.thread_init(w);
-	fib_store(&w->born, 1, release);
-	fib_raw(SYS_futex, &w->born, FUTEX_WAKE_PRIVATE, 1);
-	loop(w);
-}
-
-void fib_worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id)
-{
-	w->self = w;
-	w->id = id;
-	fib_list_init(&w->queue);
-	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
-#ifndef FIB_PRELOAD
-	w->sched = s;
-	fib_list_init(&w->pinned);
-#endif
-}
-
-/* The slot of a worker that is gone for good, or a new one. */
-static struct fib_worker *slot_locked(struct fib_sched *s)
-{
-	size_t size = FIB_ALIGN_UP(sizeof(struct fib_worker), FIB_PAGE);
-	uint32_t n = fib_load(&s->workers, relaxed);
-	struct fib_worker *w;
-
-	for (uint32_t i = 1; i < n; i++) {
-		w = s->worker[i];
-		if (fib_load(&w->gone, acquire) && !fib_load(&w->tid, acquire))
-			return w;
-	}
-	if (n == FIB_SCHED_WORKERS)
-		return NULL;
-	w = s->worker[n];
-	if (!w)
-		w = fib_pages_alloc(size);
-	if (!w)
-		return NULL;
-	s->worker[n] = w;
-	if (!w->stack)
-		w->stack = fib_thread_stack(WORKER_STACK);
-	/* Without it, a signal's frame would lie on the fiber's stack. */
-	if (!w->altstack && s->host.altstack_size)
-		w->altstack = fib_pages_alloc(s->host.altstack_size);
-	if (!w->stack || (!w->altstack && s->host.altstack_size))
-		return NULL;
-	fib_worker_init(s, w, n);
-	return w;
-}
-
-/*
- * A worker, with a kernel thread of its own if @start, which is cloned from
- * the caller's; for @bound alone, or for all (NULL). NULL: no resources.
- */
-struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
-				     struct fib *bound)
-{
-	struct fib_worker *w;
-	uint64_t all = ~0ull, mask;
-	long tid = 0;
-
-	fib_lock(&s->workers_lock);
-	w = slot_locked(s);
-	if (!w)
-		goto out;
-	w->bound = bound;
-	fib_store(&w->bound_ready, 0, relaxed);
-	fib_store(&w->taken, bound != NULL, relaxed);
-	fib_store(&w->gone, 0, relaxed);
-	fib_store(&w->born, 0, relaxed);
-	if (bound)
-		bound->bound = w;
-	/* Known before it runs: others look at its queue and timers. */
-	if (w->id == fib_load(&s->workers, relaxed))
-		fib_store(&s->workers, w->id + 1, release);
-	if (!start) {
-		w->sched_sp = fib_ctx_make(w->stack, loop, w);
-		fib_san_create(&w->san, (char *)w->stack - WORKER_STACK,
-			       WORKER_STACK);
-		fib_store(&w->tid, (int)fib_raw(SYS_gettid), relaxed);
-		goto out;
-	}
-	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-	tid = fib_thread_start(w->stack, &w->tid, worker_main, w);
-	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
-	if (tid < 0) {
-		fib_store(&w->tid, 0, relaxed);
-		fib_store(&w->gone, 1, release);
-		w = NULL;
-		goto out;
-	}
-	while (!fib_load(&w->born, acquire))
-		fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, 0);
-out:
-	fib_unlock(&s->workers_lock);
-	return w;
-}
-
-int fib_dedicate(void)
-{
-	struct fib_worker *w = fib_worker_self();
-	struct fib_sched *s = fib_sched_of(w);
-	struct fib *f = w->cur, *other;
-
-	if (f->bound)
-		return 0;
-	if (!fib_xchg(&w->taken, 1, seq_cst)) {
-		fib_sub(&s->running, 1, seq_cst);
-		if (!fib_start_spare(s)) {
-			fib_store(&w->taken, 0, seq_cst);
-			fib_add(&s->running, 1, seq_cst);
-			return -EAGAIN;
-		}
-		fib_add(&s->running, 1, seq_cst);
-	}
-	w->bound = f;
-	f->bound = w;
-	while ((other = pop(&w->lock, &w->queue, &w->queued)))
-		push_inject(s, other);
-	fib_fence(seq_cst);
-	if (fib_load(&s->nidle, relaxed))
-		fib_notify_one(s);
-	return 0;
-}
-
-int fib_bind(struct fib *f)
-{
-	return fib_worker_create(fib_sched_here(), true, f) ? 0 : -EAGAIN;
-}
-
-struct fib *fib_bound_to(int tid)
-{
-	struct fib_sched *s = fib_sched_here();
-	uint32_t n = fib_load(&s->workers, acquire);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = s->worker[i];
-		struct fib *f = w->bound;
-
-		if (f && fib_load(&w->tid, acquire) == tid &&
-		    fib_load(&f->tid, acquire) == tid)
-			return f;
-	}
-	return NULL;
-}
-
-int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,
-		    const struct fib_host *host)
-{
-	struct fib_worker *w;
-	int r;
-
-	fib_symtab.sched = s;
-	s->host = *host;
-	s->target = n;
-	fib_list_init(&s->inject);
-	r = fib_iom_init(s, true);
-	if (r < 0)
-		return r;
-	w = fib_worker_create(s, false, NULL);
-	if (!w)
-		return -ENOMEM;
-	main_fiber->on = w;
-#ifndef FIB_PRELOAD
-	main_fiber->sched = s;
-	s->stack_size = FIB_STACK_DEFAULT + FIB_PAGE;
-	fib_store(&s->timers.next_ns, FIB_NEVER, relaxed);
-#endif
-	fib_store(&main_fiber->state, FIB_RUNNING, relaxed);
-	w->cur = main_fiber;
-	fib_cpu_adopt(main_fiber);
-	fib_san_adopt(&main_fiber->san);
-	fib_store(&s->running, 1, relaxed);
-	for (unsigned i = 1; i < n; i++) {
-		if (!fib_worker_create(s, true, NULL))
-			break;
-		fib_add(&s->running, 1, relaxed);
-	}
-	r = fib_monitor_start(s);
-	if (r < 0)
-		return r;
-	fib_worker_set(w);
-	fib_store(&fib_symtab.active, 1, release);
-	return 0;
-}
-
-void fib_sched_forget(struct fib_sched *s)
-{
-	uint32_t n = fib_load(&s->workers, relaxed);
-
-	fib_worker_set(NULL);
-	fib_store(&fib_symtab.active, 0, relaxed);
-	/* The stacks and structs stay for the next start. */
-	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = s->worker[i];
-		void *stack = w->stack, *altstack = w->altstack;
-
-		memset(w, 0, sizeof(*w));
-		w->stack = stack;
-		w->altstack = altstack;
-	}
-	fib_store(&s->workers, 0, relaxed);
-	/* The table of workers and that of descriptors stay as well. */
-	memset(s, 0, offsetof(struct fib_sched, worker));
-	fib_monitor_forget();
 }

@@ -1,0 +1,176 @@
+/*
+ * Run queues: one of each worker's, and one for what comes from outside. For
+ * sched.c and worker.c; all is inline, being on the path of every switch.
+ */
+#ifndef FIB_RUNQ_H
+#define FIB_RUNQ_H
+
+#include "runtime/chaos.h"
+#include "runtime/sched.h"
+
+/*
+ * A scheduler of the library's with one worker: nobody steals from it, so its
+ * queue needs no lock, and while it runs nobody sleeps who could be woken. What
+ * comes from outside goes through the injection queue.
+ */
+static inline bool fib_runq_alone(const struct fib_sched *s)
+{
+#ifdef FIB_PRELOAD
+	return false; /* a spare may come at any time */
+#else
+	return s->threads == 1;
+#endif
+}
+
+/* A counter that would cost more than what it counts, where nobody reads it. */
+#define fib_count_unless_alone(s, name)                                            \
+	do {                                                                   \
+		if (!fib_runq_alone(s))                                                 \
+			fib_count(name);                                       \
+	} while (0)
+
+static inline void fib_runq_lock(struct fib_worker *w)
+{
+	if (!fib_runq_alone(fib_sched_of(w)))
+		fib_lock(&w->lock);
+}
+
+static inline void fib_runq_unlock(struct fib_worker *w)
+{
+	if (!fib_runq_alone(fib_sched_of(w)))
+		fib_unlock(&w->lock);
+}
+
+/* Of a queue whose lock is held. */
+static inline void fib_runq_change(_Atomic uint32_t *n, uint32_t by)
+{
+	fib_store(n, fib_load(n, relaxed) + by, relaxed);
+}
+
+static inline void fib_runq_push(struct fib_worker *w, struct fib *f)
+{
+	fib_runq_lock(w);
+	if (FIB_CHAOS_ODDS(queue_front, 8))
+		fib_list_add_tail(w->queue.next, &f->run);
+	else
+		fib_list_add_tail(&w->queue, &f->run);
+	fib_runq_change(&w->queued, 1);
+	fib_runq_unlock(w);
+}
+
+static inline void fib_runq_inject(struct fib_sched *s, struct fib *f)
+{
+	fib_lock(&s->inject_lock);
+	fib_list_add_tail(&s->inject, &f->run);
+	fib_runq_change(&s->injected, 1);
+	fib_unlock(&s->inject_lock);
+}
+
+/* The next to run: its stack has been cold since it parked. */
+static inline void fib_runq_prefetch(const struct fib *f)
+{
+	const char *sp = f->sp;
+
+	for (int i = 0; i < 12; i++)
+		__builtin_prefetch(sp + i * 64);
+}
+
+static inline struct fib *fib_runq_pop_locked(struct fib_list *q, _Atomic uint32_t *n)
+{
+	struct fib *f;
+
+	if (fib_list_empty(q))
+		return NULL;
+	f = fib_container_of(q->next, struct fib, run);
+	fib_list_del(&f->run);
+	fib_runq_change(n, -1u);
+	if (!fib_list_empty(q))
+		fib_runq_prefetch(fib_container_of(q->next, struct fib, run));
+	return f;
+}
+
+static inline struct fib *fib_runq_pop(struct fib_lock *lock, struct fib_list *q,
+		       _Atomic uint32_t *n)
+{
+	struct fib *f;
+
+	if (!fib_load(n, relaxed))
+		return NULL;
+	fib_lock(lock);
+	f = fib_runq_pop_locked(q, n);
+	fib_unlock(lock);
+	return f;
+}
+
+static inline struct fib *fib_runq_pop_own(struct fib_worker *w)
+{
+	if (fib_runq_alone(fib_sched_of(w)))
+		return fib_runq_pop_locked(&w->queue, &w->queued);
+	return fib_runq_pop(&w->lock, &w->queue, &w->queued);
+}
+
+/* Take half of what some other worker has queued; one of them is returned. */
+static inline struct fib *fib_runq_steal(struct fib_worker *w)
+{
+	struct fib_sched *s = fib_sched_of(w);
+	uint32_t n = fib_load(&s->workers, acquire);
+
+	for (uint32_t i = 1; i < n; i++) {
+		struct fib_worker *v = s->worker[(w->id + i) % n];
+		struct fib_list taken = { &taken, &taken };
+		struct fib *first = NULL;
+		uint32_t want, got = 0;
+
+		if (!fib_load(&v->queued, relaxed))
+			continue;
+		fib_lock(&v->lock);
+		want = (fib_load(&v->queued, relaxed) + 1) / 2;
+		while (got < want) {
+			struct fib_list *it = v->queue.next;
+
+			fib_list_del(it);
+			fib_list_add_tail(&taken, it);
+			got++;
+		}
+		fib_runq_change(&v->queued, -got);
+		fib_unlock(&v->lock);
+		if (!got)
+			continue;
+		FIB_CHAOS_POINT(steal_taken);
+		fib_add(&fib_symtab.stats[FIB_STAT_steals], got, relaxed);
+		first = fib_container_of(taken.next, struct fib, run);
+		fib_list_del(&first->run);
+		fib_list_for_each(it, &taken)
+		{
+			fib_list_del(it);
+			fib_runq_push(w, fib_container_of(it, struct fib, run));
+		}
+		return first;
+	}
+	return NULL;
+}
+
+/* Fibers that @w alone may run, which sleeps. */
+static inline bool fib_runq_pinned_waits(const struct fib_worker *w)
+{
+#ifdef FIB_PRELOAD
+	return false;
+#else
+	return fib_load(&w->npinned, relaxed) && fib_load(&w->idle, relaxed);
+#endif
+}
+
+static inline bool fib_runq_has_work(struct fib_sched *s)
+{
+	uint32_t n = fib_load(&s->workers, acquire);
+
+	if (fib_load(&s->injected, relaxed))
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (fib_load(&s->worker[i]->queued, relaxed) ||
+		    fib_runq_pinned_waits(s->worker[i]))
+			return true;
+	return false;
+}
+
+#endif

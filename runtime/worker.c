@@ -1,0 +1,243 @@
+/* Workers come and go: threads, slots, dedicated fibers. See sched.h. */
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include "runtime/arch/x86_64/ctx.h"
+#include "runtime/cputime.h"
+#include "runtime/iom.h"
+#include "runtime/runq.h"
+#include "runtime/timer.h"
+#ifndef FIB_PRELOAD
+#include "runtime/lib/lib.h"
+#endif
+
+#define WORKER_STACK (64ul * 1024)
+
+static void loop(void *arg)
+{
+	fib_worker_loop(arg);
+}
+
+void *fib_thread_stack(size_t size)
+{
+	char *p = fib_pages_alloc(size + FIB_PAGE);
+
+	if (!p)
+		return NULL;
+	fib_raw(SYS_mprotect, p, FIB_PAGE, PROT_NONE);
+	return p + FIB_PAGE + size;
+}
+
+static void worker_main(void *arg)
+{
+	struct fib_worker *w = arg;
+
+	fib_worker_set(w);
+	fib_san_adopt(&w->san);
+	if (fib_sched_of(w)->host.thread_init)
+		fib_sched_of(w)->host.thread_init(w);
+	fib_store(&w->born, 1, release);
+	fib_raw(SYS_futex, &w->born, FUTEX_WAKE_PRIVATE, 1);
+	loop(w);
+}
+
+void fib_worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id)
+{
+	w->self = w;
+	w->id = id;
+	fib_list_init(&w->queue);
+	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
+#ifndef FIB_PRELOAD
+	w->sched = s;
+	fib_list_init(&w->pinned);
+#endif
+}
+
+/* The slot of a worker that is gone for good, or a new one. */
+static struct fib_worker *slot_locked(struct fib_sched *s)
+{
+	size_t size = FIB_ALIGN_UP(sizeof(struct fib_worker), FIB_PAGE);
+	uint32_t n = fib_load(&s->workers, relaxed);
+	struct fib_worker *w;
+
+	for (uint32_t i = 1; i < n; i++) {
+		w = s->worker[i];
+		if (fib_load(&w->gone, acquire) && !fib_load(&w->tid, acquire))
+			return w;
+	}
+	if (n == FIB_SCHED_WORKERS)
+		return NULL;
+	w = s->worker[n];
+	if (!w)
+		w = fib_pages_alloc(size);
+	if (!w)
+		return NULL;
+	s->worker[n] = w;
+	if (!w->stack)
+		w->stack = fib_thread_stack(WORKER_STACK);
+	/* Without it, a signal's frame would lie on the fiber's stack. */
+	if (!w->altstack && s->host.altstack_size)
+		w->altstack = fib_pages_alloc(s->host.altstack_size);
+	if (!w->stack || (!w->altstack && s->host.altstack_size))
+		return NULL;
+	fib_worker_init(s, w, n);
+	return w;
+}
+
+/*
+ * A worker, with a kernel thread of its own if @start, which is cloned from
+ * the caller's; for @bound alone, or for all (NULL). NULL: no resources.
+ */
+struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
+				     struct fib *bound)
+{
+	struct fib_worker *w;
+	uint64_t all = ~0ull, mask;
+	long tid = 0;
+
+	fib_lock(&s->workers_lock);
+	w = slot_locked(s);
+	if (!w)
+		goto out;
+	w->bound = bound;
+	fib_store(&w->bound_ready, 0, relaxed);
+	fib_store(&w->taken, bound != NULL, relaxed);
+	fib_store(&w->gone, 0, relaxed);
+	fib_store(&w->born, 0, relaxed);
+	if (bound)
+		bound->bound = w;
+	/* Known before it runs: others look at its queue and timers. */
+	if (w->id == fib_load(&s->workers, relaxed))
+		fib_store(&s->workers, w->id + 1, release);
+	if (!start) {
+		w->sched_sp = fib_ctx_make(w->stack, loop, w);
+		fib_san_create(&w->san, (char *)w->stack - WORKER_STACK,
+			       WORKER_STACK);
+		fib_store(&w->tid, (int)fib_raw(SYS_gettid), relaxed);
+		goto out;
+	}
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	tid = fib_thread_start(w->stack, &w->tid, worker_main, w);
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	if (tid < 0) {
+		fib_store(&w->tid, 0, relaxed);
+		fib_store(&w->gone, 1, release);
+		w = NULL;
+		goto out;
+	}
+	while (!fib_load(&w->born, acquire))
+		fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, 0);
+out:
+	fib_unlock(&s->workers_lock);
+	return w;
+}
+
+int fib_dedicate(void)
+{
+	struct fib_worker *w = fib_worker_self();
+	struct fib_sched *s = fib_sched_of(w);
+	struct fib *f = w->cur, *other;
+
+	if (f->bound)
+		return 0;
+	if (!fib_xchg(&w->taken, 1, seq_cst)) {
+		fib_sub(&s->running, 1, seq_cst);
+		if (!fib_start_spare(s)) {
+			fib_store(&w->taken, 0, seq_cst);
+			fib_add(&s->running, 1, seq_cst);
+			return -EAGAIN;
+		}
+		fib_add(&s->running, 1, seq_cst);
+	}
+	w->bound = f;
+	f->bound = w;
+	while ((other = fib_runq_pop(&w->lock, &w->queue, &w->queued)))
+		fib_runq_inject(s, other);
+	fib_fence(seq_cst);
+	if (fib_load(&s->nidle, relaxed))
+		fib_notify_one(s);
+	return 0;
+}
+
+int fib_bind(struct fib *f)
+{
+	return fib_worker_create(fib_sched_here(), true, f) ? 0 : -EAGAIN;
+}
+
+struct fib *fib_bound_to(int tid)
+{
+	struct fib_sched *s = fib_sched_here();
+	uint32_t n = fib_load(&s->workers, acquire);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = s->worker[i];
+		struct fib *f = w->bound;
+
+		if (f && fib_load(&w->tid, acquire) == tid &&
+		    fib_load(&f->tid, acquire) == tid)
+			return f;
+	}
+	return NULL;
+}
+
+int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,
+		    const struct fib_host *host)
+{
+	struct fib_worker *w;
+	int r;
+
+	fib_symtab.sched = s;
+	s->host = *host;
+	s->target = n;
+	fib_list_init(&s->inject);
+	r = fib_iom_init(s, true);
+	if (r < 0)
+		return r;
+	w = fib_worker_create(s, false, NULL);
+	if (!w)
+		return -ENOMEM;
+	main_fiber->on = w;
+#ifndef FIB_PRELOAD
+	main_fiber->sched = s;
+	s->stack_size = FIB_STACK_DEFAULT + FIB_PAGE;
+	fib_store(&s->timers.next_ns, FIB_NEVER, relaxed);
+#endif
+	fib_store(&main_fiber->state, FIB_RUNNING, relaxed);
+	w->cur = main_fiber;
+	fib_cpu_adopt(main_fiber);
+	fib_san_adopt(&main_fiber->san);
+	fib_store(&s->running, 1, relaxed);
+	for (unsigned i = 1; i < n; i++) {
+		if (!fib_worker_create(s, true, NULL))
+			break;
+		fib_add(&s->running, 1, relaxed);
+	}
+	r = fib_monitor_start(s);
+	if (r < 0)
+		return r;
+	fib_worker_set(w);
+	fib_store(&fib_symtab.active, 1, release);
+	return 0;
+}
+
+void fib_sched_forget(struct fib_sched *s)
+{
+	uint32_t n = fib_load(&s->workers, relaxed);
+
+	fib_worker_set(NULL);
+	fib_store(&fib_symtab.active, 0, relaxed);
+	/* The stacks and structs stay for the next start. */
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = s->worker[i];
+		void *stack = w->stack, *altstack = w->altstack;
+
+		memset(w, 0, sizeof(*w));
+		w->stack = stack;
+		w->altstack = altstack;
+	}
+	fib_store(&s->workers, 0, relaxed);
+	/* The table of workers and that of descriptors stay as well. */
+	memset(s, 0, offsetof(struct fib_sched, worker));
+	fib_monitor_forget();
+}
