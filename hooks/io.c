@@ -66,7 +66,7 @@ static void __attribute__((noinline, cold)) detour(struct fib_io *io)
 
 static bool known_empty(struct fib_fd *s)
 {
-	return (fib_load(&s->reads, acquire) & 1) && !s->untrusted &&
+	return (fib_load(&s->reads, acquire) & 1) && !fib_load(&s->untrusted, relaxed) &&
 	       !fib_fd_nonblock(s);
 }
 
@@ -121,7 +121,7 @@ long fib_io_call(struct fib_fd *s, uint8_t ev, size_t plain, long nr,
 	}
 	if (tcp && r > 0 && !io.moved) {
 		uint32_t seen = turn;
-		uint32_t want = (size_t)r < plain && !s->untrusted ?
+		uint32_t want = (size_t)r < plain && !fib_load(&s->untrusted, relaxed) ?
 					turn | 1 :
 					turn & ~1u;
 

@@ -254,7 +254,7 @@ static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 	fib_lock(&s->lock);
 	if (s->generation == (uint32_t)(ev->data.u64 >> 32)) {
 		if (e & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-			s->untrusted = true;
+			fib_store(&s->untrusted, true, relaxed);
 		if (events & FIB_EV_READ) {
 			fib_add(&s->reads, 2, release);
 			fib_and(&s->reads, ~1u, release);
@@ -365,7 +365,8 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	if (s->registered && shared)
 		fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd, EPOLL_CTL_DEL,
 			s->fd, 0);
-	s->registered = s->untrusted = false;
+	s->registered = false;
+	fib_store(&s->untrusted, false, relaxed);
 	s->connecting = s->listening = false;
 	fib_add(&s->reads, 2, relaxed);
 	fib_and(&s->reads, ~1u, relaxed);

@@ -78,7 +78,7 @@ struct fib_fd {
 	uint8_t busy;		 /* FIB_EV_*: poll-then-call under way */
 	uint8_t contended;	 /* FIB_EV_*: somebody waits for busy */
 	bool registered;
-	bool untrusted; /* short reads prove nothing */
+	_Atomic bool untrusted; /* short reads prove nothing */
 	/* what the hooks remember of the descriptor; hooks/fd.c */
 	uint8_t kind;
 	bool nonblock;

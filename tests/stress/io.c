@@ -262,7 +262,7 @@ static long read_trusting(int fd, char *buf, size_t size)
 	long r;
 
 	io_begin(&io);
-	if ((fib_load(&s->reads, acquire) & 1) && !s->untrusted)
+	if ((fib_load(&s->reads, acquire) & 1) && !fib_load(&s->untrusted, relaxed))
 		stress_check(io_wait(&io) == 0);
 	for (;;) {
 		turn = fib_add(&s->reads, 2, seq_cst) + 2;
