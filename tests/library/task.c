@@ -116,6 +116,19 @@ static long nap(void *arg)
 	return (long)(intptr_t)arg;
 }
 
+/* The compiler would keep the address of one thread's errno over the sleep. */
+__attribute__((noinline)) static int errno_now(void)
+{
+	__asm__ volatile("");
+	return errno;
+}
+
+__attribute__((noinline)) static void set_errno(int value)
+{
+	__asm__ volatile("");
+	errno = value;
+}
+
 static long wanders(void *arg)
 {
 	enum kind kind = (enum kind)(intptr_t)arg;
@@ -148,9 +161,9 @@ static long wanders(void *arg)
 		ck_assert_int_eq(fib_channel_recv(back, &v, MSEC / 10),
 				 -ETIMEDOUT);
 		here(kind);
-		errno = i;
+		set_errno(i);
 		fib_sleep(1000);
-		ck_assert_int_eq(errno, i);
+		ck_assert_int_eq(errno_now(), i);
 		ck_assert_ptr_eq(fib_task_executor(), ex);
 		ck_assert_ptr_eq(fib_current(), me);
 		ck_assert_uint_eq(fib_id(fib_current()), id);
