@@ -216,6 +216,8 @@ void fib_signal_kick(struct fib_worker *w);
 void fib_signal_preempt(struct fib_worker *w);
 /** For chaos: interrupt some worker for nothing, and preempt it perhaps. */
 void fib_signal_idle_kick(void);
+/** Attention, but no handler is to run: it is seen to. False: one is. */
+bool fib_signal_attend(struct fib *f);
 /** @f is to call fib_signal_deliver() soon, wherever it is. */
 void fib_signal_attention(struct fib *f);
 /** pthread_cancel() has marked @f's thread. */

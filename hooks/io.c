@@ -38,15 +38,11 @@ static long wait_or_fail(struct fib_io *io)
 {
 	long r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
 
-	if (r == 0)
-		return 0;
-	if (r != -EINTR && r != -ETIMEDOUT) {
+	if (r != 0 && r != -EINTR && r != -ETIMEDOUT)
 		r = wait_in_kernel(io);
-		/* Or kicked for nothing, which is no reason to end the call. */
-		if (r >= 0 || (r == -EINTR && !fib_load(&fib_self()->attention,
-							acquire)))
-			return 0;
-	}
+	/* Only a handler ends a call of which a part may be done. */
+	if (r >= 0 || (r == -EINTR && fib_signal_attend(fib_self())))
+		return 0;
 	return fib_io_failed(io, r);
 }
 

@@ -224,6 +224,24 @@ void fib_signal_handle(struct fib *f, int sig, siginfo_t *info,
 		handle_in_hook(f, sig, info, a);
 }
 
+static bool handler_waits(const struct fib *f)
+{
+	return fib_load(&f->sigpend, relaxed) & ~fib_load(&f->sigmask, relaxed);
+}
+
+bool fib_signal_attend(struct fib *f)
+{
+	if (handler_waits(f))
+		return false;
+	fib_xchg(&f->attention, 0, seq_cst);
+	if (fib_unlikely(fib_work_pending(f)))
+		fib_work_run(f);
+	if (!handler_waits(f))
+		return true;
+	fib_store(&f->attention, 1, seq_cst);
+	return false;
+}
+
 void fib_signal_deliver(struct fib *f, bool *restart)
 {
 	bool ran = false, again = true;
