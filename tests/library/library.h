@@ -40,6 +40,8 @@ TCase *library_iom(void);
 TCase *library_io(void);
 TCase *library_timer(void);
 
+/** Under a sanitizer: say that test @name is left out, and @why. */
+bool left_out(const char *name, const char *why);
 uint64_t now_ns(void);
 /** CPU time of the process so far. */
 uint64_t cpu_ns(void);

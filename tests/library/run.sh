@@ -1,9 +1,10 @@
 #!/bin/bash
 # The library's tests. usage: run.sh PROGRAM...
-# The last line is "N passed, N failed".
+# The last line is "N passed, N failed, N skipped".
 
 passed=0
 failed=0
+skipped=0
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
@@ -12,10 +13,11 @@ for program; do
 	timeout 900 "$program" > "$out" 2>&1
 	status=$?
 	last=$(tail -n 1 "$out")
-	if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+	if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
 		sed '$d' "$out"
 		passed=$((passed + BASH_REMATCH[1]))
 		failed=$((failed + BASH_REMATCH[2]))
+		skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
 	else
 		cat "$out"
 		echo "$program ended with status $status"
@@ -23,5 +25,5 @@ for program; do
 	fi
 done
 [ $# -gt 0 ] || failed=1
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
