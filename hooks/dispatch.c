@@ -186,16 +186,7 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 			fib_barrier();
 		}
 		if (!look_for_signals(f, e, &r)) {
-			fib_barrier();
-			fib_store(&f->in_hook, 0, relaxed);
-			fib_barrier();
-			if (fib_likely(!fib_load(&f->attention, acquire)))
-				return r;
-			fib_store(&f->in_hook, 1, relaxed);
-			fib_barrier();
-			fib_signal_deliver(f, &(bool){ false });
-			fib_barrier();
-			fib_store(&f->in_hook, 0, relaxed);
+			fib_hook_leave(f);
 			return r;
 		}
 		f->door = door;
@@ -213,18 +204,19 @@ void fib_hook_enter(struct fib *f)
 	f->regs = NULL;
 }
 
+/* A kick that comes while in_hook is set is lost: look after each time. */
 void fib_hook_leave(struct fib *f)
 {
-	fib_barrier();
-	fib_store(&f->in_hook, 0, relaxed);
-	fib_barrier();
-	if (fib_likely(!fib_load(&f->attention, acquire)))
-		return;
-	fib_store(&f->in_hook, 1, relaxed);
-	fib_barrier();
-	fib_signal_deliver(f, &(bool){ false });
-	fib_barrier();
-	fib_store(&f->in_hook, 0, relaxed);
+	for (;;) {
+		fib_barrier();
+		fib_store(&f->in_hook, 0, relaxed);
+		fib_barrier();
+		if (fib_likely(!fib_load(&f->attention, acquire)))
+			return;
+		fib_store(&f->in_hook, 1, relaxed);
+		fib_barrier();
+		fib_signal_deliver(f, &(bool){ false });
+	}
 }
 
 /*

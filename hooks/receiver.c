@@ -109,9 +109,10 @@ void fib_signal_settle(uint64_t set)
 {
 	uint64_t pending = 0;
 
+	/* What is not pending here has been taken, and so sent on. */
 	fib_lock(&fetch_lock);
-	fib_unlock(&fetch_lock);
 	fib_raw(SYS_rt_sigpending, &pending, 8);
+	fib_unlock(&fetch_lock);
 	fib_signal_fetch(pending & set & watched());
 }
 

@@ -126,6 +126,11 @@ static void fill_context(struct fib *f, ucontext_t *uc, void *fpregs)
 	g[REG_R15] = (greg_t)r->r15;
 }
 
+static bool handler_waits(const struct fib *f)
+{
+	return fib_load(&f->sigpend, relaxed) & ~fib_load(&f->sigmask, relaxed);
+}
+
 /* The handler itself, with @uc for its third argument. */
 static void call_handler(struct fib *f, int sig, siginfo_t *info,
 			 const struct fib_kernel_sigaction *a, void *uc,
@@ -153,9 +158,10 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 		pkru = fib_rdpkru();
 		fib_wrpkru(FIB_PKRU_INIT);
 	}
-	fib_barrier();
-	fib_store(&f->in_hook, 0, relaxed);
-	fib_barrier();
+	/* As the kernel, which stacks the frames of all that are pending. */
+	if (handler_waits(f))
+		fib_store(&f->attention, 1, seq_cst);
+	fib_hook_leave(f);
 	if (fib_signal_on_altstack(f, a->flags, sp))
 		fib_call_on_stack(handler, sig, info, uc,
 				  f->altstack_sp + f->altstack_size);
@@ -222,11 +228,6 @@ void fib_signal_handle(struct fib *f, int sig, siginfo_t *info,
 		handle_with_vectors(f, sig, info, a);
 	else
 		handle_in_hook(f, sig, info, a);
-}
-
-static bool handler_waits(const struct fib *f)
-{
-	return fib_load(&f->sigpend, relaxed) & ~fib_load(&f->sigmask, relaxed);
 }
 
 bool fib_signal_attend(struct fib *f)

@@ -165,39 +165,42 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 	return 0;
 }
 
-/* The lowest pending signal of @set goes off the queue. 0: there is none. */
+/* As next_signal() of the kernel: what is the thread's own first, by number. */
+static int rank(const struct fib_siginfo_node *n)
+{
+	return n->info.si_signo + (n->process ? 64 : 0);
+}
+
 int fib_signal_take(struct fib *f, uint64_t set, siginfo_t *info)
 {
-	struct fib_siginfo_node **at, *n = NULL;
-	uint64_t ready;
-	bool more = false;
+	struct fib_siginfo_node **at, **best = NULL, *n;
+	uint64_t ready, rest = 0;
 	int sig = 0;
 
 	fib_lock(&fib_sig_lock);
 	ready = fib_load(&f->sigpend, relaxed) & set;
-	if (ready) {
+	if (!ready)
+		goto out;
+	for (at = &f->sigqueue; *at; at = &(*at)->next)
+		if ((FIB_SIG((*at)->info.si_signo) & ready) &&
+		    (!best || rank(*at) < rank(*best)))
+			best = at;
+	if (best) {
+		n = *best;
+		*best = n->next;
+		*info = n->info;
+		node_put_locked(n);
+		sig = info->si_signo;
+	} else { /* there was no memory for it */
 		sig = __builtin_ctzll(ready) + 1;
-		for (at = &f->sigqueue; *at;) {
-			if ((*at)->info.si_signo != sig) {
-				at = &(*at)->next;
-			} else if (!n) {
-				n = *at;
-				*at = n->next;
-			} else {
-				more = true;
-				break;
-			}
-		}
-		if (!more)
-			fib_and(&f->sigpend, ~FIB_SIG(sig), relaxed);
-		if (n) {
-			*info = n->info;
-			node_put_locked(n);
-		} else {
-			memset(info, 0, sizeof(*info));
-			info->si_signo = sig;
-		}
+		memset(info, 0, sizeof(*info));
+		info->si_signo = sig;
 	}
+	for (n = f->sigqueue; n; n = n->next)
+		rest |= FIB_SIG(n->info.si_signo);
+	if (!(rest & FIB_SIG(sig)))
+		fib_and(&f->sigpend, ~FIB_SIG(sig), relaxed);
+out:
 	fib_unlock(&fib_sig_lock);
 	return sig;
 }

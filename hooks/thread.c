@@ -101,13 +101,7 @@ static void thread_begin(void *arg)
 	struct fib *f = fib_self();
 
 	f->door = FIB_DOOR_NONE;
-	fib_store(&f->in_hook, 0, relaxed);
-	fib_barrier();
-	if (fib_load(&f->attention, acquire)) {
-		fib_store(&f->in_hook, 1, relaxed);
-		fib_signal_deliver(f, &(bool){ false });
-		fib_store(&f->in_hook, 0, relaxed);
-	}
+	fib_hook_leave(f);
 	__asm__ volatile("movq %0, %%rsp\n\t"
 			 "jmp fib_tramp_resume"
 			 :
