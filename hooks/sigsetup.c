@@ -2,6 +2,7 @@
  * What the kernel is told of signals: handlers, masks and alternate stacks of
  * our threads, and what a fork child and a new program start with.
  */
+#include <fcntl.h>
 #include "hooks/sigstate.h"
 #include "runtime/arch/x86_64/pkru.h"
 
@@ -32,6 +33,48 @@ static void install_entries(void)
 	install_entry(FIB_KICK);
 }
 
+/* What is pending for the calling kernel thread alone: proc(5). */
+static uint64_t pending_here(void)
+{
+	static const char key[] = "\nSigPnd:\t";
+	char text[4096];
+	uint64_t set = 0;
+	long fd = fib_raw(SYS_openat, AT_FDCWD, "/proc/thread-self/status",
+			  O_RDONLY | O_CLOEXEC);
+	long n = fd < 0 ? 0 : fib_raw(SYS_read, fd, text, sizeof(text));
+
+	if (fd >= 0)
+		fib_raw(SYS_close, fd);
+	for (long i = 0; i + (long)sizeof(key) + 15 <= n; i++) {
+		if (memcmp(text + i, key, sizeof(key) - 1) != 0)
+			continue;
+		for (long k = 0; k < 16; k++) {
+			char c = text[i + (long)sizeof(key) - 1 + k];
+
+			set = set << 4 | (uint64_t)(c <= '9' ? c - '0' :
+							       c - 'a' + 10);
+		}
+		break;
+	}
+	return set;
+}
+
+/* Main leaves its kernel thread sooner or later, and takes these along. */
+static void adopt_pending(struct fib *f)
+{
+	struct timespec now = { 0, 0 };
+	uint64_t any = 0, set;
+	siginfo_t info;
+
+	fib_raw(SYS_rt_sigpending, &any, 8);
+	while (any && (set = pending_here() & fib_signal_worker_mask())) {
+		set &= -set;
+		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) <= 0)
+			return;
+		fib_signal_send(f, info.si_signo, &info, false);
+	}
+}
+
 void fib_signal_init(struct fib *main_fiber, uint64_t mask)
 {
 	stack_t ss = { 0 };
@@ -51,6 +94,7 @@ void fib_signal_init(struct fib *main_fiber, uint64_t mask)
 		main_fiber->altstack_flags = 0;
 	}
 	install_entries();
+	adopt_pending(main_fiber);
 }
 
 void fib_signal_thread_init(struct fib_worker *w)
