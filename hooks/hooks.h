@@ -20,7 +20,7 @@
 #include <time.h>
 #include "runtime/fault.h"
 #include "runtime/futex.h"
-#include "runtime/iom.h"
+#include "runtime/io.h"
 #include "runtime/sched.h"
 #include "runtime/stack.h"
 #include "runtime/timer.h"
@@ -84,44 +84,8 @@ extern struct fib_libc fib_libc;
 
 /* --- wait.c: parking inside a body --------------------------------------- */
 
-/*
- * One call on one descriptor that is tried until it would not block.
- *
- *	struct fib_io io = FIB_IO(slot, FIB_EV_READ, deadline);
- *	do {
- *		fib_io_begin(&io);
- *		r = try
- *	} while (r == -EAGAIN && (r = fib_io_wait(&io)) == 0);
- *	fib_io_end(&io);
- *
- * fib_io_wait() is a cancellation point: it may unwind.
- */
-struct fib_io {
-	struct fib_fd *s;
-	uint64_t deadline_ns;
-	uint32_t seq; /* edges when the try began */
-	uint8_t ev;
-	bool woken; /* by an edge: others may want to know */
-	bool moved; /* the descriptor was closed; s is a duplicate's slot */
-};
-#define FIB_IO(slot, event, deadline)                                          \
-	{                                                                      \
-		.s = (slot), .deadline_ns = (deadline), .ev = (event)          \
-	}
-
-static inline void fib_io_begin(struct fib_io *io)
-{
-	io->seq = fib_iom_begin(io->s);
-}
-/** 0: try again; -EINTR; -ETIMEDOUT; what epoll_ctl says. */
+/** fib_io_park(), as a cancellation point: it may unwind. */
 int fib_io_wait(struct fib_io *io);
-static inline void fib_io_end(struct fib_io *io)
-{
-	if (io->woken)
-		fib_iom_pass(io->s, io->ev);
-	if (fib_unlikely(io->moved))
-		fib_iom_guest_leave(io->s);
-}
 
 /** Park until @deadline_ns or a signal: -ETIMEDOUT or -EINTR. */
 int fib_wait_until(uint64_t deadline_ns, uint8_t why);

@@ -34,7 +34,15 @@ static long wait_in_kernel(struct fib_io *io)
 	return r ? r : -ETIMEDOUT;
 }
 
-static long wait_or_fail(struct fib_io *io)
+int fib_io_limit(struct fib_io *io)
+{
+	if (fib_fd_nonblock(io->s))
+		return -EAGAIN;
+	io->deadline_ns = fib_fd_deadline(io->s, io->ev);
+	return 0;
+}
+
+long fib_io_block(struct fib_io *io)
 {
 	long r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
 
@@ -46,132 +54,6 @@ static long wait_or_fail(struct fib_io *io)
 	return fib_io_failed(io, r);
 }
 
-/*
- * For chaos: before a call is tried, wait for a moment as if it would block.
- * Whatever ends that, it is tried after.
- */
-static void __attribute__((noinline, cold)) detour(struct fib_io *io)
-{
-	uint64_t deadline = fib_fd_deadline(io->s, io->ev);
-
-	io->deadline_ns = fib_now_ns() + fib_chaos_number(1000000);
-	fib_io_begin(io);
-	fib_io_wait(io);
-	io->deadline_ns = deadline;
-}
-
-static bool known_empty(struct fib_fd *s)
-{
-	return (fib_load(&s->reads, acquire) & 1) && !fib_load(&s->untrusted, relaxed) &&
-	       !fib_fd_nonblock(s);
-}
-
-long fib_io_call(struct fib_fd *s, uint8_t ev, size_t plain, long nr,
-		 const long a[6])
-{
-	struct fib_io io = FIB_IO(s, ev, FIB_NEVER);
-	long b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
-	bool tcp = plain && s->kind == FIB_FD_TCP;
-	bool first = true;
-	uint32_t turn = 0;
-	long r;
-
-	if (fib_unlikely(s->error)) {
-		r = s->error;
-		s->error = 0;
-		return r;
-	}
-	if (FIB_CHAOS_ODDS(would_block, 16) && !fib_fd_nonblock(s)) {
-		detour(&io);
-		first = false;
-		b[0] = io.s->fd;
-	}
-	fib_io_begin(&io);
-	if (tcp && !io.moved && known_empty(s)) {
-		io.deadline_ns = fib_fd_deadline(s, ev);
-		first = false;
-		r = wait_or_fail(&io);
-		if (r) {
-			fib_io_end(&io);
-			return r;
-		}
-		b[0] = io.s->fd;
-	}
-	for (;;) {
-		if (tcp)
-			turn = fib_add(&s->reads, 2, seq_cst) + 2;
-		fib_io_begin(&io);
-		r = fib_pass(nr, b);
-		if (r != -EAGAIN)
-			break;
-		if (first) {
-			if (fib_fd_nonblock(s))
-				break;
-			io.deadline_ns = fib_fd_deadline(s, ev);
-			first = false;
-		}
-		r = wait_or_fail(&io);
-		if (r)
-			break;
-		b[0] = io.s->fd;
-	}
-	if (tcp && r > 0 && !io.moved) {
-		uint32_t seen = turn;
-		uint32_t want = (size_t)r < plain && !fib_load(&s->untrusted, relaxed) ?
-					turn | 1 :
-					turn & ~1u;
-
-		if (want != seen)
-			atomic_compare_exchange_strong(&s->reads, &seen, want);
-	}
-	fib_io_end(&io);
-	return r;
-}
-
-long fib_io_polled(struct fib_fd *s, uint8_t ev, long nr, const long a[6])
-{
-	struct fib_io io = FIB_IO(s, ev, FIB_NEVER);
-	struct pollfd p = { .fd = s->fd,
-			    .events = ev == FIB_EV_READ ? POLLIN : POLLOUT };
-	long b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
-	bool first = true;
-	long r;
-
-	if (fib_fd_nonblock(s))
-		return fib_pass(nr, a);
-	if (FIB_CHAOS_ODDS(would_block, 16)) {
-		detour(&io);
-		first = false;
-		b[0] = p.fd = io.s->fd;
-	}
-	for (;;) {
-		fib_io_begin(&io);
-		if (fib_iom_claim(io.s, ev)) {
-			r = fib_raw(SYS_poll, &p, 1, 0);
-			if (r)
-				r = fib_pass(nr, b);
-			else
-				r = -EAGAIN;
-			fib_iom_release(io.s, ev);
-			if (r != -EAGAIN)
-				break;
-		}
-		if (first)
-			io.deadline_ns = fib_fd_deadline(s, ev);
-		first = false;
-		r = wait_or_fail(&io);
-		if (r)
-			break;
-		b[0] = p.fd = io.s->fd;
-	}
-	fib_io_end(&io);
-	/* n_tty_read() tells who waited of the hang-up, and others of EOF. */
-	if (r == 0 && io.woken && s->kind == FIB_FD_POLLED &&
-	    (p.revents & POLLHUP))
-		r = -EIO;
-	return r;
-}
-
 /* Pipes and their like take RWF_NOWAIT; what does not is polled from then. */
 static long nowait(struct fib_fd *s, uint8_t ev, const struct iovec *iov, int n,
 		   long nr, const long a[6])
@@ -181,14 +63,16 @@ static long nowait(struct fib_fd *s, uint8_t ev, const struct iovec *iov, int n,
 	if (s->kind == FIB_FD_NOWAIT && !(s->polled & ev)) {
 		long v[6] = { s->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
 
-		r = fib_io_call(s, ev, 0,
+		r = fib_io_call(&FIB_IO(s, ev), 0,
 				ev == FIB_EV_READ ? SYS_preadv2 : SYS_pwritev2,
 				v);
 		if (r != -EOPNOTSUPP && r != -ESPIPE && r != -ENOSYS)
 			return r;
 		s->polled |= ev;
 	}
-	return fib_io_polled(s, ev, nr, a);
+	if (fib_fd_nonblock(s))
+		return fib_pass(nr, a);
+	return fib_io_polled(&FIB_IO(s, ev), nr, a);
 }
 
 long fib_sys_read(int fd, void *buf, size_t count)
@@ -197,7 +81,7 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	long a[6] = { fd, (long)buf, (long)count, MSG_DONTWAIT };
 
 	while (fib_likely(s && fib_fd_is_socket(s) && count)) {
-		long r = fib_io_call(s, FIB_EV_READ, count, SYS_recvfrom, a);
+		long r = fib_io_call(&FIB_IO(s, FIB_EV_READ), count, SYS_recvfrom, a);
 
 		if (fib_likely(r != -ENOTSOCK))
 			return r;
@@ -218,7 +102,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, int n)
 
 	while (s && fib_fd_is_socket(s) && n > 0 && n <= FIB_IOV_MAX) {
 		long m[6] = { fd, (long)&msg, MSG_DONTWAIT };
-		long r = fib_io_call(s, FIB_EV_READ, 0, SYS_recvmsg, m);
+		long r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmsg, m);
 
 		if (r != -ENOTSOCK)
 			return r;

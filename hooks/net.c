@@ -27,7 +27,7 @@ static long recv_all(struct fib_fd *s, char *buf, size_t len, int flags)
 		long a[6] = { s->fd, (long)(buf + done), (long)(len - done),
 			      flags | MSG_DONTWAIT };
 
-		r = fib_io_call(s, FIB_EV_READ, 0, SYS_recvfrom, a);
+		r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvfrom, a);
 		if (r <= 0)
 			break;
 		done += (size_t)r;
@@ -48,7 +48,7 @@ long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 	if ((flags & MSG_WAITALL) && !(flags & MSG_PEEK) &&
 	    s->kind != FIB_FD_DGRAM && !fib_fd_nonblock(s))
 		return recv_all(s, buf, len, flags);
-	return fib_io_call(s, FIB_EV_READ, flags ? 0 : len, SYS_recvfrom, a);
+	return fib_io_call(&FIB_IO(s, FIB_EV_READ), flags ? 0 : len, SYS_recvfrom, a);
 }
 
 long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
@@ -60,7 +60,7 @@ long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 
 	if (!s || (flags & NEVER_BLOCKS))
 		return fib_raw(SYS_recvmsg, fd, msg, flags);
-	r = fib_io_call(s, FIB_EV_READ, 0, SYS_recvmsg, a);
+	r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmsg, a);
 	if (r <= 0 || !(flags & MSG_WAITALL) || (flags & MSG_PEEK) ||
 	    s->kind == FIB_FD_DGRAM || fib_fd_nonblock(s))
 		return r;
@@ -102,7 +102,7 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 				    (long[6]){ fd, (long)vec, n, flags,
 					       (long)timeout });
 	}
-	r = fib_io_call(s, FIB_EV_READ, 0, SYS_recvmmsg, a);
+	r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmmsg, a);
 	for (got = 1; r > 0 && got < n; got += (unsigned)r) {
 		if (flags & MSG_WAITFORONE) {
 			r = fib_raw(SYS_recvmmsg, fd, v + got, n - got,
@@ -111,7 +111,7 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 			return r > 0 ? got + r : got;
 		}
 		a[1] = (long)(v + got);
-		r = fib_io_call(s, FIB_EV_READ, 0, SYS_recvmmsg, a);
+		r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmmsg, a);
 		if (r <= 0)
 			return got;
 	}
@@ -166,7 +166,7 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 			    flags);
 	a[3] |= MSG_DONTWAIT;
 	for (;;) {
-		r = fib_io_call(s, FIB_EV_WRITE, 0, SYS_sendto, a);
+		r = fib_io_call(&FIB_IO(s, FIB_EV_WRITE), 0, SYS_sendto, a);
 		if (r < 0) {
 			if (done)
 				fib_io_keep_error(s, r);
@@ -197,7 +197,7 @@ long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 		return sent(0, blocking_send(s, SYS_sendmsg, a, 2, flags),
 			    flags);
 	a[2] |= MSG_DONTWAIT;
-	r = fib_io_call(s, FIB_EV_WRITE, 0, SYS_sendmsg, a);
+	r = fib_io_call(&FIB_IO(s, FIB_EV_WRITE), 0, SYS_sendmsg, a);
 	if (r < 0)
 		return sent(0, r, flags);
 	if (msg->msg_controllen)
@@ -228,7 +228,7 @@ long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 			continue;
 		}
 		a[1] = (long)&rest;
-		r = fib_io_call(s, FIB_EV_WRITE, 0, SYS_sendmsg, a);
+		r = fib_io_call(&FIB_IO(s, FIB_EV_WRITE), 0, SYS_sendmsg, a);
 		if (r <= 0)
 			break;
 		done += r;
@@ -295,7 +295,9 @@ long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
 
 	if (!s || !is_listening(s))
 		return fib_pass(SYS_accept4, a);
-	r = fib_io_polled(s, FIB_EV_READ, SYS_accept4, a);
+	r = fib_fd_nonblock(s) ?
+		    fib_pass(SYS_accept4, a) :
+		    fib_io_polled(&FIB_IO(s, FIB_EV_READ), SYS_accept4, a);
 	if (r >= 0)
 		fib_fd_born((int)r, s->kind);
 	return r;
@@ -329,7 +331,7 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 {
 	struct fib_fd *s = socket_slot(fd);
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	struct fib_io io = FIB_IO(s, FIB_EV_WRITE, FIB_NEVER);
+	struct fib_io io = FIB_IO(s, FIB_EV_WRITE);
 	long r;
 
 	if (!s || s->kind == FIB_FD_DGRAM || fib_fd_nonblock(s))

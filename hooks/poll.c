@@ -49,39 +49,15 @@ static bool publish_all(struct many *m)
 	return true;
 }
 
-static bool any_woken(const struct many *m)
+static bool any_woken(const void *arg)
 {
+	const struct many *m = arg;
+
 	for (unsigned i = 0; i < m->n; i++)
 		if (m->watch[i].published &&
 		    fib_load(&m->watch[i].w.woken, acquire))
 			return true;
 	return false;
-}
-
-/* 0: ask again; -ETIMEDOUT, -EINTR. */
-static long sleep_many(struct many *m)
-{
-	struct fib *f = fib_self();
-	struct fib_timer timer = { 0 };
-	long r = 0;
-
-	f->wait = FIB_WAIT_POLL;
-	f->wait_arg = m->n;
-	f->wait_deadline = m->deadline_ns;
-	if (m->deadline_ns != FIB_NEVER)
-		r = fib_timer_arm(&timer, f, m->deadline_ns);
-	while (r == 0 && !any_woken(m)) {
-		if (m->deadline_ns != FIB_NEVER &&
-		    fib_load(&timer.fired, acquire))
-			r = -ETIMEDOUT;
-		else if (fib_load(&f->attention, acquire))
-			r = -EINTR;
-		else
-			fib_park();
-	}
-	f->wait = FIB_WAIT_NONE;
-	fib_timer_disarm(&timer);
-	return r;
 }
 
 static long wait_many(struct many *m)
@@ -97,7 +73,8 @@ static long wait_many(struct many *m)
 		r = m->ask(m->arg);
 		if (r)
 			break;
-		r = sleep_many(m);
+		r = fib_park_until(any_woken, m, m->deadline_ns, FIB_WAIT_POLL,
+				   m->n);
 		if (r == -ETIMEDOUT) {
 			r = m->ask(m->arg);
 			break;
@@ -399,12 +376,13 @@ long fib_sys_pselect6(int n, void *r, void *w, void *x, struct timespec *ts,
 static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 {
 	struct fib_fd *s = fib_fd_know(fd);
-	struct fib_io io = FIB_IO(s, FIB_EV_READ, deadline_ns);
+	struct fib_io io = FIB_IO(s, FIB_EV_READ);
 	struct timespec ts;
 	long r;
 
 	if (!s || deadline_ns == 0)
 		return fib_raw(SYS_epoll_wait, fd, events, max, 0);
+	io.deadline_ns = deadline_ns;
 	for (;;) {
 		fib_io_begin(&io);
 		r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);

@@ -61,46 +61,10 @@ void fib_cancel_end(void)
 
 int fib_io_wait(struct fib_io *io)
 {
-	struct fib *f = fib_self();
-	struct fib_timer timer = { 0 };
-	struct fib_waiter w;
 	int r;
 
 	fib_cancel_begin();
-	r = fib_iom_publish(io->s, &w, io->ev, false, io->seq);
-	if (r) {
-		fib_cancel_end();
-		return r > 0 ? 0 : r;
-	}
-	fib_count(io_waits);
-	f->wait = FIB_WAIT_FD;
-	f->wait_arg = (uint64_t)io->s->fd;
-	f->wait_deadline = io->deadline_ns;
-	if (io->deadline_ns != FIB_NEVER)
-		r = fib_timer_arm(&timer, f, io->deadline_ns);
-	while (r == 0 && !fib_load(&w.woken, acquire)) {
-		if (io->deadline_ns != FIB_NEVER &&
-		    fib_load(&timer.fired, acquire))
-			r = -ETIMEDOUT;
-		else if (fib_load(&f->attention, acquire))
-			r = -EINTR;
-		else
-			fib_park();
-	}
-	f->wait = FIB_WAIT_NONE;
-	fib_timer_disarm(&timer);
-	if (r)
-		fib_iom_retract(&w);
-	if (fib_unlikely(fib_load(&w.slot, acquire) != io->s)) {
-		if (io->moved)
-			fib_iom_guest_leave(io->s);
-		io->s = fib_load(&w.slot, relaxed);
-		io->moved = true;
-	}
-	if (fib_load(&w.woken, acquire)) {
-		io->woken = true;
-		r = 0;
-	}
+	r = fib_io_park(io);
 	if (fib_unlikely(fib_cancel_is_near()))
 		fib_io_end(io);
 	fib_cancel_end();
@@ -133,27 +97,17 @@ uintptr_t fib_raw_intr_fixup(uintptr_t rip)
 	return rip;
 }
 
+static bool never(const void *arg)
+{
+	return false;
+}
+
 int fib_wait_until(uint64_t deadline_ns, uint8_t why)
 {
-	struct fib *f = fib_self();
-	struct fib_timer timer = { 0 };
-	int r = 0;
+	int r;
 
 	fib_cancel_begin();
-	f->wait = why;
-	f->wait_deadline = deadline_ns;
-	if (deadline_ns != FIB_NEVER)
-		r = fib_timer_arm(&timer, f, deadline_ns);
-	while (r == 0) {
-		if (deadline_ns != FIB_NEVER && fib_load(&timer.fired, acquire))
-			r = -ETIMEDOUT;
-		else if (fib_load(&f->attention, acquire))
-			r = -EINTR;
-		else
-			fib_park();
-	}
-	f->wait = FIB_WAIT_NONE;
-	fib_timer_disarm(&timer);
+	r = fib_park_until(never, NULL, deadline_ns, why, 0);
 	fib_cancel_end();
 	return r;
 }

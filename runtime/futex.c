@@ -86,38 +86,31 @@ static void give_up(struct waiter *w)
 	}
 }
 
+struct sleep {
+	const struct waiter *w;
+	unsigned n;
+};
+
+static bool any_woken(const void *arg)
+{
+	const struct sleep *s = arg;
+
+	for (unsigned i = 0; i < s->n; i++)
+		if (fib_load(&s->w[i].woken, acquire))
+			return true;
+	return false;
+}
+
 /*
  * Park until @w[0..n) has a woken one, the time is up, or a signal came. @uaddr
  * is for the dump; the waiter's own may be changed by a requeue at any time.
  */
-static int sleep_on(struct waiter *w, unsigned n, const uint32_t *uaddr,
+static int sleep_on(const struct waiter *w, unsigned n, const uint32_t *uaddr,
 		    uint64_t deadline_ns)
 {
-	struct fib *f = w->fib;
-	struct fib_timer timer = { 0 };
-	int r = 0;
-
 	fib_count(futex_waits);
-	f->wait = FIB_WAIT_FUTEX;
-	f->wait_arg = (uintptr_t)uaddr;
-	f->wait_deadline = deadline_ns;
-	if (deadline_ns != FIB_NEVER)
-		r = fib_timer_arm(&timer, f, deadline_ns);
-	while (r == 0) {
-		for (unsigned i = 0; i < n; i++)
-			if (fib_load(&w[i].woken, acquire))
-				goto out;
-		if (deadline_ns != FIB_NEVER && fib_load(&timer.fired, acquire))
-			r = -ETIMEDOUT;
-		else if (fib_load(&f->attention, acquire))
-			r = -EINTR;
-		else
-			fib_park();
-	}
-out:
-	f->wait = FIB_WAIT_NONE;
-	fib_timer_disarm(&timer);
-	return r;
+	return fib_park_until(any_woken, &(struct sleep){ w, n }, deadline_ns,
+			      FIB_WAIT_FUTEX, (uintptr_t)uaddr);
 }
 
 /* Queue @w unless the word has changed. */

@@ -26,6 +26,39 @@ struct fib_timer {
 /** Wake @fib at @deadline_ns. The heap may be out of memory: -ENOMEM. */
 int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns);
 void fib_timer_disarm(struct fib_timer *t);
+/**
+ * Park the calling fiber until @done(@arg) (0), @deadline_ns has come
+ * (-ETIMEDOUT), it has a signal to look at (-EINTR; never as a library), or
+ * there is no memory for a timer (-ENOMEM). Who makes @done true wakes the fiber
+ * after it. @why, an enum fib_wait, and @what are for the dump. All waits but
+ * sigtimedwait's end here.
+ */
+static inline int fib_park_until(bool (*done)(const void *arg), const void *arg,
+				 uint64_t deadline_ns, uint8_t why,
+				 uint64_t what)
+{
+	struct fib *f = fib_self();
+	struct fib_timer timer = { 0 };
+	int r = 0;
+
+	f->wait = why;
+	f->wait_arg = what;
+	f->wait_deadline = deadline_ns;
+	if (deadline_ns != FIB_NEVER)
+		r = fib_timer_arm(&timer, f, deadline_ns);
+	while (r == 0 && !done(arg)) {
+		if (deadline_ns != FIB_NEVER && fib_load(&timer.fired, acquire))
+			r = -ETIMEDOUT;
+		else if (fib_load(&f->attention, acquire))
+			r = -EINTR;
+		else
+			fib_park();
+	}
+	f->wait = FIB_WAIT_NONE;
+	fib_timer_disarm(&timer);
+	return r;
+}
+
 /** fib_timer_arm() in @heap of @s, with t->fib and t->fire set by the caller. */
 int fib_timer_arm_in(struct fib_sched *s, struct fib_timer_heap *heap,
 		     struct fib_timer *t, uint64_t deadline_ns);

@@ -1,61 +1,30 @@
 /*
- * Blocking calls. Each is tried so that it cannot block, as the hooks do it
- * (hooks/io.c): sockets with MSG_DONTWAIT, others with RWF_NOWAIT, and what
- * knows neither after a poll. What would block waits in the descriptor's slot,
- * by the protocol of iom.h; a thread that is no fiber waits in poll.
+ * Blocking calls, by the loops of runtime/io.h. What a descriptor is was not
+ * seen by anybody, so each call finds out: a socket takes MSG_DONTWAIT, a pipe
+ * RWF_NOWAIT, and what knows neither is polled first.
  */
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <poll.h>
 #include <sys/uio.h>
-#include "runtime/iom.h"
+#include "runtime/io.h"
 #include "runtime/lib/lib.h"
 
-struct call {
-	long (*try)(const struct call *c);
-	int fd;
-	uint8_t ev;
-	void *buf;
-	size_t n;
-	struct sockaddr *addr;
-	socklen_t *len;
-};
-
-/* Until @w is woken: 0 or -ETIMEDOUT. */
-static int park(struct fib_waiter *w, uint64_t deadline)
+/* A thread, or what epoll does not take, waits in the kernel. */
+static long wait_in_poll(const struct fib_io *io)
 {
-	struct fib_timer timer = { 0 };
-	struct fib *f = w->fib;
-	int r = 0;
-
-	f->wait = FIB_WAIT_FD;
-	if (deadline != FIB_NEVER)
-		r = fib_timer_arm(&timer, f, deadline);
-	while (r == 0 && !fib_load(&w->woken, acquire)) {
-		if (deadline != FIB_NEVER && fib_load(&timer.fired, acquire))
-			r = -ETIMEDOUT;
-		else
-			fib_park();
-	}
-	f->wait = FIB_WAIT_NONE;
-	fib_timer_disarm(&timer);
-	if (r)
-		fib_iom_retract(w);
-	return fib_load(&w->woken, acquire) ? 0 : r;
-}
-
-/* In the kernel: a thread, or what epoll does not take. */
-static int wait_in_poll(int fd, uint8_t ev, uint64_t deadline)
-{
-	struct pollfd p = { .fd = fd,
-			    .events = ev == FIB_EV_READ ? POLLIN : POLLOUT };
+	struct pollfd p = { .fd = io->s->fd,
+			    .events = io->ev == FIB_EV_READ ? POLLIN :
+							      POLLOUT };
 	struct timespec ts, *tp = NULL;
 	long r;
 
 	do {
-		if (deadline != FIB_NEVER) {
+		if (io->deadline_ns != FIB_NEVER) {
 			uint64_t now = fib_now_ns();
-			uint64_t ns = deadline > now ? deadline - now : 0;
+			uint64_t ns = io->deadline_ns > now ?
+					      io->deadline_ns - now :
+					      0;
 
 			ts.tv_sec = (time_t)(ns / FIB_NSEC_PER_SEC);
 			ts.tv_nsec = (long)(ns % FIB_NSEC_PER_SEC);
@@ -65,130 +34,100 @@ static int wait_in_poll(int fd, uint8_t ev, uint64_t deadline)
 	} while (r == -EINTR);
 	if (r > 0 && (p.revents & POLLNVAL))
 		return -EBADF;
-	return r < 0 ? (int)r : r ? 0 : -ETIMEDOUT;
+	return r < 0 ? r : r ? 0 : -ETIMEDOUT;
 }
 
-static long call_in_fiber(const struct call *c, uint64_t timeout_ns)
+int fib_io_limit(struct fib_io *io)
 {
-	struct fib_fd *s = fib_fd_get(c->fd);
-	uint64_t deadline = timeout_ns;
-	bool first = true, woken = false;
+	if (!io->timeout_ns)
+		return -ETIMEDOUT;
+	io->deadline_ns = fib_deadline(io->timeout_ns);
+	return 0;
+}
+
+long fib_io_block(struct fib_io *io)
+{
+	int r = fib_self() ? fib_io_park(io) : -ENOSYS;
+
+	if (r == 0 || r == -ETIMEDOUT || r == -EBADF || r == -EPERM)
+		return r;
+	return wait_in_poll(io);
+}
+
+/* A call of the caller's. A thread waits for nobody's slot but its own. */
+struct call {
+	struct fib_io io;
+	struct fib_fd slot;
+};
+
+static int begin(struct call *c, int fd, uint8_t ev, uint64_t timeout_ns)
+{
+	struct fib_fd *s = fib_self() ? fib_fd_get(fd) : NULL;
+
+	if (fd < 0 || fd >= (int)FIB_FD_MAX)
+		return -EBADF;
+	if (!s && fib_self())
+		return -ENOMEM;
+	if (!s) {
+		s = &c->slot;
+		memset(s, 0, sizeof(*s));
+		s->fd = fd;
+		fib_list_init(&s->waiters);
+	}
+	c->io = FIB_IO(s, ev);
+	c->io.timeout_ns = timeout_ns;
+	return 0;
+}
+
+static long polled(struct call *c, long nr, const long a[6])
+{
 	long r;
 
-	if (!s)
-		return c->fd < 0 || c->fd >= (int)FIB_FD_MAX ? -EBADF : -ENOMEM;
-	for (;;) {
-		struct fib_waiter w;
-		uint32_t seq = fib_iom_begin(s);
-
-		r = c->try(c);
-		if (r == -EINTR)
-			continue;
-		if (r != -EAGAIN)
-			break;
-		if (first)
-			deadline = fib_deadline(timeout_ns);
-		first = false;
-		if (!timeout_ns) {
-			r = -ETIMEDOUT;
-			break;
-		}
-		r = fib_iom_publish(s, &w, c->ev, false, seq);
-		if (r > 0)
-			continue;
-		if (r == 0)
-			r = park(&w, deadline);
-		else if (r != -EBADF)
-			r = wait_in_poll(c->fd, c->ev, deadline);
-		if (r)
-			break;
-		woken = true;
-	}
-	if (woken)
-		fib_iom_pass(s, c->ev);
+	do {
+		r = fib_io_polled(&c->io, nr, a);
+	} while (r == -EINTR);
 	return r;
 }
 
-static long call(const struct call *c, uint64_t timeout_ns)
+/* The three ways to move bytes on a descriptor, for each direction. */
+static const struct way {
+	long socket, flags, nowait, plain;
+} ways[] = {
+	[FIB_EV_READ] = { SYS_recvfrom, MSG_DONTWAIT, SYS_preadv2, SYS_read },
+	[FIB_EV_WRITE] = { SYS_sendto, MSG_DONTWAIT | MSG_NOSIGNAL,
+			   SYS_pwritev2, SYS_write },
+};
+
+static long transfer(int fd, uint8_t ev, const void *buf, size_t n,
+		     uint64_t timeout_ns)
 {
-	uint64_t deadline;
-	long r;
+	const struct way *way = &ways[ev];
+	struct iovec iov = { (void *)buf, n };
+	long a[6] = { fd, (long)buf, (long)n, way->flags };
+	struct call c;
+	long r = begin(&c, fd, ev, timeout_ns);
 
-	if (fib_self())
-		return call_in_fiber(c, timeout_ns);
-	deadline = fib_deadline(timeout_ns);
-	for (;;) {
-		r = c->try(c);
-		if (r == -EAGAIN)
-			r = timeout_ns ? wait_in_poll(c->fd, c->ev, deadline) :
-					 -ETIMEDOUT;
-		else if (r != -EINTR)
-			return r;
-		if (r && r != -EINTR)
-			return r;
-	}
-}
-
-static bool ready(const struct call *c)
-{
-	struct pollfd p = { .fd = c->fd,
-			    .events = c->ev == FIB_EV_READ ? POLLIN : POLLOUT };
-
-	return fib_raw(SYS_poll, &p, 1, 0) != 0;
-}
-
-static long try_read(const struct call *c)
-{
-	struct iovec iov = { c->buf, c->n };
-	long r = fib_raw(SYS_recvfrom, c->fd, c->buf, c->n, MSG_DONTWAIT, 0, 0);
-
+	if (r)
+		return r;
+	r = fib_io_call(&c.io, 0, way->socket, a);
 	if (r != -ENOTSOCK)
 		return r;
-	r = fib_raw(SYS_preadv2, c->fd, &iov, 1, -1, -1, RWF_NOWAIT);
-	if (r != -EOPNOTSUPP && r != -ESPIPE)
+	r = fib_io_call(&c.io, 0, way->nowait,
+			(long[6]){ fd, (long)&iov, 1, -1, -1, RWF_NOWAIT });
+	/* EPERM: a file that is not in memory; a poll says that it is ready. */
+	if (r != -EOPNOTSUPP && r != -ESPIPE && r != -EPERM)
 		return r;
-	return ready(c) ? fib_call(SYS_read, c->fd, c->buf, c->n) : -EAGAIN;
-}
-
-static long try_write(const struct call *c)
-{
-	struct iovec iov = { c->buf, c->n };
-	long r = fib_raw(SYS_sendto, c->fd, c->buf, c->n,
-			 MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
-
-	if (r != -ENOTSOCK)
-		return r;
-	r = fib_raw(SYS_pwritev2, c->fd, &iov, 1, -1, -1, RWF_NOWAIT);
-	if (r != -EOPNOTSUPP && r != -ESPIPE)
-		return r;
-	return ready(c) ? fib_call(SYS_write, c->fd, c->buf, c->n) : -EAGAIN;
-}
-
-static long try_accept(const struct call *c)
-{
-	if (!ready(c))
-		return -EAGAIN;
-	return fib_call(SYS_accept4, c->fd, c->addr, c->len, SOCK_CLOEXEC);
-}
-
-static long try_poll(const struct call *c)
-{
-	return ready(c) ? 0 : -EAGAIN;
+	return polled(&c, way->plain, a);
 }
 
 long fib_read(int fd, void *buf, size_t n, uint64_t timeout_ns)
 {
-	struct call c = { try_read, fd, FIB_EV_READ, buf, n, NULL, NULL };
-
-	return call(&c, timeout_ns);
+	return transfer(fd, FIB_EV_READ, buf, n, timeout_ns);
 }
 
 long fib_write(int fd, const void *buf, size_t n, uint64_t timeout_ns)
 {
-	struct call c = { try_write, fd, FIB_EV_WRITE, (void *)buf, n, NULL,
-			  NULL };
-
-	return call(&c, timeout_ns);
+	return transfer(fd, FIB_EV_WRITE, buf, n, timeout_ns);
 }
 
 int fib_write_all(int fd, const void *buf, size_t n, uint64_t timeout_ns)
@@ -214,20 +153,26 @@ int fib_write_all(int fd, const void *buf, size_t n, uint64_t timeout_ns)
 int fib_accept(int fd, struct sockaddr *addr, socklen_t *len,
 	       uint64_t timeout_ns)
 {
-	struct call c = { try_accept, fd, FIB_EV_READ, NULL, 0, addr, len };
+	struct call c;
+	int r = begin(&c, fd, FIB_EV_READ, timeout_ns);
 
-	return (int)call(&c, timeout_ns);
+	return r ? r :
+		   (int)polled(&c, SYS_accept4,
+			       (long[6]){ fd, (long)addr, (long)len,
+					  SOCK_CLOEXEC });
 }
 
 int fib_wait_fd(int fd, int event, uint64_t timeout_ns)
 {
-	struct call c = { try_poll, fd, (uint8_t)event, NULL, 0, NULL, NULL };
+	struct call c;
+	long r;
 
 	if (event != FIB_EV_READ && event != FIB_EV_WRITE)
 		return -EINVAL;
-	if (fib_raw(SYS_fcntl, fd, F_GETFD) < 0)
-		return -EBADF;
-	return (int)call(&c, timeout_ns);
+	r = begin(&c, fd, (uint8_t)event, timeout_ns);
+	if (r == 0)
+		r = polled(&c, SYS_fcntl, (long[6]){ fd, F_GETFD });
+	return r < 0 ? (int)r : 0;
 }
 
 /* There is no flag for one connect: O_NONBLOCK is set for that moment. */

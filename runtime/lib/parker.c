@@ -23,22 +23,9 @@ static int wait_thread(struct fib_parker *p, uint64_t deadline_ns)
 	return 0;
 }
 
-static int wait_until(struct fib_parker *p, uint64_t deadline_ns)
+static bool woken(const void *arg)
 {
-	struct fib_timer t = { 0 };
-	int r = fib_timer_arm(&t, p->fib, deadline_ns);
-
-	if (r)
-		return r;
-	while (!fib_parker_woken(p)) {
-		if (fib_load(&t.fired, acquire)) {
-			r = -ETIMEDOUT;
-			break;
-		}
-		fib_park();
-	}
-	fib_timer_disarm(&t);
-	return r;
+	return fib_parker_woken(arg);
 }
 
 int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns)
@@ -49,11 +36,7 @@ int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns)
 		return -ETIMEDOUT;
 	if (!p->fib)
 		return wait_thread(p, deadline_ns);
-	if (deadline_ns != FIB_NEVER)
-		return wait_until(p, deadline_ns);
-	while (!fib_parker_woken(p))
-		fib_park();
-	return 0;
+	return fib_park_until(woken, p, deadline_ns, FIB_WAIT_NONE, 0);
 }
 
 void fib_parker_wake(struct fib_parker *p)

@@ -73,6 +73,44 @@ START_TEST(echo_on_one_thread)
 }
 END_TEST
 
+/*
+ * A file is ready as poll sees it, and yet RWF_NOWAIT says EAGAIN when its data
+ * is not in memory (on tmpfs it always is, and this shows nothing).
+ */
+static void read_cold(void *arg)
+{
+	static char out[1 << 20], in[1 << 20];
+	char name[] = "/var/tmp/fib-cold-XXXXXX";
+	int fd = mkstemp(name);
+	size_t got = 0;
+
+	ck_assert_int_ge(fd, 0);
+	unlink(name);
+	memset(out, 'x', sizeof(out));
+	OK(fib_write_all(fd, out, sizeof(out), FIB_NEVER));
+	OK(fsync(fd));
+	OK(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
+	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+	while (got < sizeof(in)) {
+		long n = fib_read(fd, in + got, sizeof(in) - got, FIB_NEVER);
+
+		ck_assert_int_gt(n, 0);
+		got += (size_t)n;
+	}
+	ck_assert(memcmp(in, out, sizeof(in)) == 0);
+	OK(fib_close(fd));
+}
+
+START_TEST(file_not_in_memory)
+{
+	struct fib_sched *s = started(1, true);
+
+	OK(fib_sched_submit(s, read_cold, NULL, FIB_ANY_THREAD));
+	finish(s);
+	read_cold(NULL);
+}
+END_TEST
+
 static void read_pipe(void *arg)
 {
 	char buf[4];
@@ -146,6 +184,7 @@ TCase *library_io(void)
 
 	tcase_set_timeout(t, 30);
 	tcase_add_loop_test(t, echo_on_one_thread, 1, 3);
+	tcase_add_test(t, file_not_in_memory);
 	tcase_add_test(t, pipe_and_timeouts);
 	tcase_add_test(t, close_ends_a_read);
 	return t;

@@ -1,7 +1,4 @@
-/*
- * Descriptors with many readers and writers. The loop around a call is that of
- * hooks/wait.c and hooks/io.c, without signals and cancellation.
- */
+/* Descriptors with many readers and writers. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -12,68 +9,7 @@
 
 static uint64_t seed;
 
-struct io {
-	struct fib_fd *s;
-	uint64_t deadline_ns;
-	uint32_t seq;
-	uint8_t ev;
-	bool woken, moved;
-};
-
-static void io_begin(struct io *io)
-{
-	io->seq = fib_iom_begin(io->s);
-}
-
-/* 0: try again; -ETIMEDOUT; what epoll_ctl says */
-static int io_wait(struct io *io)
-{
-	struct fib *f = fib_self();
-	struct fib_timer t = { 0 };
-	struct fib_waiter w;
-	int r;
-
-	FIB_CHAOS_POINT(publish);
-	r = fib_iom_publish(io->s, &w, io->ev, false, io->seq);
-	if (r)
-		return r > 0 ? 0 : r;
-	FIB_CHAOS_POINT(published);
-	f->wait = FIB_WAIT_FD;
-	f->wait_arg = (uint64_t)io->s->fd;
-	if (io->deadline_ns != FIB_NEVER)
-		stress_check(!fib_timer_arm(&t, f, io->deadline_ns));
-	while (r == 0 && !fib_load(&w.woken, acquire)) {
-		if (io->deadline_ns != FIB_NEVER && fib_load(&t.fired, acquire))
-			r = -ETIMEDOUT;
-		else
-			fib_park();
-	}
-	f->wait = FIB_WAIT_NONE;
-	fib_timer_disarm(&t);
-	if (r)
-		fib_iom_retract(&w);
-	if (fib_load(&w.slot, acquire) != io->s) {
-		if (io->moved)
-			fib_iom_guest_leave(io->s);
-		io->s = fib_load(&w.slot, relaxed);
-		io->moved = true;
-	}
-	if (fib_load(&w.woken, acquire)) {
-		io->woken = true;
-		r = 0;
-	}
-	return r;
-}
-
-static void io_end(struct io *io)
-{
-	if (io->woken)
-		fib_iom_pass(io->s, io->ev);
-	if (io->moved)
-		fib_iom_guest_leave(io->s);
-}
-
-static long call(struct io *io, void *buf, size_t n)
+static long call(struct fib_io *io, void *buf, size_t n)
 {
 	bool reads = io->ev == FIB_EV_READ;
 	long r = fib_raw(reads ? SYS_recvfrom : SYS_sendto, io->s->fd, buf, n,
@@ -88,23 +24,23 @@ static long call(struct io *io, void *buf, size_t n)
 static long transfer(int fd, uint8_t ev, void *buf, size_t n,
 		     uint64_t limit_ns)
 {
-	struct io io = { .s = fib_fd_get(fd), .ev = ev };
+	struct fib_io io = FIB_IO(fib_fd_get(fd), ev);
 	long r;
 
 	io.deadline_ns = limit_ns ? fib_now_ns() + limit_ns : FIB_NEVER;
 	for (;;) {
-		io_begin(&io);
+		fib_io_begin(&io);
 		r = call(&io, buf, n);
 		if (r != -EAGAIN)
 			break;
-		r = io_wait(&io);
+		r = fib_io_park(&io);
 		/* epoll does not have it: it was replaced just now */
 		if (r == -EPERM)
 			r = 0;
 		if (r)
 			break;
 	}
-	io_end(&io);
+	fib_io_end(&io);
 	stress_progress();
 	return r;
 }
@@ -112,28 +48,12 @@ static long transfer(int fd, uint8_t ev, void *buf, size_t n,
 /* The same after poll says yes, one at a time. */
 static long transfer_polled(int fd, uint8_t ev, void *buf, size_t n)
 {
-	struct io io = { .s = fib_fd_get(fd),
-			 .ev = ev,
-			 .deadline_ns = FIB_NEVER };
-	struct pollfd p = { .fd = fd,
-			    .events = ev == FIB_EV_READ ? POLLIN : POLLOUT };
+	struct fib_io io = FIB_IO(fib_fd_get(fd), ev);
 	long r;
 
-	for (;;) {
-		io_begin(&io);
-		r = -EAGAIN;
-		if (fib_iom_claim(io.s, ev)) {
-			if (fib_raw(SYS_poll, &p, 1, 0))
-				r = call(&io, buf, n);
-			fib_iom_release(io.s, ev);
-		}
-		if (r != -EAGAIN)
-			break;
-		r = io_wait(&io);
-		if (r)
-			break;
-	}
-	io_end(&io);
+	io.timeout_ns = FIB_NEVER;
+	r = fib_io_polled(&io, ev == FIB_EV_READ ? SYS_read : SYS_write,
+			  (long[6]){ fd, (long)buf, (long)n });
 	stress_progress();
 	return r;
 }
@@ -253,34 +173,16 @@ struct conn {
 
 static struct conn conn[CONNECTIONS];
 
-/* read_some of a plain stream, as fib_io_call() has it */
+/* As the hooks read from a TCP socket: a short count is remembered. */
 static long read_trusting(int fd, char *buf, size_t size)
 {
-	struct fib_fd *s = fib_fd_get(fd);
-	struct io io = { .s = s, .ev = FIB_EV_READ, .deadline_ns = FIB_NEVER };
-	uint32_t turn = 0;
+	struct fib_io io = FIB_IO(fib_fd_get(fd), FIB_EV_READ);
 	long r;
 
-	io_begin(&io);
-	if ((fib_load(&s->reads, acquire) & 1) && !fib_load(&s->untrusted, relaxed))
-		stress_check(io_wait(&io) == 0);
-	for (;;) {
-		turn = fib_add(&s->reads, 2, seq_cst) + 2;
-		io_begin(&io);
-		r = call(&io, buf, size);
-		if (r != -EAGAIN)
-			break;
-		stress_check(io_wait(&io) == 0);
-	}
-	if (r > 0) {
-		uint32_t want = (size_t)r < size ? turn | 1 : turn & ~1u;
-		uint32_t seen = turn;
-
-		FIB_CHAOS_POINT(short_read);
-		if (want != seen)
-			atomic_compare_exchange_strong(&s->reads, &seen, want);
-	}
-	io_end(&io);
+	io.timeout_ns = FIB_NEVER;
+	stress_check(io.s->kind == FIB_FD_TCP);
+	r = fib_io_call(&io, size, SYS_recvfrom,
+			(long[6]){ fd, (long)buf, (long)size, MSG_DONTWAIT });
 	stress_progress();
 	return r;
 }
@@ -374,6 +276,8 @@ static void run_tcp(uint64_t s)
 		struct conn *c = &conn[i];
 
 		connect_tcp(c->fd);
+		for (int end = 0; end < 2; end++)
+			fib_fd_get(c->fd[end])->kind = FIB_FD_TCP;
 		c->id = i;
 		stress_go(echo, c);
 		stress_go(collect, c);

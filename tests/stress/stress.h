@@ -13,7 +13,7 @@
 #include "runtime/chaos.h"
 #include "runtime/lib/lib.h"
 #include "runtime/futex.h"
-#include "runtime/iom.h"
+#include "runtime/io.h"
 #include "runtime/timer.h"
 
 #define USEC 1000ull

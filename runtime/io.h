@@ -1,0 +1,76 @@
+/*
+ * Blocking calls on descriptors: made so that they do not block, and repeated
+ * when the descriptor may be ready. One loop for the hook bodies and for
+ * fib_read() and its like:
+ *
+ *	fib_io_begin()		what comes from now on counts (iom.h)
+ *	try			MSG_DONTWAIT, RWF_NOWAIT, or a poll first
+ *	  not EAGAIN: done
+ *	fib_io_limit()		once: may it wait, and how long?
+ *	fib_io_block()		fib_io_park(); again
+ *	fib_io_end()		hand the wake-up on
+ *
+ * What is the layer's above: how long a call may wait (a socket's time limit, an
+ * argument), and what ends a wait (signals and cancellation, which a library
+ * does not have). For fibers; as a library for threads as well, which wait in
+ * the kernel.
+ */
+#ifndef FIB_IO_H
+#define FIB_IO_H
+
+#include "runtime/iom.h"
+
+/* One call on one descriptor. */
+struct fib_io {
+	struct fib_fd *s;
+	uint64_t deadline_ns;
+	uint32_t seq; /* edges when the try began */
+	uint8_t ev;
+	bool limited; /* deadline_ns is known */
+	bool woken;   /* by an edge: others may want to know */
+	bool moved;   /* the descriptor was closed; s is a duplicate's slot */
+#ifndef FIB_PRELOAD
+	uint64_t timeout_ns;
+#endif
+};
+#define FIB_IO(slot, event)                                                    \
+	((struct fib_io){                                                      \
+		.s = (slot), .ev = (event), .deadline_ns = FIB_NEVER })
+
+static inline void fib_io_begin(struct fib_io *io)
+{
+	io->seq = fib_iom_begin(io->s);
+}
+
+/**
+ * Park until the descriptor may be ready, or io->deadline_ns: 0: try again;
+ * -EINTR; -ETIMEDOUT; what epoll_ctl says; -ENOMEM: no room for a timer.
+ */
+int fib_io_park(struct fib_io *io);
+
+static inline void fib_io_end(struct fib_io *io)
+{
+	if (io->woken)
+		fib_iom_pass(io->s, io->ev);
+	if (fib_unlikely(io->moved))
+		fib_iom_guest_leave(io->s);
+	io->woken = io->moved = false;
+}
+
+/**
+ * Make call @nr, which is not going to block (MSG_DONTWAIT, RWF_NOWAIT), until
+ * it is not EAGAIN. a[0] stands for the descriptor. @plain: of @plain bytes, a short count proves that a plain
+ * TCP socket is empty; 0 if it proves nothing.
+ */
+long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6]);
+/** Make call @nr, which would block, when poll says that it does not. */
+long fib_io_polled(struct fib_io *io, long nr, const long a[6]);
+
+/* --- of the layer above: hooks/io.c, lib/io.c ------------------------------- */
+
+/** 0 and io->deadline_ns, or what a call returns that may not wait. */
+int fib_io_limit(struct fib_io *io);
+/** Wait: 0 to try again, else what the call returns. */
+long fib_io_block(struct fib_io *io);
+
+#endif
