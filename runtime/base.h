@@ -30,12 +30,75 @@
 /* atomics: the memory order is always named at the use */
 #define fib_load(p, order)	atomic_load_explicit((p), memory_order_##order)
 #define fib_store(p, v, order)	atomic_store_explicit((p), (v), memory_order_##order)
-#define fib_xchg(p, v, order)	atomic_exchange_explicit((p), (v), memory_order_##order)
-#define fib_add(p, v, order)	atomic_fetch_add_explicit((p), (v), memory_order_##order)
-#define fib_sub(p, v, order)	atomic_fetch_sub_explicit((p), (v), memory_order_##order)
-#define fib_or(p, v, order)	atomic_fetch_or_explicit((p), (v), memory_order_##order)
-#define fib_and(p, v, order)	atomic_fetch_and_explicit((p), (v), memory_order_##order)
-#define fib_fence(order)	atomic_thread_fence(memory_order_##order)
+
+/*
+ * While the process has one thread, nobody comes between a load and a store,
+ * and what changes a word needs no locked instruction. glibc knows: it clears
+ * __libc_single_threaded before it makes the first thread, and what was written
+ * until then that thread sees, since making it is a barrier. Each change looks
+ * anew, so a lock may be taken in one way and given back in the other. Fibers
+ * are no threads, and no function of the library is for signal handlers.
+ * Under the preload workers are threads that glibc does not know of.
+ */
+#ifdef FIB_PRELOAD
+#define fib_one_thread() false
+#else
+#include <sys/single_threaded.h>
+#define fib_one_thread() (__libc_single_threaded != 0)
+#endif
+
+#define FIB_CHANGE_(p, is, other)                                              \
+	({                                                                     \
+		__auto_type p_ = (p);                                          \
+		bool one_ = fib_one_thread();                                  \
+		__auto_type was_ = one_ ? fib_load(p_, relaxed) : (other);     \
+                                                                               \
+		if (one_)                                                      \
+			fib_store(p_, (is), relaxed);                          \
+		was_;                                                          \
+	})
+#define fib_xchg(p, v, order)                                                  \
+	FIB_CHANGE_(p, v, atomic_exchange_explicit(p_, (v), memory_order_##order))
+#define fib_add(p, v, order)                                                   \
+	FIB_CHANGE_(p, was_ + (v),                                             \
+		    atomic_fetch_add_explicit(p_, (v), memory_order_##order))
+#define fib_sub(p, v, order)                                                   \
+	FIB_CHANGE_(p, was_ - (v),                                             \
+		    atomic_fetch_sub_explicit(p_, (v), memory_order_##order))
+#define fib_or(p, v, order)                                                    \
+	FIB_CHANGE_(p, was_ | (v),                                             \
+		    atomic_fetch_or_explicit(p_, (v), memory_order_##order))
+#define fib_and(p, v, order)                                                   \
+	FIB_CHANGE_(p, was_ & (v),                                             \
+		    atomic_fetch_and_explicit(p_, (v), memory_order_##order))
+/* *@old is what was found. @order is that of success. */
+#define fib_cas(p, old, v, order)                                              \
+	({                                                                     \
+		__auto_type p_ = (p);                                          \
+		__auto_type old_ = (old);                                      \
+		__auto_type found_ = *old_;                                    \
+		bool done_;                                                    \
+                                                                               \
+		if (fib_one_thread()) {                                        \
+			found_ = fib_load(p_, relaxed);                        \
+			done_ = found_ == *old_;                               \
+			if (done_)                                             \
+				fib_store(p_, (v), relaxed);                   \
+		} else {                                                       \
+			done_ = atomic_compare_exchange_strong_explicit(       \
+				p_, &found_, (v), memory_order_##order,        \
+				memory_order_relaxed);                         \
+		}                                                              \
+		*old_ = found_;                                                \
+		done_;                                                         \
+	})
+#define fib_fence(order)                                                       \
+	do {                                                                   \
+		if (fib_one_thread())                                          \
+			atomic_signal_fence(memory_order_##order);             \
+		else                                                           \
+			atomic_thread_fence(memory_order_##order);             \
+	} while (0)
 #define fib_barrier()		atomic_signal_fence(memory_order_seq_cst)
 
 /** Write a message to fd 2 and end the process with SIGABRT. */
@@ -98,8 +161,7 @@ static inline bool fib_trylock(struct fib_lock *l)
 {
 	int free = 0;
 
-	return atomic_compare_exchange_strong_explicit(
-		&l->word, &free, 1, memory_order_acquire, memory_order_relaxed);
+	return fib_cas(&l->word, &free, 1, acquire);
 }
 
 static inline void fib_lock(struct fib_lock *l)

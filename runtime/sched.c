@@ -374,8 +374,7 @@ static void do_park(struct fib_worker *w, struct fib *f)
 	fib_store(&f->on, NULL, release);
 	FIB_CHAOS_POINT(park_commit);
 	/* (A) */
-	if (atomic_compare_exchange_strong(&f->permit, &none,
-					   FIB_PERMIT_PARKED))
+	if (fib_cas(&f->permit, &none, FIB_PERMIT_PARKED, seq_cst))
 		return;
 	/* (C) */
 	fib_xchg(&f->permit, FIB_PERMIT_NONE, seq_cst);
@@ -509,8 +508,7 @@ void fib_park(void)
 	int notified = FIB_PERMIT_NOTIFIED;
 
 	if (fib_load(&f->permit, relaxed) == FIB_PERMIT_NOTIFIED &&
-	    atomic_compare_exchange_strong(&f->permit, &notified,
-					   FIB_PERMIT_NONE))
+	    fib_cas(&f->permit, &notified, FIB_PERMIT_NONE, seq_cst))
 		return;
 	if (FIB_CHAOS_ODDS(park_spurious, 8)) {
 		fib_sched_yield();
@@ -528,10 +526,10 @@ void fib_wake(struct fib *f)
 	int old = fib_load(&f->permit, relaxed);
 
 	/* (B) */
-	while (!atomic_compare_exchange_weak(&f->permit, &old,
-					     old == FIB_PERMIT_PARKED ?
-						     FIB_PERMIT_NONE :
-						     FIB_PERMIT_NOTIFIED))
+	while (!fib_cas(&f->permit, &old,
+			old == FIB_PERMIT_PARKED ? FIB_PERMIT_NONE :
+						   FIB_PERMIT_NOTIFIED,
+			seq_cst))
 		;
 	if (old != FIB_PERMIT_PARKED)
 		return;

@@ -13,8 +13,7 @@ enum fib_stat {
 };
 
 #define fib_count(name)                                                        \
-	atomic_fetch_add_explicit(&fib_symtab.stats[FIB_STAT_##name], 1,       \
-				  memory_order_relaxed)
+	((void)fib_add(&fib_symtab.stats[FIB_STAT_##name], 1, relaxed))
 
 /** Name of counter @i as it is printed. */
 const char *fib_stat_name(unsigned i);

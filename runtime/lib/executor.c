@@ -41,8 +41,7 @@ int fib_executor_accept(struct fib_executor *ex)
 	do {
 		if (load & FIB_EX_CLOSED)
 			return -ESHUTDOWN;
-	} while (!atomic_compare_exchange_weak(&ex->load, &load,
-					       load + FIB_EX_ONE));
+	} while (!fib_cas(&ex->load, &load, load + FIB_EX_ONE, seq_cst));
 	return 0;
 }
 
@@ -55,8 +54,7 @@ void fib_executor_release(struct fib_executor *ex)
 	uint64_t load = fib_load(&ex->load, relaxed);
 
 	while (!(load & FIB_EX_CLOSED))
-		if (atomic_compare_exchange_weak(&ex->load, &load,
-						 load - FIB_EX_ONE))
+		if (fib_cas(&ex->load, &load, load - FIB_EX_ONE, seq_cst))
 			return;
 	fib_lock(&ex->lock);
 	if (fib_sub(&ex->load, FIB_EX_ONE, seq_cst) / FIB_EX_ONE == 1)

@@ -93,8 +93,7 @@ static int take(struct fib *f, uint32_t not)
 			return -EBUSY;
 		if (life & not)
 			return life & FIB_LIFE_TERM ? -EINVAL : -EBUSY;
-	} while (!atomic_compare_exchange_weak(&f->life, &life,
-					       life | FIB_LIFE_HAND));
+	} while (!fib_cas(&f->life, &life, life | FIB_LIFE_HAND, seq_cst));
 	return 0;
 }
 
@@ -157,8 +156,7 @@ int fib_detach(struct fib *f)
 			return -EINVAL;
 		if ((life & FIB_LIFE_TERM) && !(life & FIB_LIFE_HAND))
 			return fib_destroy(f);
-	} while (!atomic_compare_exchange_weak(&f->life, &life,
-					       life | FIB_LIFE_DETACHED));
+	} while (!fib_cas(&f->life, &life, life | FIB_LIFE_DETACHED, seq_cst));
 	return 0;
 }
 
@@ -198,8 +196,8 @@ static void end(struct fib *f)
 			drop(f);
 			return;
 		}
-	} while (!atomic_compare_exchange_weak(
-		&f->life, &life, FIB_LIFE_TERM | FIB_LIFE_BEGUN));
+	} while (!fib_cas(&f->life, &life, FIB_LIFE_TERM | FIB_LIFE_BEGUN,
+			  seq_cst));
 }
 
 void fib_ended(struct fib *f)

@@ -166,8 +166,7 @@ void fib_work_end(struct fib_sched *s)
 	if (fib_sub(&s->work, 1, seq_cst) != 1)
 		return;
 	if (s->auto_stop)
-		atomic_compare_exchange_strong(&s->phase, &started,
-					       FIB_STOPPING);
+		fib_cas(&s->phase, &started, FIB_STOPPING, seq_cst);
 	if (fib_load(&s->phase, seq_cst) == FIB_STOPPING)
 		tickle(s);
 }
@@ -376,8 +375,8 @@ static int claim(struct fib_sched *s, struct fib *f, int thread)
 			return -EBUSY;
 		if (life & FIB_LIFE_SCHED)
 			return f->sched == s ? 0 : -EBUSY;
-	} while (!atomic_compare_exchange_weak(
-		&f->life, &life, life | FIB_LIFE_SCHED | FIB_LIFE_BEGUN));
+	} while (!fib_cas(&f->life, &life,
+			  life | FIB_LIFE_SCHED | FIB_LIFE_BEGUN, seq_cst));
 	f->sched = s;
 	f->pin = thread >= 0 && s->threads > 1 ? s->worker[thread] : NULL;
 	return 1;

@@ -60,10 +60,12 @@ static uint64_t self_id(void)
 	return f ? (uint64_t)(uintptr_t)f : (uint64_t)pthread_self();
 }
 
+/* fib.h is for C++ as well, which knows no _Atomic. */
+#define ATOMIC(p) ((_Atomic __typeof__(*(p)) *)(p))
+
 static bool swap(uint32_t *word, uint32_t was, uint32_t is)
 {
-	return __atomic_compare_exchange_n(word, &was, is, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return fib_cas(ATOMIC(word), &was, is, acquire);
 }
 
 void fib_mutex_init(struct fib_mutex *m)
@@ -78,16 +80,16 @@ int fib_mutex_timedlock(struct fib_mutex *m, uint64_t timeout_ns)
 	if (!m)
 		return -EINVAL;
 	if (!swap(&m->word, 0, 1)) {
-		if (__atomic_load_n(&m->owner, __ATOMIC_RELAXED) == me)
+		if (fib_load(ATOMIC(&m->owner), relaxed) == me)
 			return -EDEADLK;
 		deadline = fib_deadline(timeout_ns);
-		while (__atomic_exchange_n(&m->word, 2, __ATOMIC_ACQUIRE)) {
+		while (fib_xchg(ATOMIC(&m->word), 2, acquire)) {
 			if (!timeout_ns ||
 			    fib_word_wait(&m->word, 2, deadline) == -ETIMEDOUT)
 				return timeout_ns ? -ETIMEDOUT : -EBUSY;
 		}
 	}
-	__atomic_store_n(&m->owner, me, __ATOMIC_RELAXED);
+	fib_store(ATOMIC(&m->owner), me, relaxed);
 	return 0;
 }
 
@@ -102,7 +104,7 @@ int fib_mutex_trylock(struct fib_mutex *m)
 		return -EINVAL;
 	if (!swap(&m->word, 0, 1))
 		return -EBUSY;
-	__atomic_store_n(&m->owner, self_id(), __ATOMIC_RELAXED);
+	fib_store(ATOMIC(&m->owner), self_id(), relaxed);
 	return 0;
 }
 
@@ -110,10 +112,10 @@ int fib_mutex_unlock(struct fib_mutex *m)
 {
 	if (!m)
 		return -EINVAL;
-	if (__atomic_load_n(&m->owner, __ATOMIC_RELAXED) != self_id())
+	if (fib_load(ATOMIC(&m->owner), relaxed) != self_id())
 		return -EPERM;
-	__atomic_store_n(&m->owner, 0, __ATOMIC_RELAXED);
-	if (__atomic_exchange_n(&m->word, 0, __ATOMIC_RELEASE) == 2)
+	fib_store(ATOMIC(&m->owner), 0, relaxed);
+	if (fib_xchg(ATOMIC(&m->word), 0, release) == 2)
 		fib_word_wake(&m->word, 1);
 	return 0;
 }
@@ -136,14 +138,14 @@ int fib_cond_wait(struct fib_cond *c, struct fib_mutex *m, uint64_t timeout_ns)
 
 	if (!c || !m)
 		return -EINVAL;
-	seq = __atomic_load_n(&c->seq, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&c->waiters, 1, __ATOMIC_SEQ_CST);
+	seq = fib_load(ATOMIC(&c->seq), relaxed);
+	fib_add(ATOMIC(&c->waiters), 1, seq_cst);
 	r = fib_mutex_unlock(m);
 	if (r == 0) {
 		r = fib_word_wait(&c->seq, seq, fib_deadline(timeout_ns));
 		fib_mutex_lock(m);
 	}
-	__atomic_fetch_sub(&c->waiters, 1, __ATOMIC_RELAXED);
+	fib_sub(ATOMIC(&c->waiters), 1, relaxed);
 	return r == -EAGAIN ? 0 : r;
 }
 
@@ -151,8 +153,8 @@ static int signal_some(struct fib_cond *c, int n)
 {
 	if (!c)
 		return -EINVAL;
-	__atomic_fetch_add(&c->seq, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&c->waiters, __ATOMIC_SEQ_CST))
+	fib_add(ATOMIC(&c->seq), 1, seq_cst);
+	if (fib_load(ATOMIC(&c->waiters), seq_cst))
 		fib_word_wake(&c->seq, n);
 	return 0;
 }
@@ -177,12 +179,10 @@ void fib_sem_init(struct fib_sem *sem, uint32_t value)
 
 static bool take(struct fib_sem *sem)
 {
-	uint32_t v = __atomic_load_n(&sem->value, __ATOMIC_RELAXED);
+	uint32_t v = fib_load(ATOMIC(&sem->value), relaxed);
 
 	while (v)
-		if (__atomic_compare_exchange_n(&sem->value, &v, v - 1, true,
-						__ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+		if (fib_cas(ATOMIC(&sem->value), &v, v - 1, acquire))
 			return true;
 	return false;
 }
@@ -199,7 +199,7 @@ int fib_sem_wait(struct fib_sem *sem, uint64_t timeout_ns)
 	if (!timeout_ns)
 		return -ETIMEDOUT;
 	deadline = fib_deadline(timeout_ns);
-	__atomic_fetch_add(&sem->waiters, 1, __ATOMIC_SEQ_CST);
+	fib_add(ATOMIC(&sem->waiters), 1, seq_cst);
 	while (!take(sem)) {
 		r = fib_word_wait(&sem->value, 0, deadline);
 		if (r == -ETIMEDOUT) {
@@ -208,7 +208,7 @@ int fib_sem_wait(struct fib_sem *sem, uint64_t timeout_ns)
 		}
 		r = 0;
 	}
-	__atomic_fetch_sub(&sem->waiters, 1, __ATOMIC_RELAXED);
+	fib_sub(ATOMIC(&sem->waiters), 1, relaxed);
 	return r;
 }
 
@@ -218,18 +218,16 @@ int fib_sem_post(struct fib_sem *sem)
 
 	if (!sem)
 		return -EINVAL;
-	v = __atomic_load_n(&sem->value, __ATOMIC_RELAXED);
+	v = fib_load(ATOMIC(&sem->value), relaxed);
 	do {
 		if (v == UINT32_MAX)
 			return -EOVERFLOW;
-	} while (!__atomic_compare_exchange_n(&sem->value, &v, v + 1, true,
-					      __ATOMIC_SEQ_CST,
-					      __ATOMIC_RELAXED));
+	} while (!fib_cas(ATOMIC(&sem->value), &v, v + 1, seq_cst));
 	/*
 	 * The semaphore may be gone once a waiter has it: a wake-up that finds
 	 * nobody at the address is harmless.
 	 */
-	if (__atomic_load_n(&sem->waiters, __ATOMIC_SEQ_CST))
+	if (fib_load(ATOMIC(&sem->waiters), seq_cst))
 		fib_word_wake(&sem->value, 1);
 	return 0;
 }
