@@ -143,6 +143,18 @@ static inline void fib_list_del(struct fib_list *n)
 	fib_list_init(n);
 }
 
+/** All of @from to the end of @to. */
+static inline void fib_list_move(struct fib_list *to, struct fib_list *from)
+{
+	if (fib_list_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	fib_list_init(from);
+}
+
 #define fib_list_for_each(it, head)                                            \
 	for (struct fib_list *it = (head)->next, *it##_next = it->next;        \
 	     it != (head); it = it##_next, it##_next = it->next)

@@ -72,7 +72,7 @@ enum fib_state {
 	FIB_READY = 1,	 /* may run: new, reset, yielded as ready, or queued */
 	FIB_RUNNING = 2, /* on a thread, or it has resumed one that is */
 	FIB_PARKED = 3,	 /* held: waits to be made ready, or to be resumed */
-	FIB_TERM = 4,	 /* its function has returned */
+	FIB_TERM = 4	 /* its function has returned */
 };
 
 /**
@@ -136,8 +136,11 @@ FIB_API int fib_yield(void);
 /**
  * fib_yield_ready - let others run first; the fiber is queued again
  *
- * One that was resumed by hand returns to its resumer, and is READY. 0, or
- * -EPERM in a thread's main fiber.
+ * A scheduled one goes behind all that its thread has queued, and all that was
+ * submitted from outside the scheduler by then and no thread has taken yet; one
+ * that is pinned takes turns with those that are not. One that was resumed by
+ * hand returns to its resumer, and is READY. 0, or -EPERM in a thread's main
+ * fiber.
  */
 FIB_API int fib_yield_ready(void);
 
@@ -157,7 +160,10 @@ FIB_API int fib_ready(struct fib *f);
 FIB_API struct fib *fib_current(void);
 /** State of @f, an instant ago; FIB_FREE for NULL. */
 FIB_API enum fib_state fib_state(const struct fib *f);
-/** A number above 0 that no other fiber of the process ever has; 0 for NULL. */
+/**
+ * A number above 0 that no other fiber of the process ever has; 0 for one that
+ * does not exist.
+ */
 FIB_API uint64_t fib_id(const struct fib *f);
 /** Name of @f; "" at first. The string is @f's. */
 FIB_API const char *fib_name(const struct fib *f);
@@ -296,7 +302,7 @@ FIB_API int fib_sched_info(const struct fib_sched *s,
 
 enum {
 	FIB_EV_READ = 1,
-	FIB_EV_WRITE = 2,
+	FIB_EV_WRITE = 2
 };
 
 /**
@@ -360,7 +366,7 @@ FIB_API int fib_guard_create(struct fib_guard **out);
 FIB_API int fib_guard_destroy(struct fib_guard *g);
 
 enum {
-	FIB_TIMER_RECURRING = 1,
+	FIB_TIMER_RECURRING = 1
 };
 
 /**

@@ -274,20 +274,28 @@ static void check_place(struct fib_worker *w)
 
 /* --- the loop ------------------------------------------------------------ */
 
-/* The only worker takes all that has come: so the order is that of arrival. */
+/*
+ * All that has come, to the end of the worker's own queue: for the only worker,
+ * so that the order is that of arrival, and for a fiber that yields, so that
+ * others run first.
+ */
 static void take_injected(struct fib_worker *w, struct fib_sched *s)
 {
+	struct fib_list taken;
+	uint32_t n;
+
 	if (!fib_load(&s->injected, relaxed))
 		return;
+	fib_list_init(&taken);
 	fib_lock(&s->inject_lock);
-	fib_list_for_each(it, &s->inject)
-	{
-		fib_list_del(it);
-		fib_list_add_tail(&w->queue, it);
-	}
-	fib_runq_change(&w->queued, fib_load(&s->injected, relaxed));
+	n = fib_load(&s->injected, relaxed);
+	fib_list_move(&taken, &s->inject);
 	fib_store(&s->injected, 0, relaxed);
 	fib_unlock(&s->inject_lock);
+	fib_runq_lock(w);
+	fib_list_move(&w->queue, &taken);
+	fib_runq_change(&w->queued, n);
+	fib_runq_unlock(w);
 }
 
 static struct fib *pop_own(struct fib_worker *w)
@@ -335,7 +343,10 @@ static struct fib *next(struct fib_worker *w)
 		    FIB_CHAOS_ODDS(poll_now, 16)) {
 			fib_iom_poll(0);
 			run_timers(s);
-			f = fib_runq_pop(&s->inject_lock, &s->inject, &s->injected);
+			/* The only worker takes them in order: pop_own() */
+			if (!fib_runq_alone(s))
+				f = fib_runq_pop(&s->inject_lock, &s->inject,
+						 &s->injected);
 			/* A worker that is stuck may have left some behind. */
 			if (!f)
 				f = fib_runq_steal(w);
@@ -381,9 +392,20 @@ static void do_park(struct fib_worker *w, struct fib *f)
 	queue_fiber(f);
 }
 
+static bool runs_others(const struct fib_worker *w)
+{
+#ifndef FIB_PRELOAD
+	if (w->passing)
+		return false;
+#endif
+	return !w->bound;
+}
+
 static void do_yield(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->on, NULL, release);
+	if (runs_others(w))
+		take_injected(w, fib_sched_of(w));
 	queue_fiber(f);
 }
 
