@@ -111,6 +111,7 @@ struct fib {
 	struct fib_sched *sched; /* whose it is until it ends, or NULL */
 	_Atomic uint32_t life;	 /* enum fib_life, runtime/lib/lib.h */
 	_Atomic uint32_t ready;	 /* fib_ready() came, for fib_yield() */
+	_Atomic uint64_t id;	 /* 0: nobody has asked for it */
 	struct fib_worker *pin;	 /* the only one that may run it, or NULL */
 	void (*home)(struct fib *f); /* queues it, instead of a scheduler */
 	void *home_arg;

@@ -188,7 +188,7 @@ static void end(struct fib *f)
 {
 	uint32_t life = fib_load(&f->life, relaxed);
 
-	f->sched = NULL;
+	__atomic_store_n(&f->sched, NULL, __ATOMIC_RELAXED);
 	f->pin = NULL;
 	fib_store(&f->state, FIB_TERM, relaxed);
 	do {
@@ -282,16 +282,29 @@ int fib_ready(struct fib *f)
 
 /* --- what is said of them ---------------------------------------------------- */
 
+/* It has ended when it can be reset or destroyed, and not an instant before. */
 enum fib_state fib_state(const struct fib *f)
 {
-	return f ? (enum fib_state)fib_load(&f->state, acquire) : FIB_FREE;
+	int state = f ? fib_load(&f->state, acquire) : FIB_FREE;
+
+	if (state == FIB_TERM && !(fib_load(&f->life, acquire) & FIB_LIFE_TERM))
+		return FIB_RUNNING;
+	return (enum fib_state)state;
 }
 
+/* Given to those that are asked: others need not share the counter. */
 uint64_t fib_id(const struct fib *f)
 {
-	if (!f)
+	static _Atomic uint64_t last;
+	_Atomic uint64_t *id = &((struct fib *)f)->id;
+	uint64_t was = 0, mine;
+
+	if (!exists(f))
 		return 0;
-	return ((uint64_t)f->generation << FIB_INDEX_BITS | f->index) + 1;
+	if ((was = fib_load(id, relaxed)))
+		return was;
+	mine = fib_add(&last, 1, relaxed) + 1;
+	return atomic_compare_exchange_strong(id, &was, mine) ? mine : was;
 }
 
 const char *fib_name(const struct fib *f)

@@ -360,9 +360,13 @@ int fib_sched_submit(struct fib_sched *s, void (*fn)(void *), void *arg,
 	return 0;
 }
 
-/* 1: it is to be launched; 0: it is in @s already. */
+/*
+ * 1: it is to be launched; 0: it is in @s already. Who has it says in life that
+ * a scheduler has it first, and which one then.
+ */
 static int claim(struct fib_sched *s, struct fib *f, int thread)
 {
+	struct fib_sched *whose;
 	uint32_t life;
 
 	if (fib_state(f) == FIB_FREE)
@@ -373,11 +377,12 @@ static int claim(struct fib_sched *s, struct fib *f, int thread)
 			return -EINVAL;
 		if (life & FIB_LIFE_HAND)
 			return -EBUSY;
-		if (life & FIB_LIFE_SCHED)
-			return f->sched == s ? 0 : -EBUSY;
-	} while (!fib_cas(&f->life, &life,
-			  life | FIB_LIFE_SCHED | FIB_LIFE_BEGUN, seq_cst));
-	f->sched = s;
+		whose = __atomic_load_n(&f->sched, __ATOMIC_ACQUIRE);
+		if ((life & FIB_LIFE_SCHED) && whose)
+			return whose == s ? 0 : -EBUSY;
+		life &= ~(uint32_t)FIB_LIFE_SCHED;
+	} while (!fib_cas(&f->life, &life, life | FIB_LIFE_SCHED, seq_cst));
+	__atomic_store_n(&f->sched, s, __ATOMIC_RELEASE);
 	f->pin = thread >= 0 && s->threads > 1 ? s->worker[thread] : NULL;
 	return 1;
 }
@@ -421,7 +426,7 @@ static void take_back(struct fib *f, bool made)
 		fib_entry_put(f);
 		return;
 	}
-	f->sched = NULL;
+	__atomic_store_n(&f->sched, NULL, __ATOMIC_RELAXED);
 	fib_and(&f->life, ~(uint32_t)FIB_LIFE_SCHED, release);
 }
 

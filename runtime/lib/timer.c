@@ -27,7 +27,7 @@ struct event_timer {
 	void *arg;
 	struct fib_guard *guard;
 	uint64_t ns, since_ns;
-	uint32_t index, generation;
+	uint64_t index : INDEX_BITS, generation : 63 - INDEX_BITS;
 	uint32_t next_free; /* index + 1 */
 	bool recurring, used;
 	bool dead; /* cancelled, and still in the heap */
@@ -134,8 +134,7 @@ static void guarded(void *arg)
 
 static int64_t id_of(const struct event_timer *t)
 {
-	return ((int64_t)(t->generation & 0x3fffffff) << INDEX_BITS |
-		t->index) + 1;
+	return (int64_t)((uint64_t)t->generation << INDEX_BITS | t->index) + 1;
 }
 
 static struct event_timer *find_locked(struct fib_sched *s, int64_t id)

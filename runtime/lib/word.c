@@ -70,23 +70,27 @@ static bool swap(uint32_t *word, uint32_t was, uint32_t is)
 
 void fib_mutex_init(struct fib_mutex *m)
 {
-	*m = (struct fib_mutex)FIB_MUTEX_INIT;
+	if (m)
+		*m = (struct fib_mutex)FIB_MUTEX_INIT;
 }
 
 int fib_mutex_timedlock(struct fib_mutex *m, uint64_t timeout_ns)
 {
 	uint64_t me = self_id(), deadline;
+	int r;
 
 	if (!m)
 		return -EINVAL;
 	if (!swap(&m->word, 0, 1)) {
 		if (fib_load(ATOMIC(&m->owner), relaxed) == me)
 			return -EDEADLK;
+		if (!timeout_ns)
+			return -ETIMEDOUT;
 		deadline = fib_deadline(timeout_ns);
 		while (fib_xchg(ATOMIC(&m->word), 2, acquire)) {
-			if (!timeout_ns ||
-			    fib_word_wait(&m->word, 2, deadline) == -ETIMEDOUT)
-				return timeout_ns ? -ETIMEDOUT : -EBUSY;
+			r = fib_word_wait(&m->word, 2, deadline);
+			if (r == -ETIMEDOUT || r == -ENOMEM)
+				return r;
 		}
 	}
 	fib_store(ATOMIC(&m->owner), me, relaxed);
@@ -124,7 +128,8 @@ int fib_mutex_unlock(struct fib_mutex *m)
 
 void fib_cond_init(struct fib_cond *c)
 {
-	*c = (struct fib_cond)FIB_COND_INIT;
+	if (c)
+		*c = (struct fib_cond)FIB_COND_INIT;
 }
 
 /*
@@ -173,8 +178,8 @@ int fib_cond_broadcast(struct fib_cond *c)
 
 void fib_sem_init(struct fib_sem *sem, uint32_t value)
 {
-	sem->value = value;
-	sem->waiters = 0;
+	if (sem)
+		*sem = (struct fib_sem)FIB_SEM_INIT(value);
 }
 
 static bool take(struct fib_sem *sem)
@@ -202,8 +207,8 @@ int fib_sem_wait(struct fib_sem *sem, uint64_t timeout_ns)
 	fib_add(ATOMIC(&sem->waiters), 1, seq_cst);
 	while (!take(sem)) {
 		r = fib_word_wait(&sem->value, 0, deadline);
-		if (r == -ETIMEDOUT) {
-			r = take(sem) ? 0 : -ETIMEDOUT;
+		if (r == -ETIMEDOUT || r == -ENOMEM) {
+			r = take(sem) ? 0 : r;
 			break;
 		}
 		r = 0;

@@ -34,6 +34,7 @@ TCase *library_executor(void);
 TCase *library_fiber(void);
 TCase *library_sched(void);
 TCase *library_stop(void);
+TCase *library_submit(void);
 TCase *library_sync(void);
 TCase *library_task(void);
 TCase *library_iom(void);

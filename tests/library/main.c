@@ -96,6 +96,7 @@ int main(void)
 	suite_add_tcase(s, library_fiber());
 	suite_add_tcase(s, library_sched());
 	suite_add_tcase(s, library_stop());
+	suite_add_tcase(s, library_submit());
 	suite_add_tcase(s, library_sync());
 	suite_add_tcase(s, library_task());
 	suite_add_tcase(s, library_iom());

@@ -437,43 +437,6 @@ START_TEST(by_hand_in_a_task)
 }
 END_TEST
 
-/* --- batch ------------------------------------------------------------------ */
-
-START_TEST(batch)
-{
-	struct fib_sched *s = started(1, true);
-	struct fib_job job[20];
-	struct fib *f[10];
-
-	for (int i = 0; i < 20; i++) {
-		job[i] = (struct fib_job){ .thread = FIB_ANY_THREAD };
-		if (i % 2) {
-			OK(fib_create(&f[i / 2], note, (void *)(intptr_t)i, 0));
-			job[i].fib = f[i / 2];
-		} else {
-			job[i].fn = note;
-			job[i].arg = (void *)(intptr_t)i;
-		}
-	}
-	/* all or none */
-	job[19].thread = 7;
-	ck_assert_int_eq(fib_sched_submit_batch(s, job, 20), -EINVAL);
-	OK(fib_sched_stop(s));
-	ck_assert_int_eq(norder, 0);
-	OK(fib_sched_start(s));
-	job[19].thread = 0;
-	OK(fib_sched_submit_batch(s, job, 20));
-	OK(fib_sched_submit_batch(s, NULL, 0));
-	ck_assert_int_eq(fib_sched_submit_batch(s, NULL, 1), -EINVAL);
-	finish(s);
-	ck_assert_int_eq(norder, 20);
-	for (int i = 0; i < 20; i++)
-		ck_assert_int_eq(order[i], i);
-	for (int i = 0; i < 10; i++)
-		OK(fib_destroy(f[i]));
-}
-END_TEST
-
 /* --- sleeping ---------------------------------------------------------------- */
 
 static void keep_busy(void *arg)
@@ -580,7 +543,6 @@ TCase *library_sched(void)
 	tcase_add_test(t, from_hand_to_scheduler);
 	tcase_add_test(t, two_schedulers_want_it);
 	tcase_add_test(t, by_hand_in_a_task);
-	tcase_add_test(t, batch);
 	tcase_add_test(t, tickle_only_when_needed);
 	tcase_add_test(t, idle_costs_nothing);
 	tcase_add_loop_test(t, a_hundred_thousand, 1, 4);
