@@ -255,6 +255,11 @@ long fib_prctl_dedicated(int op, long a, long b, long c, long d);
 /** The fiber on @w holds it up: count where. The monitor's thread alone. */
 void fib_site_note(struct fib_worker *w);
 
+/* --- procfs.c ------------------------------------------------------------ */
+
+/** The signals that the process's signalfds show. */
+uint64_t fib_procfs_signalfds(void);
+
 /* --- futex.c ------------------------------------------------------------- */
 
 /** Scan the mappings once, then keep track. */

@@ -131,16 +131,24 @@ static long list_tasks(int fd, char *buf, size_t room)
 	return (long)used;
 }
 
-static bool is_own_fd(const char *name)
+/* -1: it is not a number. */
+static int number(const char *name)
 {
 	unsigned v = 0;
 
 	for (; *name; name++) {
 		if (*name < '0' || *name > '9')
-			return false;
+			return -1;
 		v = v * 10 + (unsigned)(*name - '0');
 	}
-	return fib_fd_is_ours((int)v);
+	return (int)v;
+}
+
+static bool is_own_fd(const char *name)
+{
+	int fd = number(name);
+
+	return fd >= 0 && fib_fd_is_ours(fd);
 }
 
 static long list_fds(int fd, char *buf, size_t room)
@@ -164,6 +172,69 @@ static long list_fds(int fd, char *buf, size_t room)
 		if (kept)
 			return kept;
 	}
+}
+
+/* --- signalfds that were there before ------------------------------------ */
+
+static uint64_t hex(const char *p)
+{
+	uint64_t v = 0;
+
+	for (;; p++) {
+		if (*p >= '0' && *p <= '9')
+			v = v << 4 | (uint64_t)(*p - '0');
+		else if (*p >= 'a' && *p <= 'f')
+			v = v << 4 | (uint64_t)(*p - 'a' + 10);
+		else
+			return v;
+	}
+}
+
+/* What @fd shows, if it is a signalfd: the line "sigmask:" of proc(5). */
+static uint64_t sigmask_of(int fd)
+{
+	static const char what[] = "anon_inode:[signalfd]", key[] = "sigmask:\t";
+	char path[40] = "/proc/self/fd/", text[512 + sizeof(key)];
+	long info, n;
+
+	put_number(path + 14, (unsigned)fd);
+	n = fib_raw(SYS_readlink, path, text, sizeof(text));
+	if (n != sizeof(what) - 1 || memcmp(text, what, sizeof(what) - 1))
+		return 0;
+	memcpy(path, "/proc/self/fdinfo/", 18);
+	put_number(path + 18, (unsigned)fd);
+	info = fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return 0;
+	n = fib_raw(SYS_read, info, text, 512);
+	fib_raw(SYS_close, info);
+	text[n > 0 ? n : 0] = 0;
+	for (const char *p = text; *p; p++)
+		if (!memcmp(p, key, sizeof(key) - 1))
+			return hex(p + sizeof(key) - 1);
+	return 0;
+}
+
+uint64_t fib_procfs_signalfds(void)
+{
+	long dir = fib_raw(SYS_openat, AT_FDCWD, "/proc/self/fd",
+			   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char buf[2048] __attribute__((aligned(8)));
+	uint64_t all = 0;
+	long n;
+
+	while (dir >= 0 && (n = fib_raw(SYS_getdents64, dir, buf,
+					sizeof(buf))) > 0) {
+		for (long at = 0; at < n; at += ((struct entry *)(buf + at))->len) {
+			int fd = number(buf + at + NAME_AT);
+
+			if (fd >= 0 && !fib_fd_is_ours(fd))
+				all |= sigmask_of(fd);
+		}
+	}
+	if (dir >= 0)
+		fib_raw(SYS_close, dir);
+	return all;
 }
 
 long fib_sys_getdents64(int fd, void *buf, size_t room)

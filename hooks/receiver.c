@@ -44,6 +44,11 @@ static struct fib *pick(int sig)
 	return NULL;
 }
 
+bool fib_signal_wanted(int sig)
+{
+	return pick(sig) != NULL;
+}
+
 bool fib_signal_route(int sig, const siginfo_t *info)
 {
 	struct fib *timed = fib_signal_timer_target(info);

@@ -53,6 +53,8 @@ void fib_signal_default(int sig);
  * False: all block it.
  */
 bool fib_signal_route(int sig, const siginfo_t *info);
+/** Does any fiber accept @sig? */
+bool fib_signal_wanted(int sig);
 /** The calling fiber accepts @set now: fetch what the kernel holds of it. */
 void fib_signal_recheck(uint64_t set);
 /** @f's mask has opened for @opened. */
@@ -73,6 +75,9 @@ int fib_signal_take(struct fib *f, uint64_t set, siginfo_t *info);
 
 /** The fiber that the timer behind @info was made for, or NULL. */
 struct fib *fib_signal_timer_target(const siginfo_t *info);
+
+/** sigsend.c: find the signalfds that there are. */
+void fib_signalfd_init(void);
 
 /* receiver.c */
 int fib_receiver_init(void);

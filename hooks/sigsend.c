@@ -43,6 +43,48 @@ long fib_sys_kill(int pid, int sig)
 	return fib_raw(SYS_kill, pid, sig);
 }
 
+/*
+ * A signal that is directed at a fiber waits in the fiber's own queue, where a
+ * signalfd does not see it. So if the program has a signalfd for it, and all
+ * block it, it is sent to the process instead, and waits in the kernel: whoever
+ * polls or reads the signalfd finds it there. (Its si_code is SI_USER then: the
+ * kernel lets only a process's first thread say SI_TKILL.)
+ */
+static _Atomic uint64_t signalfds; /* what any of them ever showed */
+
+void fib_signalfd_init(void)
+{
+	fib_store(&signalfds, fib_procfs_signalfds(), relaxed);
+}
+
+static long made_signalfd(long r, const uint64_t *mask)
+{
+	uint64_t set;
+
+	if (r >= 0 && !fib_copy(&set, mask, sizeof(set)))
+		fib_or(&signalfds, set, seq_cst);
+	return r;
+}
+
+long fib_sys_signalfd(int fd, const uint64_t *mask, size_t size)
+{
+	return made_signalfd(fib_raw(SYS_signalfd, fd, mask, size), mask);
+}
+
+long fib_sys_signalfd4(int fd, const uint64_t *mask, size_t size, int flags)
+{
+	return made_signalfd(fib_raw(SYS_signalfd4, fd, mask, size, flags),
+			     mask);
+}
+
+static long to_signalfd(int sig, const siginfo_t *info)
+{
+	fib_signal_leave(sig);
+	if (info->si_code < 0 && info->si_code != SI_TKILL)
+		return fib_raw(SYS_rt_sigqueueinfo, own_pid(), sig, info);
+	return fib_raw(SYS_kill, own_pid(), sig);
+}
+
 static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 {
 	if (sig < 0 || sig > 64)
@@ -54,6 +96,9 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 		return -ESRCH;
 	if (!ordinary(sig))
 		return fib_raw(SYS_kill, own_pid(), sig);
+	if ((fib_load(&signalfds, seq_cst) & FIB_SIG(sig)) &&
+	    !fib_signal_wanted(sig))
+		return to_signalfd(sig, info);
 	return fib_signal_send(f, sig, info, false);
 }
 

@@ -211,6 +211,7 @@ static const char *start(uint64_t mask)
 	fib_tids_init();
 	fib_pkru_init();
 	fib_shared_init();
+	fib_signalfd_init();
 	f = adopt_caller();
 	if (!f)
 		return "out of memory";

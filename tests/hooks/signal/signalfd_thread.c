@@ -1,30 +1,102 @@
 /*
- * signalfd shows signals that are directed at the reading thread.
- * t-known: they are kept in the fiber's own queue, which the kernel cannot see
+ * signalfd shows signals that are directed at the reading thread, to read, poll
+ * and epoll: one made before there are threads, and one made by a thread.
  */
 #include "t.h"
+#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 
-static void *reader(void *arg)
+static int early;
+
+static int make(int sig)
 {
-	struct signalfd_siginfo si;
 	sigset_t set;
 	int fd;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, sig);
 	CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL));
-	fd = signalfd(-1, &set, SFD_NONBLOCK);
+	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	CHECK(fd >= 0);
-	CHECK(raise(SIGUSR1) == 0);
+	return fd;
+}
+
+static void expect(int fd, int sig, const char *how)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct epoll_event ev = { .events = EPOLLIN };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	struct signalfd_siginfo si;
+	sigset_t pending;
+
+	CHECK(ep >= 0);
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) == 0);
+	CHECK(poll(&p, 1, -1) == 1 && p.revents == POLLIN);
+	CHECK(epoll_wait(ep, &ev, 1, -1) == 1);
+	CHECK(sigpending(&pending) == 0 && sigismember(&pending, sig));
 	CHECK(read(fd, &si, sizeof(si)) == sizeof(si));
-	CHECK(si.ssi_signo == SIGUSR1);
-	t_say("read");
+	CHECK((int)si.ssi_signo == sig);
+	CHECK((pid_t)si.ssi_pid == getpid());
+	CHECK(read(fd, &si, sizeof(si)) == -1 && errno == EAGAIN);
+	CHECK(epoll_wait(ep, &ev, 1, 0) == 0);
+	close(ep);
+	t_say("%s", how);
+}
+
+static void *reader(void *arg)
+{
+	int late = make(SIGUSR2), rt = make(SIGRTMIN + 1);
+	union sigval v = { .sival_int = 17 };
+	struct signalfd_siginfo si;
+
+	CHECK(raise(SIGUSR1) == 0);
+	expect(early, SIGUSR1, "raise");
+	CHECK_0(pthread_kill(pthread_self(), SIGUSR2));
+	expect(late, SIGUSR2, "pthread_kill");
+	CHECK(kill(getpid(), SIGUSR1) == 0);
+	expect(early, SIGUSR1, "kill");
+	CHECK_0(pthread_sigqueue(pthread_self(), SIGRTMIN + 1, v));
+	v.sival_int++;
+	CHECK_0(pthread_sigqueue(pthread_self(), SIGRTMIN + 1, v));
+	for (int i = 17; i < 19; i++) {
+		CHECK(read(rt, &si, sizeof(si)) == sizeof(si));
+		CHECK((int)si.ssi_signo == SIGRTMIN + 1 &&
+		      si.ssi_code == SI_QUEUE && si.ssi_int == i);
+	}
+	t_say("pthread_sigqueue");
 	return arg;
+}
+
+static void *blocks(void *fd)
+{
+	struct signalfd_siginfo si;
+
+	CHECK(fcntl(early, F_SETFL, 0) == 0);
+	t_put(*(int *)fd, 'x');
+	CHECK(read(early, &si, sizeof(si)) == sizeof(si));
+	CHECK(si.ssi_signo == SIGUSR1);
+	t_say("blocking read");
+	return NULL;
 }
 
 int main(void)
 {
+	sigset_t all;
+	int p[2];
+	char c;
+	pthread_t t;
+
+	early = make(SIGUSR1);
+	sigemptyset(&all);
+	sigaddset(&all, SIGUSR2);
+	sigaddset(&all, SIGRTMIN + 1);
+	CHECK_0(pthread_sigmask(SIG_BLOCK, &all, NULL));
 	t_join(t_thread(reader, NULL));
+	CHECK(pipe(p) == 0);
+	t = t_thread(blocks, &p[1]);
+	CHECK(read(p[0], &c, 1) == 1);
+	CHECK_0(pthread_kill(t, SIGUSR1));
+	t_join(t);
 	return 0;
 }
