@@ -129,6 +129,10 @@ install: all
 	  install -d $(DESTDIR)$(PREFIX)/share/man/man$$s; \
 	  for m in docs/*.$$s; do [ ! -e $$m ] || install -m 644 $$m \
 	    $(DESTDIR)$(PREFIX)/share/man/man$$s/; done; done
+	for m in docs/fib*.[37]; do s=$${m##*.}; \
+	  sed -n '/^.SH SYNOPSIS/,/^.SH DESC/s/.*[ *]\(fib_[a-z_]*\)(.*/\1/p' $$m | \
+	  while read -r f; do echo ".so man$$s/$${m##*/}" \
+	    > $(DESTDIR)$(PREFIX)/share/man/man3/$$f.3; done; done
 
 clean:
 	rm -rf $(B)

@@ -405,10 +405,17 @@ FIB_API int fib_timer_reset(struct fib_sched *s, int64_t id, uint64_t ns,
 
 /*
  * They hold up the calling fiber, and no thread. Outside any scheduler they
- * hold up the thread. File status flags are neither needed nor changed; a
- * descriptor with O_NONBLOCK is waited for as any other. -ETIMEDOUT when the
- * time is up; else what the system call of that name returns, but never
- * -EAGAIN (with a timeout of 0 it is -ETIMEDOUT) and never -EINTR.
+ * hold up the thread. File status flags are neither needed nor changed (but see
+ * fib_connect()); a descriptor with O_NONBLOCK is waited for as any other.
+ * -ETIMEDOUT when the time is up; else what the system call of that name
+ * returns, but never -EAGAIN (with a timeout of 0 it is -ETIMEDOUT) and never
+ * -EINTR.
+ *
+ * The kernel has no non-blocking form of accept(2), nor of read(2) and write(2)
+ * on what is neither socket nor pipe: poll(2) is asked first. The fibers of one
+ * scheduler do that one after the other. Where another scheduler, thread or
+ * process takes what the poll was about, the call holds up its thread until
+ * there is more; with O_NONBLOCK on the descriptor it does not.
  */
 
 /** read(2): at most @n bytes; 0 at the end. */
@@ -421,12 +428,18 @@ FIB_API int fib_write_all(int fd, const void *buf, size_t n,
 /** accept4(2) with SOCK_CLOEXEC; @addr may be NULL. */
 FIB_API int fib_accept(int fd, struct sockaddr *addr, socklen_t *len,
 		       uint64_t timeout_ns);
-/** connect(2): 0 or -errno. After -ETIMEDOUT the attempt may go on. */
+/**
+ * connect(2): 0 or -errno. After -ETIMEDOUT the attempt may go on.
+ *
+ * The kernel has no flag for one connect that does not block: on a descriptor
+ * without O_NONBLOCK it is set for the instant of the system call, and a thread
+ * or process that shares the open file description could see it.
+ */
 FIB_API int fib_connect(int fd, const struct sockaddr *addr, socklen_t len,
 			uint64_t timeout_ns);
 /** Wait until @fd is ready for @event, as poll(2) sees it. 0 or -errno. */
 FIB_API int fib_wait_fd(int fd, int event, uint64_t timeout_ns);
-/** At least @ns. 0. */
+/** At least @ns. 0 or -ENOMEM. */
 FIB_API int fib_sleep(uint64_t ns);
 
 /* --- mutex, condition, semaphore --------------------------------------------- */

@@ -4,13 +4,14 @@
 # static. Each must print what its NAME.out says.
 #
 # usage: examples.sh; B, CC and MAKE as in the Makefile
-# The last line is "N passed, N failed".
+# The last line is "N passed, N failed, N skipped".
 
 B=${B:-build}
 CC=${CC:-gcc}
 MAKE=${MAKE:-make}
 passed=0
 failed=0
+skipped=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -80,12 +81,32 @@ for source in *.c; do
 		verdict "$name $link" $?
 	done
 done
-# C++ takes the header as well.
-echo '#include <fib.h>
-int main() { return fib_state(nullptr) != FIB_FREE; }' > cxx.cc
-# shellcheck disable=SC2046
-${CXX:-g++} -Wall -Wextra -Werror $(pkg-config --cflags libfib) cxx.cc -o cxx \
-	$(pkg-config --libs libfib) > "$work/log" 2>&1 && ./cxx
-verdict "the header in C++" $?
-echo "$passed passed, $failed failed"
+# The header alone, in every dialect that has long long and bool.
+cat > header.c << 'END'
+#include <fib.h>
+int main(void)
+{
+	struct fib_mutex m = FIB_MUTEX_INIT;
+	struct fib_cond c = FIB_COND_INIT;
+	struct fib_sem s = FIB_SEM_INIT(3);
+
+	return fib_mutex_lock(&m) || fib_cond_signal(&c) || fib_sem_wait(&s, 0);
+}
+END
+cp header.c header.cc
+for how in "$CC -std=c99 header.c" "$CC -std=c17 header.c" \
+	"${CXX:-g++} -std=c++98 header.cc" "${CXX:-g++} -std=c++20 header.cc" \
+	"clang -std=c99 header.c" "clang++ -std=c++17 header.cc"; do
+	if ! command -v "${how%% *}" > /dev/null; then
+		echo "skip the header by $how: it is not installed"
+		skipped=$((skipped + 1))
+		continue
+	fi
+	# shellcheck disable=SC2046,SC2086
+	$how -pedantic -Wall -Wextra -Werror $(pkg-config --cflags libfib) \
+		-o header $(pkg-config --libs libfib) > "$work/log" 2>&1 &&
+		./header
+	verdict "the header by $how" $?
+done
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -54,4 +54,5 @@ build-library: $(LIBRARY_BUILDS:%=$(B)/tests/library/%) $(BOTH)
 check-library: all build-library
 	@B='$(B)' CC='$(CC)' CXX='$(CXX)' MAKE='$(MAKE)' tests/library/run.sh \
 	  $(LIBRARY_BUILDS:%=$(B)/tests/library/%) tests/library/examples.sh \
+	  tests/library/manual.sh \
 	  tests/library/both/run.sh
