@@ -31,6 +31,8 @@ static long wait_in_kernel(struct fib_io *io)
 					 fib_time_left(io->deadline_ns, &ts),
 					 0, 8 });
 
+	if (r == -FIB_ERESTARTNOINTR) /* a signal was there before it began */
+		return -EINTR;
 	return r ? r : -ETIMEDOUT;
 }
 

@@ -10,20 +10,18 @@
  * t-case: socket signals
  */
 #include "t.h"
+#include <semaphore.h>
 
 enum { SIZE = 4 << 20, PIECE = 64 << 10, STREAM = 3 };
 
 static int fd[2];
 static unsigned char *data;
+static sem_t ready;
 
 static void *writer(void *arg)
 {
-	sigset_t set;
-
 	CHECK_0(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL));
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK(sem_post(&ready) == 0);
 	CHECK(write(fd[1], data, SIZE) == SIZE);
 	CHECK(close(fd[1]) == 0);
 	return arg;
@@ -51,9 +49,14 @@ int main(int argc, char **argv)
 {
 	static unsigned char piece[PIECE];
 	size_t got = 0;
+	sigset_t set;
 	pthread_t th;
 
 	CHECK(argc == 3);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL)); /* inherited */
+	CHECK(sem_init(&ready, 0, 0) == 0);
 	CHECK((data = malloc(SIZE)));
 	t_fill(STREAM, 0, data, SIZE);
 	CHECK(signal(SIGUSR2, SIG_IGN) != SIG_ERR);
@@ -62,6 +65,7 @@ int main(int argc, char **argv)
 	else
 		t_pair(fd);
 	th = t_thread(writer, NULL);
+	CHECK(sem_wait(&ready) == 0);
 	for (;;) {
 		ssize_t r;
 
