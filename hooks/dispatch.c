@@ -123,6 +123,41 @@ look_for_signals(struct fib *f, const struct entry *e, long *r)
 	return restart || always;
 }
 
+/*
+ * A process that sends a signal to this one and then a message, or ends, or
+ * gives up a lock, can rely on the order: the kernel interrupts the thread
+ * before it tells it of anything else. Here the receiver passes signals on, and
+ * takes its time. So a call that may bring such news looks for signals at its
+ * end, if there is a handler for any. TCP comes into question once there was a
+ * fork; that an unrelated process sends both is not looked after.
+ */
+static bool __attribute__((noinline))
+tells(const struct entry *e, unsigned nr, const long a[6])
+{
+	struct fib_fd *s;
+
+	if (!e || !e->call) {
+		switch (nr) {
+		case SYS_mq_timedsend:
+		case SYS_mq_timedreceive:
+		case SYS_msgsnd:
+		case SYS_msgrcv:
+		case SYS_semop:
+		case SYS_semtimedop:
+		case SYS_pidfd_send_signal:
+			return true;
+		}
+		return false;
+	}
+	if (!(e->flags & (FIB_TELLS | FIB_TELLS_FD)))
+		return false;
+	if (e->flags & FIB_TELLS)
+		return fib_fd_may_be_shared();
+	s = fib_fd_peek((int)a[0]);
+	return s && s->kind != FIB_FD_UNKNOWN && s->kind != FIB_FD_ALWAYS &&
+	       (s->kind != FIB_FD_TCP || fib_fd_may_be_shared());
+}
+
 static bool is_restart(long r)
 {
 	return r <= -FIB_ERESTARTSYS && r >= -FIB_ERESTARTNOHAND;
@@ -167,8 +202,14 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 			fib_count(passed);
 			r = fib_raw_intr(&f->attention, nr, a);
 			if (r == -EPIPE)
-				fib_signal_pipe(f, true);
+				fib_signal_raised(f, SIGPIPE, true);
 		}
+		if (fib_unlikely(r == -EFBIG))
+			fib_signal_raised(f, SIGXFSZ, true);
+		if (fib_unlikely((fib_load(&fib_signal_handled, relaxed) &
+				  ~fib_load(&f->sigmask, relaxed)) &&
+				 r >= 0 && tells(e, nr, a)))
+			fib_signal_catch_up(f);
 		FIB_CHAOS_POINT(hook_end);
 		/*
 		 * From here a signal to this fiber is delivered by its sender's

@@ -293,8 +293,10 @@ long fib_sys_fcntl(int fd, int cmd, long arg)
 		/* Most locks are free: ask first. */
 		r = fib_raw(SYS_fcntl, fd,
 			    cmd == F_SETLKW ? F_SETLK : F_OFD_SETLK, arg);
-		if (r != -EAGAIN && r != -EACCES)
+		if (r != -EAGAIN && r != -EACCES) {
+			fib_signal_catch_up(fib_self());
 			return r;
+		}
 		return fib_blocking(SYS_fcntl, (long[6]){ fd, cmd, arg });
 	}
 	r = fib_raw(SYS_fcntl, fd, cmd, arg);

@@ -31,6 +31,9 @@
 #define FIB_ERESTARTNOHAND 514 /* EINTR if a handler ran, else again */
 
 #define FIB_RESTART 1
+/* Another process may be behind what it brings: tells(), in dispatch.c. */
+#define FIB_TELLS    2
+#define FIB_TELLS_FD 4 /* if its first argument is such a descriptor */
 
 #define FIB_HOOK0(nm, fl) long fib_sys_##nm(void);
 #define FIB_HOOK1(nm, t1, a1, fl) long fib_sys_##nm(t1 a1);
@@ -164,8 +167,14 @@ void fib_signal_deliver_cancel(struct fib *f);
 /** Queue @sig for @f, as from tgkill. -errno. */
 int fib_signal_send(struct fib *f, int sig, const siginfo_t *info,
 		    bool process);
-/** A call of fiber @f ended with -EPIPE: where is its SIGPIPE? */
-void fib_signal_pipe(struct fib *f, bool from_kernel);
+/** A call of fiber @f, the caller, has raised @sig: on its kernel thread, or
+ * not. */
+void fib_signal_raised(struct fib *f, int sig, bool by_kernel);
+/** The signals for which the program has a handler. */
+extern _Atomic uint64_t fib_signal_handled;
+/** What was sent to the process so far, and has a handler in @f, is with its
+ * fiber. */
+void fib_signal_catch_up(struct fib *f);
 /** In a fork child: the kernel's state becomes what the program expects. */
 void fib_signal_fork_child(struct fib *f);
 /** Before and after an exec that may fail. */

@@ -156,7 +156,7 @@ static long write_all(struct fib_fd *s, const struct iovec *iov, int n, long nr)
 		}
 	}
 	if (r == -EPIPE)
-		fib_signal_pipe(fib_self(), true);
+		fib_signal_raised(fib_self(), SIGPIPE, true);
 	return done ? done : r;
 }
 
@@ -176,7 +176,7 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 		long r = fib_raw(SYS_write, fd, buf, count);
 
 		if (r == -EPIPE)
-			fib_signal_pipe(fib_self(), true);
+			fib_signal_raised(fib_self(), SIGPIPE, true);
 		return r;
 	}
 	return write_all(s, &iov, 1, SYS_write);
@@ -198,7 +198,7 @@ long fib_sys_writev(int fd, const struct iovec *iov, int n)
 	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > FIB_IOV_MAX) {
 		r = fib_raw(SYS_writev, fd, iov, n);
 		if (r == -EPIPE)
-			fib_signal_pipe(fib_self(), true);
+			fib_signal_raised(fib_self(), SIGPIPE, true);
 		return r;
 	}
 	return write_all(s, iov, n, SYS_writev);

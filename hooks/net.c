@@ -124,7 +124,7 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 static long sent(long done, long r, int flags)
 {
 	if (r == -EPIPE && !done && !(flags & MSG_NOSIGNAL))
-		fib_signal_pipe(fib_self(), false);
+		fib_signal_raised(fib_self(), SIGPIPE, false);
 	return done ? done : r;
 }
 

@@ -232,11 +232,12 @@ long fib_sys_execveat(int dir, const char *path, char *const *argv,
 
 /* --- children ------------------------------------------------------------ */
 
-/* SIGCHLD comes before the wait for its child is over (do_notify_parent()). */
+/* SIGCHLD comes before the wait for its child is over (do_notify_parent()), and
+ * so does what the child has sent. */
 static long reaped(long r)
 {
 	if (r >= 0)
-		fib_signal_settle(FIB_SIG(SIGCHLD));
+		fib_signal_settle(~0ull);
 	return r;
 }
 

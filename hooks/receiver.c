@@ -114,11 +114,20 @@ void fib_signal_settle(uint64_t set)
 {
 	uint64_t pending = 0;
 
-	/* What is not pending here has been taken, and so sent on. */
-	fib_lock(&fetch_lock);
 	fib_raw(SYS_rt_sigpending, &pending, 8);
-	fib_unlock(&fetch_lock);
+	/* What is not pending any more was taken by who holds the lock since
+	 * before. */
+	if (fib_load(&fetch_lock.word, acquire)) {
+		fib_lock(&fetch_lock);
+		fib_unlock(&fetch_lock);
+	}
 	fib_signal_fetch(pending & set & watched());
+}
+
+void fib_signal_catch_up(struct fib *f)
+{
+	fib_signal_settle(fib_load(&fib_signal_handled, relaxed) &
+			  ~fib_load(&f->sigmask, relaxed));
 }
 
 void fib_signal_leave(int sig)

@@ -50,6 +50,7 @@ _Static_assert(offsetof(struct fib, in_hook) == FIB_OFFSET_IN_HOOK, "");
 struct fib_lock fib_sig_lock;
 struct fib_kernel_sigaction fib_sig_act[65];
 int fib_sig_pid;
+_Atomic uint64_t fib_signal_handled;
 
 struct fib_kernel_sigaction fib_signal_action(int sig)
 {
@@ -59,6 +60,14 @@ struct fib_kernel_sigaction fib_signal_action(int sig)
 uint64_t fib_signal_worker_mask(void)
 {
 	return ~(FIB_FAULTS | FIB_SIG(FIB_KICK) | FIB_UNBLOCKABLE);
+}
+
+void fib_signal_note_handler(int sig)
+{
+	if (fib_sig_act[sig].handler > 1)
+		fib_or(&fib_signal_handled, FIB_SIG(sig), relaxed);
+	else
+		fib_and(&fib_signal_handled, ~FIB_SIG(sig), relaxed);
 }
 
 /* --- delivery ------------------------------------------------------------ */
@@ -211,6 +220,7 @@ struct fib_kernel_sigaction fib_signal_take_action(int sig)
 	a = fib_sig_act[sig];
 	if ((a.flags & SA_RESETHAND) && a.handler > 1) {
 		fib_sig_act[sig].handler = (uintptr_t)SIG_DFL;
+		fib_signal_note_handler(sig);
 		if (!(FIB_SIG(sig) & FIB_FAULTS))
 			fib_signal_kernel_action(sig, (uintptr_t)SIG_DFL);
 	}
@@ -321,21 +331,19 @@ void fib_signal_mask_for_call(uint64_t set)
 	fib_signal_opened(f, f->saved_mask & ~set);
 }
 
-void fib_signal_pipe(struct fib *f, bool from_kernel)
+void fib_signal_raised(struct fib *f, int sig, bool by_kernel)
 {
-	uint64_t set = FIB_SIG(SIGPIPE);
+	uint64_t set = FIB_SIG(sig);
 	struct timespec now = { 0, 0 };
 	siginfo_t info;
 
 	memset(&info, 0, sizeof(info));
-	if (from_kernel) {
-		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) !=
-		    SIGPIPE)
-			return;
-	}
+	if (by_kernel &&
+	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
+		return;
 	info.si_code = SI_USER;
 	info.si_pid = fib_sig_pid;
-	fib_signal_send(f, SIGPIPE, &info, false);
+	fib_signal_send(f, sig, &info, false);
 }
 
 int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
@@ -347,8 +355,10 @@ int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 	*old = fib_sig_act[sig];
 	if (!(FIB_SIG(sig) & FIB_FAULTS) && sig != FIB_SIGCANCEL && sig != FIB_KICK)
 		r = fib_raw(SYS_rt_sigaction, sig, new, old, 8);
-	if (r == 0 && new)
+	if (r == 0 && new) {
 		fib_sig_act[sig] = *new;
+		fib_signal_note_handler(sig);
+	}
 	fib_unlock(&fib_sig_lock);
 	return (int)r;
 }

@@ -23,6 +23,12 @@ static bool ordinary(int sig)
 	return sig >= 1 && sig <= 64 && sig != SIGKILL && sig != SIGSTOP;
 }
 
+static long settled(long r, uint64_t set)
+{
+	fib_signal_settle(set);
+	return r;
+}
+
 /*
  * A signal to the own process need not go round through the receiver: if it is
  * for the caller, its handler has run when kill() returns.
@@ -40,7 +46,10 @@ long fib_sys_kill(int pid, int sig)
 			return 0;
 		fib_signal_leave(sig);
 	}
-	return fib_raw(SYS_kill, pid, sig);
+	/* To the own group, or all: one has been delivered when kill() returns.
+	 */
+	return pid > 0 ? fib_raw(SYS_kill, pid, sig)
+		       : settled(fib_raw(SYS_kill, pid, sig), ~0ull);
 }
 
 /*
@@ -202,12 +211,6 @@ long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 }
 
 /* A timer that has been stopped sends nothing more. */
-static long settled(long r, uint64_t set)
-{
-	fib_signal_settle(set);
-	return r;
-}
-
 long fib_sys_timer_delete(int id)
 {
 	for (unsigned i = 0; i < TIMERS; i++) {

@@ -83,8 +83,10 @@ void fib_signal_init(struct fib *main_fiber, uint64_t mask)
 	fib_identity_init();
 	fib_work_init();
 	fib_sig_pid = (int)fib_raw(SYS_getpid);
-	for (int sig = 1; sig <= 64; sig++)
+	for (int sig = 1; sig <= 64; sig++) {
 		fib_raw(SYS_rt_sigaction, sig, 0, &fib_sig_act[sig], 8);
+		fib_signal_note_handler(sig);
+	}
 	fib_store(&main_fiber->sigmask, mask, relaxed);
 	fib_raw(SYS_sigaltstack, 0, &ss);
 	main_fiber->altstack_flags = SS_DISABLE;

@@ -20,6 +20,8 @@ extern struct fib_kernel_sigaction fib_sig_act[65];
 extern int fib_sig_pid;
 
 void fib_signal_queues_init(void);
+/* fib_sig_act[@sig] has been written. */
+void fib_signal_note_handler(int sig);
 
 static inline void fib_sig_kernel_mask(uint64_t mask)
 {

@@ -82,6 +82,8 @@ long fib_blocking(long nr, const long a[6])
 	r = fib_raw_intr(&f->attention, nr, a);
 	fib_block_leave();
 	f->blocking_sp = 0;
+	if (r != -EINTR && r != -FIB_ERESTARTNOINTR)
+		fib_signal_catch_up(f);
 	fib_cancel_end();
 	return r;
 }
