@@ -200,6 +200,7 @@ static long wake(uint32_t *uaddr, int n, uint32_t bitset, long nr_op)
 static long shared(const long a[6])
 {
 	int cmd = (int)a[1] & FUTEX_CMD_MASK;
+	long r;
 
 	fib_count(futex_shared);
 	switch (cmd) {
@@ -210,7 +211,10 @@ static long shared(const long a[6])
 	case FUTEX_WAIT_REQUEUE_PI:
 		return fib_blocking(SYS_futex, a);
 	}
-	return fib_pass(SYS_futex, a);
+	r = fib_pass(SYS_futex, a);
+	/* The last at a barrier wakes the others, and has not waited itself. */
+	fib_signal_catch_up(fib_self());
+	return r;
 }
 
 static bool is_fiber(uint32_t tid)
