@@ -90,12 +90,19 @@ $(B)/libfib.so: $(LIB_O)
 	  -Wl,-z,now -Wl,-z,relro -Wl,-z,defs
 	$(V)ln -sf libfib.so $(B)/libfib.so.0
 
-# One object, in which only the public names are global.
-$(B)/libfib.a: $(LIB_O)
-	$(V)ld -r -o $(B)/libfib.o $(LIB_O)
-	$(V)objcopy --localize-hidden $(B)/libfib.o
-	$(V)rm -f $@
-	$(V)ar rcs $@ $(B)/libfib.o
+# One object, in which only the public names are global. A program that is built
+# with a sanitizer needs the library built so as well. $(1): -asan, -tsan or
+# nothing, $(2): the variant.
+define FIB_ARCHIVE
+$(B)/libfib$(1).a: $(addprefix $(B)/$(2)/,$(LIB_OBJ))
+	$$(V)ld -r -o $$(@:.a=.o) $$^
+	$$(V)objcopy --localize-hidden $$(@:.a=.o)
+	$$(V)rm -f $$@
+	$$(V)ar rcs $$@ $$(@:.a=.o)
+endef
+$(eval $(call FIB_ARCHIVE,,lib))
+$(eval $(call FIB_ARCHIVE,-asan,asan))
+$(eval $(call FIB_ARCHIVE,-tsan,tsan))
 
 .PHONY: FORCE
 $(B)/libfib.pc: FORCE

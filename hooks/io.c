@@ -16,7 +16,7 @@ long fib_io_failed(const struct fib_io *io, long r)
 void fib_io_keep_error(struct fib_fd *s, long r)
 {
 	if (r != -EPIPE && r != -EAGAIN && r != -EINTR && r > -512)
-		s->error = (int)r;
+		fib_store(&s->error, (int)r, relaxed);
 }
 
 /* epoll would not have the descriptor (no memory, no watches left). */

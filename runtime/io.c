@@ -93,11 +93,8 @@ long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 	uint32_t turn = 0;
 	long r;
 
-	if (fib_unlikely(s->error)) {
-		r = s->error;
-		s->error = 0;
-		return r;
-	}
+	if (fib_unlikely(fib_load(&s->error, relaxed)))
+		return fib_xchg(&s->error, 0, relaxed);
 	if (FIB_CHAOS_ODDS(would_block, 16))
 		detour(io);
 	fib_io_begin(io);

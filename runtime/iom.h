@@ -73,7 +73,7 @@ struct fib_fd {
 	_Atomic uint32_t reads;
 	uint32_t attr_epoch;
 	uint32_t born_epoch;
-	int error;		 /* to be returned by the next call, or 0 */
+	_Atomic int error;	 /* to be returned by the next call, or 0 */
 	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
 	uint8_t busy;		 /* FIB_EV_*: poll-then-call under way */
 	uint8_t contended;	 /* FIB_EV_*: somebody waits for busy */

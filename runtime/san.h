@@ -57,6 +57,32 @@ struct fib_san {
 #define FIB_SAN_MAPS 0
 #endif
 
+/*
+ * Valgrind takes a step from one stack to another for a stack that grows or
+ * shrinks, unless it was told of both. It is told by a sequence of instructions
+ * that does nothing elsewhere; the answer is 0 then.
+ */
+static inline unsigned long fib_valgrind(unsigned long request,
+					 unsigned long a, unsigned long b)
+{
+	unsigned long args[6] = { request, a, b, 0, 0, 0 }, answer = 0;
+
+	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi\n\t"
+			 "rolq $61, %%rdi; rolq $51, %%rdi\n\t"
+			 "xchgq %%rbx, %%rbx"
+			 : "+d"(answer)
+			 : "a"(args)
+			 : "cc", "memory");
+	return answer;
+}
+
+enum {
+	FIB_VG_RUNNING = 0x1001,
+	FIB_VG_STACK = 0x1501, /* lowest, highest address: its id */
+	FIB_VG_STACK_GONE = 0x1502,
+	FIB_VG_UNDEFINED = 0x4d430001, /* memcheck: address, size */
+};
+
 static inline void fib_san_leave(struct fib_san *from, struct fib_san *to,
 				 bool dies)
 {

@@ -22,7 +22,7 @@ RUNS   ?= 1
 TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              binutils libunwind-dev python3 openssl microsocks \
              tinyproxy-bin stunnel4 memcached redis-tools man-db groff-base \
-             mandoc
+             mandoc valgrind
 
 CHECKS := unit library patch hooks stress apps cli
 

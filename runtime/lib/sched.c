@@ -7,7 +7,7 @@
 #include "runtime/iom.h"
 #include "runtime/lib/lib.h"
 
-#define CALLER_STACK (64ul * 1024)
+#define CALLER_STACK (64ul * 1024 + FIB_PAGE)
 
 static struct fib_lock all_lock;
 static struct fib_list all = { &all, &all };
@@ -21,9 +21,8 @@ static void unmap(struct fib_sched *s)
 
 		fib_timer_heap_fini(&w->timers);
 		if (w->stack)
-			fib_pages_free((char *)w->stack - CALLER_STACK -
-					       FIB_PAGE,
-				       CALLER_STACK + FIB_PAGE);
+			fib_stack_put((char *)w->stack - CALLER_STACK,
+				      CALLER_STACK);
 		fib_pages_free(w, FIB_ALIGN_UP(sizeof(*w), FIB_PAGE));
 	}
 	fib_timers_fini(s);
@@ -34,6 +33,8 @@ static void unmap(struct fib_sched *s)
 
 static int add_workers(struct fib_sched *s)
 {
+	char *stack;
+
 	for (unsigned i = 0; i < s->threads; i++) {
 		struct fib_worker *w = fib_pages_alloc(
 			FIB_ALIGN_UP(sizeof(*w), FIB_PAGE));
@@ -46,8 +47,11 @@ static int add_workers(struct fib_sched *s)
 	}
 	if (!s->use_caller)
 		return 0;
-	s->worker[s->threads - 1]->stack = fib_thread_stack(CALLER_STACK);
-	return s->worker[s->threads - 1]->stack ? 0 : -ENOMEM;
+	stack = fib_stack_get(CALLER_STACK);
+	if (!stack)
+		return -ENOMEM;
+	s->worker[s->threads - 1]->stack = stack + CALLER_STACK;
+	return 0;
 }
 
 int fib_sched_create(struct fib_sched **out, unsigned threads, bool use_caller,
@@ -289,7 +293,8 @@ static void run_caller(struct fib_sched *s)
 	w->outer = fib_worker_self();
 	w->main_san = &here;
 	w->sched_sp = fib_ctx_make(w->stack, caller_main, w);
-	fib_san_create(&w->san, (char *)w->stack - CALLER_STACK, CALLER_STACK);
+	fib_san_create(&w->san, (char *)w->stack - CALLER_STACK + FIB_PAGE,
+		       CALLER_STACK - FIB_PAGE);
 	fib_store(&w->tid, (int)fib_raw(SYS_gettid), relaxed);
 	fib_worker_set(w);
 	fib_san_leave(&here, &w->san, false);

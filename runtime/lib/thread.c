@@ -102,6 +102,37 @@ __attribute__((constructor)) static void init(void)
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
 }
 
+/* --- stacks ------------------------------------------------------------------ */
+
+static void *stack_map(size_t size)
+{
+	long p = fib_stack_map(size);
+	unsigned long low = (unsigned long)p + FIB_PAGE, id;
+
+	if (p < 0 && p > -4096)
+		return NULL;
+	if (fib_stack_protect((uintptr_t)p, FIB_PAGE, PROT_NONE)) {
+		fib_stack_unmap((uintptr_t)p, size);
+		return NULL;
+	}
+	/* Under Valgrind alone, the word at the far end is touched. */
+	id = fib_valgrind(FIB_VG_STACK, low, (unsigned long)p + size);
+	if (id)
+		*(unsigned long *)low = id;
+	return (void *)p;
+}
+
+static void stack_unmap(void *stack, size_t size)
+{
+	unsigned long low = (unsigned long)stack + FIB_PAGE;
+
+	if (fib_valgrind(FIB_VG_RUNNING, 0, 0)) {
+		fib_valgrind(FIB_VG_STACK_GONE, *(unsigned long *)low, 0);
+		fib_valgrind(FIB_VG_UNDEFINED, low, size - FIB_PAGE);
+	}
+	fib_stack_unmap((uintptr_t)stack, size);
+}
+
 /* --- the thread's end ------------------------------------------------------ */
 
 static void forget(void *arg)
@@ -111,8 +142,8 @@ static void forget(void *arg)
 	while (c->entries)
 		fib_free(c->entry[--c->entries]);
 	while (c->stacks)
-		fib_stack_unmap((uintptr_t)c->stack[--c->stacks],
-				FIB_STACK_DEFAULT + FIB_PAGE);
+		stack_unmap(c->stack[--c->stacks],
+			    FIB_STACK_DEFAULT + FIB_PAGE);
 	if (self.main)
 		fib_free(self.main);
 	self.main = NULL;
@@ -190,19 +221,6 @@ __attribute__((noinline)) void fib_entry_put(struct fib *f)
 	c->entry[c->entries++] = f;
 }
 
-static void *stack_map(size_t size)
-{
-	long p = fib_stack_map(size);
-
-	if (p < 0 && p > -4096)
-		return NULL;
-	if (fib_stack_protect((uintptr_t)p, FIB_PAGE, PROT_NONE)) {
-		fib_stack_unmap((uintptr_t)p, size);
-		return NULL;
-	}
-	return (void *)p;
-}
-
 __attribute__((noinline)) void *fib_stack_get(size_t size)
 {
 	struct cache *c = self.cache;
@@ -221,7 +239,7 @@ __attribute__((noinline)) void fib_stack_put(void *stack, size_t size)
 	if (size == FIB_STACK_DEFAULT + FIB_PAGE && c && c->stacks < STACKS)
 		c->stack[c->stacks++] = stack;
 	else
-		fib_stack_unmap((uintptr_t)stack, size);
+		stack_unmap(stack, size);
 }
 
 /* --- threads of the engine's own -------------------------------------------- */

@@ -80,6 +80,14 @@ for source in *.c; do
 			[ "$status" = 0 ] && [ ! -s err ]
 		verdict "$name $link" $?
 	done
+	if ! command -v valgrind > /dev/null; then
+		echo "skip $name under valgrind: it is not installed"
+		skipped=$((skipped + 1))
+		continue
+	fi
+	timeout 120 valgrind -q --error-exitcode=99 "./$name-shared" > out \
+		2> "$work/log" && ! grep -q '^==' "$work/log"
+	verdict "$name under valgrind" $?
 done
 # The header alone, in every dialect that has long long and bool.
 cat > header.c << 'END'

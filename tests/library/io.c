@@ -111,6 +111,130 @@ START_TEST(file_not_in_memory)
 }
 END_TEST
 
+/* --- through a proxy: three schedulers, one table of descriptors ----------------- */
+
+#define CLIENTS 50
+#define BYTES	20000
+
+static struct fib_sched *proxy;
+static struct sockaddr_in front;
+static int front_listener;
+static atomic_int relays;
+
+struct relay {
+	int from, to;
+	_Atomic int *ends;
+};
+
+static int listen_on(struct sockaddr_in *a)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(*a);
+
+	a->sin_family = AF_INET;
+	a->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	a->sin_port = 0;
+	OK(bind(fd, (struct sockaddr *)a, len));
+	OK(listen(fd, 64));
+	OK(getsockname(fd, (struct sockaddr *)a, &len));
+	return fd;
+}
+
+/* The last of the two closes both. */
+static void relay(void *arg)
+{
+	struct relay r = *(struct relay *)arg;
+	char buf[1500];
+	long n;
+
+	free(arg);
+	while ((n = fib_read(r.from, buf, sizeof(buf), FIB_NEVER)) > 0)
+		OK(fib_write_all(r.to, buf, (size_t)n, FIB_NEVER));
+	ck_assert_int_eq(n, 0);
+	OK(shutdown(r.to, SHUT_WR));
+	if (atomic_fetch_sub(r.ends, 1) != 1)
+		return;
+	free(r.ends);
+	OK(fib_close(r.from));
+	OK(fib_close(r.to));
+	relays++;
+}
+
+static void start_relay(int from, int to, _Atomic int *ends)
+{
+	struct relay *r = malloc(sizeof(*r));
+
+	*r = (struct relay){ from, to, ends };
+	OK(fib_sched_submit(proxy, relay, r, FIB_ANY_THREAD));
+}
+
+static void accept_and_relay(void *arg)
+{
+	for (int i = 0; i < CLIENTS; i++) {
+		int in = fib_accept(front_listener, NULL, NULL, FIB_NEVER);
+		int out = socket(AF_INET, SOCK_STREAM, 0);
+		_Atomic int *ends = malloc(sizeof(*ends));
+
+		ck_assert_int_ge(in, 0);
+		OK(fib_connect(out, (struct sockaddr *)&addr, sizeof(addr),
+			       10 * SEC));
+		atomic_store(ends, 2);
+		start_relay(in, out, ends);
+		start_relay(out, in, ends);
+	}
+}
+
+static void send_all(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+	char buf[100];
+
+	for (int i = 0; i < BYTES; i += 100) {
+		memset(buf, i / 100, sizeof(buf));
+		OK(fib_write_all(fd, buf, sizeof(buf), FIB_NEVER));
+	}
+	OK(shutdown(fd, SHUT_WR));
+}
+
+static void client_of_proxy(void *arg)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), got = 0;
+	char buf[777];
+	long n;
+
+	OK(fib_connect(fd, (struct sockaddr *)&front, sizeof(front),
+		       FIB_NEVER));
+	OK(fib_sched_submit(fib_sched_current(), send_all,
+			    (void *)(intptr_t)fd, FIB_ANY_THREAD));
+	while ((n = fib_read(fd, buf, sizeof(buf), 20 * SEC)) > 0)
+		for (long i = 0; i < n; i++, got++)
+			ck_assert_int_eq(buf[i], (char)(got / 100));
+	ck_assert_int_eq(n, 0);
+	ck_assert_int_eq(got, BYTES);
+	OK(fib_close(fd));
+	clients_done++;
+}
+
+/* A number that one scheduler closes is opened in another at once. */
+START_TEST(through_a_proxy)
+{
+	struct fib_sched *s = started(1, false), *c = started(2, true);
+
+	proxy = started(2, false);
+	listener = listen_on(&addr);
+	front_listener = listen_on(&front);
+	OK(fib_sched_submit(s, accept_all, NULL, FIB_ANY_THREAD));
+	OK(fib_sched_submit(proxy, accept_and_relay, NULL, FIB_ANY_THREAD));
+	for (int i = 0; i < CLIENTS; i++)
+		OK(fib_sched_submit(c, client_of_proxy, NULL, FIB_ANY_THREAD));
+	finish(c);
+	finish(proxy);
+	finish(s);
+	ck_assert_int_eq(clients_done, CLIENTS);
+	ck_assert_int_eq(relays, CLIENTS);
+}
+END_TEST
+
 static void read_pipe(void *arg)
 {
 	char buf[4];
@@ -184,6 +308,7 @@ TCase *library_io(void)
 
 	tcase_set_timeout(t, 30);
 	tcase_add_loop_test(t, echo_on_one_thread, 1, 3);
+	tcase_add_test(t, through_a_proxy);
 	tcase_add_test(t, file_not_in_memory);
 	tcase_add_test(t, pipe_and_timeouts);
 	tcase_add_test(t, close_ends_a_read);
