@@ -34,7 +34,8 @@
  * keep them, so read thread variables in a function that is not inlined. errno
  * is the exception: each fiber has a value of its own, which is saved when
  * it is left and put back when it goes on. A pthread mutex must not be held
- * across such a call either: use struct fib_mutex.
+ * across such a call either: use struct fib_mutex. Rounding mode and masks of
+ * floating point are a fiber's own; the flags of past exceptions are not.
  *
  * Under libfibhook.so the scheduler's threads are fibers of its own. The two
  * have one source and share no state.

@@ -65,6 +65,15 @@ struct fib {
 	struct fib_regs *regs;		  /* frame of a rewritten site, or NULL */
 	/* the second cache line */
 	struct fib_list run;		  /* run queue */
+#ifndef FIB_PRELOAD
+	struct fib_sched *sched; /* whose it is until it ends, or NULL */
+	struct fib *top; /* what runs on top of it by hand, or itself */
+	void (*home)(struct fib *f); /* queues it, instead of a scheduler */
+	_Atomic uint32_t life;	     /* enum fib_life, runtime/lib/lib.h */
+	_Atomic uint32_t ready;	     /* fib_ready() came, for fib_yield() */
+	int err;		     /* errno, while it is off a direct worker */
+	struct fib_worker *pin;	     /* the only one that may run it, or NULL */
+#endif
 	uint64_t wait_arg;
 	uint64_t wait_deadline;
 	uint64_t restart_deadline;	  /* of the call that is repeated */
@@ -81,6 +90,7 @@ struct fib {
 	_Atomic uint32_t cpu_seq;
 	uint64_t cpu_ns, cpu_since_ns;
 	uint32_t pkru; /* while off a worker: arch/x86_64/pkru.h */
+#ifdef FIB_PRELOAD
 	uintptr_t blocking_sp; /* where it blocks in the kernel, or 0 */
 	_Atomic bool preempt; /* yield where the kick's handler leads */
 	bool creating;	     /* in pthread_create: its mmap makes a stack */
@@ -100,6 +110,7 @@ struct fib {
 	uintptr_t altstack_sp;
 	size_t altstack_size;
 	int altstack_flags;
+#endif
 
 	/* --- library fibers --- */
 	void (*fn)(void *);
@@ -108,14 +119,8 @@ struct fib {
 	size_t stack_size;
 	struct fib_san san;
 #ifndef FIB_PRELOAD
-	struct fib_sched *sched; /* whose it is until it ends, or NULL */
-	_Atomic uint32_t life;	 /* enum fib_life, runtime/lib/lib.h */
-	_Atomic uint32_t ready;	 /* fib_ready() came, for fib_yield() */
-	_Atomic uint64_t id;	 /* 0: nobody has asked for it */
-	struct fib_worker *pin;	 /* the only one that may run it, or NULL */
-	void (*home)(struct fib *f); /* queues it, instead of a scheduler */
+	_Atomic uint64_t id; /* 0: nobody has asked for it */
 	void *home_arg;
-	struct fib *top;   /* what runs on top of it by hand, or itself */
 	struct fib *below; /* by hand: whom it was resumed by */
 	void *below_sp;	   /* and the context there */
 	struct fib_guard *guard; /* of the timer whose callback it runs */

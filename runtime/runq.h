@@ -47,14 +47,19 @@ static inline void fib_runq_change(_Atomic uint32_t *n, uint32_t by)
 	fib_store(n, fib_load(n, relaxed) + by, relaxed);
 }
 
-static inline void fib_runq_push(struct fib_worker *w, struct fib *f)
+static inline void fib_runq_push_own(struct fib_worker *w, struct fib *f)
 {
-	fib_runq_lock(w);
 	if (FIB_CHAOS_ODDS(queue_front, 8))
 		fib_list_add_tail(w->queue.next, &f->run);
 	else
 		fib_list_add_tail(&w->queue, &f->run);
 	fib_runq_change(&w->queued, 1);
+}
+
+static inline void fib_runq_push(struct fib_worker *w, struct fib *f)
+{
+	fib_runq_lock(w);
+	fib_runq_push_own(w, f);
 	fib_runq_unlock(w);
 }
 
@@ -75,18 +80,23 @@ static inline void fib_runq_prefetch(const struct fib *f)
 		__builtin_prefetch(sp + i * 64);
 }
 
-static inline struct fib *fib_runq_pop_locked(struct fib_list *q, _Atomic uint32_t *n)
+/* Of a queue that is not empty. */
+static inline struct fib *fib_runq_pop_first(struct fib_list *q,
+					     _Atomic uint32_t *n)
 {
-	struct fib *f;
+	struct fib_list *first = q->next;
 
-	if (fib_list_empty(q))
-		return NULL;
-	f = fib_container_of(q->next, struct fib, run);
-	fib_list_del(&f->run);
+	q->next = first->next;
+	first->next->prev = q;
 	fib_runq_change(n, -1u);
 	if (!fib_list_empty(q))
 		fib_runq_prefetch(fib_container_of(q->next, struct fib, run));
-	return f;
+	return fib_container_of(first, struct fib, run);
+}
+
+static inline struct fib *fib_runq_pop_locked(struct fib_list *q, _Atomic uint32_t *n)
+{
+	return fib_list_empty(q) ? NULL : fib_runq_pop_first(q, n);
 }
 
 static inline struct fib *fib_runq_pop(struct fib_lock *lock, struct fib_list *q,

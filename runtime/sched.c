@@ -11,10 +11,9 @@
 #include "runtime/runq.h"
 #include "runtime/timer.h"
 #ifndef FIB_PRELOAD
+#include "runtime/lib/direct.h"
 #include "runtime/lib/lib.h"
 #endif
-
-#define POLL_EVERY 61 /* resumes between two looks at epoll while busy */
 
 #ifdef FIB_PRELOAD
 struct fib_sched fib_sched = { .iom = { .epfd = -1, .wakefd = -1 } };
@@ -46,65 +45,6 @@ void fib_notify_one(struct fib_sched *s)
 	fib_raw(SYS_write, s->iom.wakefd, &one, sizeof(one));
 }
 
-#ifndef FIB_PRELOAD
-static void push_pinned(struct fib_sched *s, struct fib *f)
-{
-	struct fib_worker *w = f->pin;
-
-	fib_lock(&w->lock);
-	fib_list_add_tail(&w->pinned, &f->run);
-	fib_add(&w->npinned, 1, relaxed);
-	fib_unlock(&w->lock);
-	fib_fence(seq_cst);
-	if (fib_load(&w->idle, relaxed))
-		fib_notify_one(s);
-}
-
-/*
- * Who sleeps in epoll_wait cannot be woken by name. A worker that has nothing
- * to do, and sees that one that sleeps has, sends the wake-up on and stays out
- * of the way until that one is up: so it gets there, whomever the kernel picks.
- */
-static void make_way(struct fib_worker *w)
-{
-	struct fib_sched *s = fib_sched_of(w);
-	uint32_t n = fib_load(&s->workers, acquire);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *v = s->worker[i];
-
-		if (v == w || !fib_runq_pinned_waits(v))
-			continue;
-		fib_notify_one(s);
-		fib_add(&s->way_waiters, 1, seq_cst);
-		for (;;) {
-			uint32_t seq = fib_load(&s->way, acquire);
-
-			fib_fence(seq_cst);
-			if (!fib_runq_pinned_waits(v))
-				break;
-			fib_raw(SYS_futex, &s->way, FUTEX_WAIT_PRIVATE, seq, 0);
-		}
-		fib_sub(&s->way_waiters, 1, relaxed);
-	}
-}
-
-/* By a thread that is none of @s's, which may come to its end meanwhile. */
-static void queue_from_outside(struct fib_sched *s, struct fib *f)
-{
-	fib_add(&s->visitors, 1, seq_cst);
-	if (f->pin) {
-		push_pinned(s, f);
-	} else {
-		fib_runq_inject(s, f);
-		fib_fence(seq_cst);
-		if (fib_load(&s->nidle, relaxed))
-			fib_notify_one(s);
-	}
-	fib_sub(&s->visitors, 1, release);
-}
-#endif
-
 static void queue_fiber(struct fib *f)
 {
 	struct fib_sched *s = fib_sched_of(f);
@@ -116,12 +56,17 @@ static void queue_fiber(struct fib *f)
 		f->home(f);
 		return;
 	}
+	if (fib_likely(w && w->direct && w->sched == s) &&
+	    !FIB_CHAOS_ODDS(inject, 8)) {
+		fib_runq_push_own(w, f);
+		return;
+	}
 	if (!w || w->sched != s || w->passing) {
-		queue_from_outside(s, f);
+		fib_queue_from_outside(s, f);
 		return;
 	}
 	if (fib_unlikely(f->pin != NULL)) {
-		push_pinned(s, f);
+		fib_push_pinned(s, f);
 		return;
 	}
 #endif
@@ -324,7 +269,7 @@ static bool wait_for_work(struct fib_worker *w)
 #ifndef FIB_PRELOAD
 	if (at_end(fib_sched_of(w)))
 		return false;
-	make_way(w);
+	fib_make_way(w);
 	fib_timers_settle(w->sched);
 #endif
 	idle(w);
@@ -339,8 +284,9 @@ static struct fib *next(struct fib_worker *w)
 		struct fib *f = NULL;
 
 		check_place(w);
-		if (++w->tick % POLL_EVERY == 0 ||
+		if (++w->tick >= FIB_POLL_EVERY ||
 		    FIB_CHAOS_ODDS(poll_now, 16)) {
+			w->tick = 0;
 			fib_iom_poll(0);
 			run_timers(s);
 			/* The only worker takes them in order: pop_own() */
@@ -401,7 +347,7 @@ static bool runs_others(const struct fib_worker *w)
 	return !w->bound;
 }
 
-static void do_yield(struct fib_worker *w, struct fib *f)
+void fib_do_yield(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->on, NULL, release);
 	if (runs_others(w))
@@ -463,6 +409,9 @@ static void run(struct fib_worker *w, struct fib *f)
 	fib_barrier();
 	if (!fib_runq_alone(fib_sched_of(w)))
 		fib_cpu_go(f);
+#ifndef FIB_PRELOAD
+	fib_san_note(&w->left, &w->san);
+#endif
 	fib_san_leave(&w->san, &fib_top_of(f)->san, false);
 	fib_ctx_switch(&w->sched_sp, f->sp);
 }
@@ -498,9 +447,8 @@ void fib_worker_loop(struct fib_worker *w)
 	}
 }
 
-/* Leave the fiber's stack; @action is called on the worker's. */
-static void __attribute__((noinline))
-leave(void (*action)(struct fib_worker *, struct fib *))
+void __attribute__((noinline))
+fib_leave(void (*action)(struct fib_worker *, struct fib *))
 {
 	struct fib_worker *w = fib_worker_self();
 	struct fib *f = w->cur;
@@ -510,7 +458,9 @@ leave(void (*action)(struct fib_worker *, struct fib *))
 	FIB_CHAOS_POINT(park_leave);
 	fib_san_leave(&fib_top_of(f)->san, &w->san, action == do_exit);
 	fib_ctx_switch(&f->sp, w->sched_sp);
-	fib_san_enter(&fib_top_of(f)->san, &fib_worker_self()->san);
+#ifndef FIB_PRELOAD
+	fib_land(fib_worker_self(), f);
+#endif
 	fib_errno_restore(err);
 }
 
@@ -520,13 +470,18 @@ static void __attribute__((noinline)) leave_with_vectors(void)
 	void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
 
 	fib_xsave(at);
-	leave(do_park);
+	fib_leave(do_park);
 	fib_xrstor(at);
 }
 
 void fib_park(void)
 {
+#ifdef FIB_PRELOAD
 	struct fib *f = fib_self();
+#else
+	struct fib_worker *w = fib_worker_self();
+	struct fib *f = w->cur;
+#endif
 	int notified = FIB_PERMIT_NOTIFIED;
 
 	if (fib_load(&f->permit, relaxed) == FIB_PERMIT_NOTIFIED &&
@@ -536,11 +491,17 @@ void fib_park(void)
 		fib_sched_yield();
 		return;
 	}
-	fib_count_unless_alone(fib_sched_of(f), parks);
+#ifndef FIB_PRELOAD
+	if (w->direct) {
+		fib_direct_park(w, f);
+		return;
+	}
+#endif
+	fib_count(parks);
 	if (f->door == FIB_DOOR_SITE)
 		leave_with_vectors();
 	else
-		leave(do_park);
+		fib_leave(do_park);
 }
 
 void fib_wake(struct fib *f)
@@ -567,29 +528,45 @@ void fib_launch(struct fib *f)
 
 void fib_sched_yield(void)
 {
+#ifdef FIB_PRELOAD
 	struct fib *f = fib_self();
+#else
+	struct fib_worker *w = fib_worker_self();
+	struct fib *f = w->cur;
+
+	if (w->direct) {
+		fib_direct_yield(w, f);
+		return;
+	}
+#endif
 
 	if (f->door == FIB_DOOR_SITE) {
 		char area[fib_xsave_size + 64];
 		void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
 
 		fib_xsave(at);
-		leave(do_yield);
+		fib_leave(fib_do_yield);
 		fib_xrstor(at);
 		return;
 	}
-	leave(do_yield);
+	fib_leave(fib_do_yield);
 }
 
 void fib_sched_preempted(void)
 {
-	fib_worker_self()->tick = POLL_EVERY - 1;
+	fib_worker_self()->tick = FIB_POLL_EVERY - 1;
 	fib_sched_yield();
 }
 
 void fib_exit(void)
 {
-	leave(do_exit);
+#ifndef FIB_PRELOAD
+	struct fib_worker *w = fib_worker_self();
+
+	if (w->direct)
+		fib_direct_exit(w, w->cur);
+#endif
+	fib_leave(do_exit);
 	__builtin_unreachable();
 }
 

@@ -87,16 +87,24 @@ struct fib_timer_heap {
 	_Atomic uint64_t next_ns; /* of the root; FIB_NEVER when empty */
 };
 
+#define FIB_POLL_EVERY 61 /* resumes between two looks at epoll while busy */
+
 /* Rows of a scheduler's table of workers. */
 #define FIB_SCHED_WORKERS 4096
 
 struct fib_worker {
 	struct fib_worker *self; /* %gs:0 */
 	struct fib *cur;	 /* %gs:8: the fiber that runs, or NULL */
+#ifndef FIB_PRELOAD
+	struct fib_sched *sched;
+	int *errno_at;		   /* of its thread */
+	struct fib *ended;	   /* and still on its stack: direct.h */
+	uint32_t direct;	   /* no direct switch from this tick on */
+#endif
 	void *sched_sp;		 /* the scheduler's own context */
 	void (*action)(struct fib_worker *, struct fib *);
 	uint32_t id;
-	uint32_t tick;
+	uint32_t tick; /* since it looked at epoll */
 	_Atomic int tid;
 	_Atomic uint32_t runs; /* fibers resumed: the monitor watches it */
 
@@ -125,7 +133,7 @@ struct fib_worker {
 	bool no_kick;		   /* in exec */
 	struct fib_san san;
 #ifndef FIB_PRELOAD
-	struct fib_sched *sched;
+	struct fib_san *left;	   /* whose stack was left last */
 	struct fib_list pinned; /* fibers that no other may run; lock */
 	_Atomic uint32_t npinned;
 	bool passing;		   /* carries a task for an executor: task.c */
@@ -273,8 +281,24 @@ static inline struct fib *fib_top_of(struct fib *f)
 	return f;
 }
 #else
-struct fib_worker *fib_worker_self(void);
-struct fib *fib_self(void);
+/*
+ * A fiber that parks may go on in another thread, so no address of a thread
+ * variable may live across a park: qemu's coroutine-tls.h has the story.
+ */
+extern __thread struct fib_worker *fib_this_worker
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static inline struct fib_worker *fib_worker_self(void)
+{
+	return fib_tls_read(fib_this_worker);
+}
+
+static inline struct fib *fib_self(void)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	return w ? w->cur : NULL;
+}
 void fib_worker_set(struct fib_worker *w);
 int fib_errno_save(void);
 void fib_errno_restore(int saved);
@@ -283,6 +307,11 @@ static inline struct fib *fib_top_of(struct fib *f)
 	return f->top;
 }
 #endif
+
+/* The calling fiber leaves its stack; @action is called on the worker's. */
+void fib_leave(void (*action)(struct fib_worker *, struct fib *));
+/* Such an action: queue @f, behind all that has come by now. */
+void fib_do_yield(struct fib_worker *w, struct fib *f);
 
 /** The scheduler that the caller is a worker of. Workers and fibers only. */
 static inline struct fib_sched *fib_sched_here(void)

@@ -50,6 +50,7 @@ void fib_worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id)
 	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
 #ifndef FIB_PRELOAD
 	w->sched = s;
+	w->direct = fib_runq_alone(s) ? FIB_POLL_EVERY : 0;
 	fib_list_init(&w->pinned);
 #endif
 }

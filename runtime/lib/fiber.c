@@ -1,6 +1,7 @@
 /* Fibers: life, and switching by hand. See lib.h. */
 #include <stdio.h>
 #include "runtime/arch/x86_64/ctx.h"
+#include "runtime/lib/direct.h"
 #include "runtime/lib/lib.h"
 #include "runtime/stack.h"
 
@@ -15,7 +16,7 @@ static bool exists(const struct fib *f)
 static void arrive(struct fib *f)
 {
 	if (fib_load(&f->life, relaxed) & FIB_LIFE_SCHED)
-		fib_san_enter(&f->san, &fib_worker_self()->san);
+		fib_land(fib_worker_self(), f);
 	else
 		fib_san_enter(&f->san, &f->below->san);
 }
@@ -260,7 +261,12 @@ int fib_yield(void)
 
 int fib_yield_ready(void)
 {
-	struct fib *f = fib_top();
+	struct fib_worker *w = fib_worker_self();
+	struct fib *f = fib_self();
+
+	if (fib_likely(f && f->top == f && w->direct))
+		return fib_direct_yield(w, f);
+	f = fib_top();
 
 	if (!f)
 		return -EPERM;

@@ -8,6 +8,8 @@
  *	timer.c		timers with callbacks, guards
  *	io.c		blocking calls
  *	word.c		waiting for a word; mutex, condition, semaphore
+ *	outside.c	queueing for one thread alone, and from outside
+ *	direct.c	switching from fiber to fiber, past the loop
  *
  * Who owns a fiber
  * ----------------
@@ -26,6 +28,9 @@
  *
  *	main() --stop()--> loop <--> fiber <--resume/yield--> fiber by hand
  *	       <--at end--
+ *
+ * Where the scheduler has one thread, a fiber that parks goes straight to the
+ * next one where it can (direct.h).
  *
  * What is resumed by hand lies on top of the fiber that resumed it: when it
  * parks, the whole pile does, and fib_self() is the one at the bottom, which
@@ -68,6 +73,15 @@ struct fib *fib_make(struct fib_sched *s, void (*fn)(void *), void *arg,
 void fib_ended(struct fib *f);
 /** A runnable fiber of the caller's scheduler. NULL: no memory. */
 struct fib *fib_spawn(void (*fn)(void *), void *arg, size_t stack_size);
+
+/* --- outside.c --------------------------------------------------------------- */
+
+/** Queue @f, which is pinned, for its worker. */
+void fib_push_pinned(struct fib_sched *s, struct fib *f);
+/** Let those go first that sleep and have pinned fibers. */
+void fib_make_way(struct fib_worker *w);
+/** By a thread that is none of @s's, which may come to its end meanwhile. */
+void fib_queue_from_outside(struct fib_sched *s, struct fib *f);
 
 /* --- sched.c ----------------------------------------------------------------- */
 

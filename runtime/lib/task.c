@@ -151,6 +151,7 @@ static void step(struct fib_work *work)
 	}
 	w.self = &w;
 	w.outer = outer;
+	fib_san_note(&w.left, &w.san);
 	fib_san_adopt(&w.san);
 	fib_worker_set(&w);
 	fib_store(&f->state, FIB_RUNNING, relaxed);

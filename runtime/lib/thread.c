@@ -1,10 +1,9 @@
 /*
  * What a thread knows of itself.
  *
- * A fiber that parks may go on in another thread, so no address of a thread
- * variable may live across a park. The compiler does not know that; it knows
- * nothing of what happens in a function that it may not inline, and asks it
- * again each time (qemu's coroutine-tls.h has the story).
+ * No address of a thread variable may live across a park (sched.h). The compiler
+ * does not know that; but it knows nothing of what happens in a function that it
+ * may not inline, and asks it again each time.
  *
  * The cache keeps a few stacks and fiber entries for each thread: what a task
  * needs to begin is then what the last one has just left, still warm.
@@ -27,8 +26,9 @@ struct cache {
 	void *stack[STACKS];
 };
 
+__thread struct fib_worker *fib_this_worker;
+
 static __thread struct {
-	struct fib_worker *worker;
 	struct fib *top;  /* innermost fiber, where no worker runs one */
 	struct fib *main; /* the thread's own */
 	struct cache *cache;
@@ -37,22 +37,12 @@ static __thread struct {
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
-__attribute__((noinline)) struct fib_worker *fib_worker_self(void)
-{
-	__asm__ volatile("");
-	return self.worker;
-}
-
-__attribute__((noinline)) struct fib *fib_self(void)
-{
-	__asm__ volatile("");
-	return self.worker ? self.worker->cur : NULL;
-}
-
 __attribute__((noinline)) void fib_worker_set(struct fib_worker *w)
 {
 	__asm__ volatile("");
-	self.worker = w;
+	fib_this_worker = w;
+	if (w)
+		w->errno_at = &errno;
 }
 
 __attribute__((noinline)) int fib_errno_save(void)
@@ -81,17 +71,19 @@ __attribute__((noinline)) long fib_call6(long nr, long a, long b, long c,
 
 __attribute__((noinline)) struct fib *fib_top(void)
 {
+	struct fib *f = fib_self();
+
 	__asm__ volatile("");
-	if (self.worker && self.worker->cur)
-		return self.worker->cur->top;
-	return self.top;
+	return f ? f->top : self.top;
 }
 
 __attribute__((noinline)) void fib_top_set(struct fib *f)
 {
+	struct fib *bottom = fib_self();
+
 	__asm__ volatile("");
-	if (self.worker && self.worker->cur)
-		self.worker->cur->top = f;
+	if (bottom)
+		bottom->top = f;
 	else
 		self.top = f->life & FIB_LIFE_MAIN ? NULL : f;
 }

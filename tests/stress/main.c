@@ -23,7 +23,7 @@ static const struct scenario *const scenarios[] = {
 	&stress_park,  &stress_late,  &stress_mutex, &stress_cond,
 	&stress_token, &stress_steal, &stress_spawn, &stress_timer,
 	&stress_block, &stress_pipe,  &stress_tcp,   &stress_poll,
-	&stress_evict,
+	&stress_evict, &stress_direct,
 };
 
 struct fib_sched fib_sched;

@@ -27,7 +27,8 @@ struct scenario {
 /* one per file */
 extern const struct scenario stress_park, stress_late, stress_mutex,
 	stress_cond, stress_token, stress_steal, stress_spawn, stress_timer,
-	stress_block, stress_pipe, stress_tcp, stress_poll, stress_evict;
+	stress_block, stress_pipe, stress_tcp, stress_poll, stress_evict,
+	stress_direct;
 
 /** ThreadSanitizer has room for few fibers, and it is slow. */
 #ifdef FIB_TSAN

@@ -92,6 +92,40 @@ START_TEST(keeps_control_words)
 }
 END_TEST
 
+/* The same of the one without a call, to and from the other. */
+START_TEST(inline_keeps_all)
+{
+	volatile uint64_t in = 11;
+	uint64_t v[5];
+
+	there = fib_ctx_make(stack + sizeof(stack), spoil, NULL);
+	set_mxcsr(0x7f80);
+	set_x87cw(0x27f);
+	for (int round = 0; round < 3; round++) {
+		register uint64_t rbx __asm__("rbx") = in;
+		register uint64_t r12 __asm__("r12") = in + 1;
+		register uint64_t r13 __asm__("r13") = in + 2;
+		register uint64_t r14 __asm__("r14") = in + 3;
+		register uint64_t r15 __asm__("r15") = in + 4;
+
+		__asm__ volatile("" : "+r"(rbx), "+r"(r12), "+r"(r13),
+				      "+r"(r14), "+r"(r15));
+		fib_ctx_switch_inline(&here, there);
+		__asm__ volatile("" : "+r"(rbx), "+r"(r12), "+r"(r13),
+				      "+r"(r14), "+r"(r15));
+		v[0] = rbx;
+		v[1] = r12;
+		v[2] = r13;
+		v[3] = r14;
+		v[4] = r15;
+		for (unsigned i = 0; i < 5; i++)
+			ck_assert_uint_eq(v[i], 11 + i);
+		ck_assert_uint_eq(get_mxcsr() & ~0x3fu, 0x7f80);
+		ck_assert_uint_eq(get_x87cw(), 0x27f);
+	}
+}
+END_TEST
+
 static struct {
 	void *arg;
 	uintptr_t frame;
@@ -174,6 +208,7 @@ TCase *unit_ctx(void)
 
 	tcase_add_test(t, keeps_registers);
 	tcase_add_test(t, keeps_control_words);
+	tcase_add_test(t, inline_keeps_all);
 	tcase_add_test(t, starts_afresh);
 	tcase_add_test(t, starts_at_an_address);
 	tcase_add_test(t, keeps_vectors);

@@ -63,6 +63,20 @@ static inline void fib_wrfsbase(uintptr_t v)
 	__asm__ volatile("wrfsbase %0" : : "r"(v) : "memory");
 }
 
+/**
+ * Thread variable @name, an initial-exec pointer, as it is now: the compiler
+ * cannot keep it, nor its address, from one use to the next.
+ */
+#define fib_tls_read(name)                                                     \
+	({                                                                     \
+		void *v_;                                                      \
+                                                                               \
+		__asm__ volatile("movq " #name "@gottpoff(%%rip), %0\n\t"      \
+				 "movq %%fs:(%0), %0"                          \
+				 : "=r"(v_));                                  \
+		v_;                                                            \
+	})
+
 static inline void fib_cpu_relax(void)
 {
 	__asm__ volatile("pause" ::: "memory");
