@@ -49,16 +49,44 @@ bool fib_signal_wanted(int sig)
 	return pick(sig) != NULL;
 }
 
+/*
+ * The kernel counts CPU time where it is used, and there an interval timer's
+ * signal goes first (check_cpu_itimer()): that makes a profile. Here, to one of
+ * those that run now, in turn.
+ */
+static struct fib *pick_running(int sig)
+{
+	static _Atomic uint32_t turn;
+	uint32_t n = fib_load(&fib_sched.workers, acquire);
+	uint32_t from = fib_add(&turn, 1, relaxed);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = fib_sched.worker[(from + i) % n];
+		struct fib *f = __atomic_load_n(&w->cur, __ATOMIC_RELAXED);
+
+		if (f && !fib_load(&w->gone, relaxed) &&
+		    !fib_load(&w->blocking, relaxed) &&
+		    fib_load(&f->tid, acquire) && fib_signal_accepts(f, sig))
+			return f;
+	}
+	return NULL;
+}
+
 bool fib_signal_route(int sig, const siginfo_t *info)
 {
 	struct fib *timed = fib_signal_timer_target(info);
+	bool cpu = info->si_code == SI_KERNEL &&
+		   (sig == SIGPROF || sig == SIGVTALRM);
 
 	if (timed) {
 		fib_signal_send(timed, sig, info, false);
 		return true;
 	}
 	for (;;) {
-		struct fib *f = pick(sig);
+		struct fib *f = cpu ? pick_running(sig) : NULL;
+
+		if (!f)
+			f = pick(sig);
 
 		if (!f)
 			return false;
