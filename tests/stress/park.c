@@ -139,7 +139,7 @@ static void mayfly(void *arg)
 {
 	struct rnd r = rnd_from(seed, (uintptr_t)arg);
 
-	fib_store(&known[rnd(&r, KNOWN)], fib_self(), relaxed);
+	fib_store(&known[rnd(&r, KNOWN)], fib_self(), release);
 	for (uint64_t n = rnd(&r, 4); n; n--)
 		stress_dawdle(&r);
 	fib_sub(&alive, 1, release);
@@ -163,7 +163,7 @@ static void breed(void *arg)
 
 static void poke(struct rnd *r)
 {
-	struct fib *f = fib_load(&known[rnd(r, KNOWN)], relaxed);
+	struct fib *f = fib_load(&known[rnd(r, KNOWN)], acquire);
 
 	if (f)
 		fib_wake(f);
