@@ -37,6 +37,25 @@
  * across such a call either: use struct fib_mutex. Rounding mode and masks of
  * floating point are a fiber's own; the flags of past exceptions are not.
  *
+ * What holds for any code that may go on in another thread holds for C++ too: an
+ * exception may be thrown and caught in a fiber, and pass through frames that
+ * have parked; but no fiber may park in a catch block or in a destructor that an
+ * exception runs, since the C++ library knows of exceptions under way by thread.
+ * None may leave the fiber's function, nor may pthread_exit() be called in it.
+ *
+ * Signal handlers run on the stack of the fiber that the thread is in, unless
+ * the thread has an alternate one: leave room for them. Threads of executors and
+ * of the library's own have all signals blocked; those of a scheduler inherit
+ * the mask of whoever starts it.
+ *
+ * fork() and exit()
+ * -----------------
+ * A child has the calling thread alone: the schedulers of the parent are gone
+ * (-EINVAL), and what has threads or runs on one, executors and tasks, must not be
+ * used any more. It may make new ones. A scheduled fiber that has forked goes on
+ * as the thread's own flow of control; when it returns, the child ends as by
+ * exit(0). A process may end at any time, whatever is parked.
+ *
  * Under libfibhook.so the scheduler's threads are fibers of its own. The two
  * have one source and share no state.
  */

@@ -92,6 +92,16 @@ uint32_t fib_high_water(void)
 	return fib_load(&fib_symtab.fibers, acquire);
 }
 
+void fib_slab_lock(void)
+{
+	fib_lock(&slab_lock);
+}
+
+void fib_slab_unlock(void)
+{
+	fib_unlock(&slab_lock);
+}
+
 void fib_reset_all(struct fib *self)
 {
 	uint32_t n = fib_high_water();

@@ -138,6 +138,9 @@ void fib_retire(struct fib *f);
 struct fib *fib_at(uint32_t index);
 /** One more than the highest index ever used. */
 uint32_t fib_high_water(void);
+/** Around a fork: nobody is at the slabs. */
+void fib_slab_lock(void);
+void fib_slab_unlock(void);
 /** In a fork child: forget all fibers but @self. */
 void fib_reset_all(struct fib *self);
 

@@ -235,7 +235,7 @@ int fib_executor_create(struct fib_executor **out,
 
 int fib_executor_sched(struct fib_executor **out, struct fib_sched *s)
 {
-	if (!out || !s)
+	if (!out || !fib_sched_exists(s))
 		return -EINVAL;
 	return make(out, &(struct fib_executor){.sched = s});
 }

@@ -1,5 +1,6 @@
 /* Fibers: life, and switching by hand. See lib.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include "runtime/arch/x86_64/ctx.h"
 #include "runtime/lib/direct.h"
 #include "runtime/lib/lib.h"
@@ -41,6 +42,9 @@ static void entry(void *arg)
 	f->fn(f->arg);
 	if (fib_load(&f->life, relaxed) & FIB_LIFE_SCHED)
 		fib_exit();
+	/* It has forked, and this is the child. */
+	if (fib_load(&f->life, relaxed) & FIB_LIFE_MAIN)
+		exit(0);
 	go_below(f, FIB_TERM);
 }
 

@@ -18,7 +18,7 @@ static unsigned side(int event)
 
 static bool valid(const struct fib_sched *s, int event)
 {
-	return s && (event == FIB_EV_READ || event == FIB_EV_WRITE);
+	return fib_sched_exists(s) && (event == FIB_EV_READ || event == FIB_EV_WRITE);
 }
 
 /* The event's place in the count of work is the fiber's from here on. */
@@ -144,7 +144,7 @@ int fib_iom_cancel_all(struct fib_sched *s, int fd)
 {
 	struct fib_fd *slot;
 
-	if (!s)
+	if (!fib_sched_exists(s))
 		return -EINVAL;
 	slot = fib_iom_peek(s, fd);
 	return slot ? cancel(slot, FIB_EV_READ | FIB_EV_WRITE) : 0;
@@ -154,7 +154,7 @@ long fib_iom_cancel_pending(struct fib_sched *s)
 {
 	long n = 0;
 
-	if (!s)
+	if (!fib_sched_exists(s))
 		return -EINVAL;
 	for (int fd = 0; fd < (int)FIB_FD_MAX; fd++) {
 		if (!fib_load(&s->iom.chunk[fd >> FIB_FD_CHUNK_BITS], acquire))

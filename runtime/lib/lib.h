@@ -10,6 +10,7 @@
  *	word.c		waiting for a word; mutex, condition, semaphore
  *	outside.c	queueing for one thread alone, and from outside
  *	direct.c	switching from fiber to fiber, past the loop
+ *	fork.c		what is left in a child process
  *
  * Who owns a fiber
  * ----------------
@@ -61,6 +62,8 @@ struct fib *fib_entry_get(void);
 void fib_entry_put(struct fib *f);
 void *fib_stack_get(size_t size);
 void fib_stack_put(void *stack, size_t size);
+/** In a fork child: the caller is no worker any more. */
+void fib_thread_forked(void);
 
 /* --- fiber.c ----------------------------------------------------------------- */
 
@@ -105,6 +108,20 @@ struct fib_sched *fib_sched_service(void);
 /** Call @fn for each scheduler; none is destroyed meanwhile. */
 void fib_sched_each(void (*fn)(struct fib_sched *s, void *arg), void *arg);
 int fib_sched_check_thread(const struct fib_sched *s, int thread);
+/** One that was there before a fork has no threads in the child. */
+static inline bool fib_sched_exists(const struct fib_sched *s)
+{
+	return s && s->threads;
+}
+/** Around a fork: none comes or goes. In the child there are none. */
+void fib_scheds_lock(void);
+void fib_scheds_unlock(void);
+void fib_scheds_forked(void);
+
+/* --- task.c ------------------------------------------------------------------ */
+
+/** In a fork child. */
+void fib_tasks_forked(void);
 
 /* --- iom.c ------------------------------------------------------------------- */
 

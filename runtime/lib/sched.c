@@ -1,6 +1,7 @@
 /* Schedulers: threads, submitting, start and stop. See lib.h. */
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include "runtime/arch/x86_64/ctx.h"
@@ -99,6 +100,16 @@ void fib_sched_each(void (*fn)(struct fib_sched *s, void *arg), void *arg)
 	fib_unlock(&all_lock);
 }
 
+void fib_scheds_lock(void)
+{
+	fib_lock(&all_lock);
+}
+
+void fib_scheds_unlock(void)
+{
+	fib_unlock(&all_lock);
+}
+
 static void join_all(struct fib_sched *s)
 {
 	unsigned n = s->threads - s->use_caller;
@@ -116,7 +127,7 @@ static void join_all(struct fib_sched *s)
 
 int fib_sched_destroy(struct fib_sched *s)
 {
-	if (!s)
+	if (!fib_sched_exists(s))
 		return -EINVAL;
 	if (fib_mutex_trylock(&s->lifecycle))
 		return -EBUSY;
@@ -138,7 +149,7 @@ int fib_sched_destroy(struct fib_sched *s)
 
 int fib_sched_set_stack_size(struct fib_sched *s, size_t bytes)
 {
-	if (!s || bytes < FIB_STACK_MIN || bytes > SIZE_MAX / 2)
+	if (!fib_sched_exists(s) || bytes < FIB_STACK_MIN || bytes > SIZE_MAX / 2)
 		return -EINVAL;
 	s->stack_size = FIB_ALIGN_UP(bytes, FIB_PAGE) + FIB_PAGE;
 	return 0;
@@ -146,7 +157,7 @@ int fib_sched_set_stack_size(struct fib_sched *s, size_t bytes)
 
 int fib_sched_set_auto_stop(struct fib_sched *s, bool on)
 {
-	if (!s)
+	if (!fib_sched_exists(s))
 		return -EINVAL;
 	if (fib_load(&s->phase, acquire) != FIB_STOPPED)
 		return -EBUSY;
@@ -258,7 +269,7 @@ int fib_sched_start(struct fib_sched *s)
 {
 	int r = -EALREADY;
 
-	if (!s)
+	if (!fib_sched_exists(s))
 		return -EINVAL;
 	fib_mutex_lock(&s->lifecycle);
 	if (fib_load(&s->phase, acquire) == FIB_STOPPED) {
@@ -317,7 +328,7 @@ static bool inside(const struct fib_sched *s)
 
 int fib_sched_stop(struct fib_sched *s)
 {
-	if (!s)
+	if (!fib_sched_exists(s))
 		return -EINVAL;
 	if (inside(s))
 		return -EDEADLK;
@@ -340,8 +351,10 @@ int fib_sched_stop(struct fib_sched *s)
 
 int fib_sched_check_thread(const struct fib_sched *s, int thread)
 {
-	return thread >= FIB_ANY_THREAD && thread < (int)s->threads ? 0 :
-								      -EINVAL;
+	return s->threads && thread >= FIB_ANY_THREAD &&
+			       thread < (int)s->threads ?
+		       0 :
+		       -EINVAL;
 }
 
 static void launch(struct fib_sched *s, struct fib *f)
@@ -517,20 +530,58 @@ int fib_sched_info(const struct fib_sched *s, struct fib_sched_info *info)
 /* --- the scheduler of what belongs to none ------------------------------------------ */
 
 static struct fib_sched *service;
+static pthread_mutex_t service_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void service_create(void)
+/* Signals are for the program's own threads. */
+static struct fib_sched *service_create(void)
 {
-	if (fib_sched_create(&service, 1, false, "fib-service") == 0 &&
-	    fib_sched_start(service)) {
-		fib_sched_destroy(service);
-		service = NULL;
-	}
+	struct fib_sched *s;
+	sigset_t all_signals, old;
+	int r;
+
+	if (fib_sched_create(&s, 1, false, "fib-service"))
+		return NULL;
+	sigfillset(&all_signals);
+	pthread_sigmask(SIG_SETMASK, &all_signals, &old);
+	r = fib_sched_start(s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!r)
+		return s;
+	fib_sched_destroy(s);
+	return NULL;
 }
 
 struct fib_sched *fib_sched_service(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct fib_sched *s = __atomic_load_n(&service, __ATOMIC_ACQUIRE);
 
-	pthread_once(&once, service_create);
-	return service;
+	if (s)
+		return s;
+	pthread_mutex_lock(&service_lock);
+	s = service;
+	if (!s) {
+		s = service_create();
+		__atomic_store_n(&service, s, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&service_lock);
+	return s;
+}
+
+/* The parent's epoll is not ours to look at. */
+void fib_scheds_forked(void)
+{
+	fib_list_for_each(it, &all)
+	{
+		struct fib_sched *s =
+			fib_container_of(it, struct fib_sched, all);
+
+		fib_call(SYS_close, s->iom.epfd);
+		fib_call(SYS_close, s->iom.wakefd);
+		s->threads = 0;
+		fib_store(&s->phase, FIB_STOPPED, relaxed);
+		__atomic_store_n(&s->alive, 0, __ATOMIC_RELAXED);
+	}
+	fib_list_init(&all);
+	service = NULL;
+	pthread_mutex_init(&service_lock, NULL);
 }

@@ -233,16 +233,25 @@ static void carry(void *arg)
 	}
 }
 
+static pthread_mutex_t carrier_once = PTHREAD_MUTEX_INITIALIZER;
+
+void fib_tasks_forked(void)
+{
+	pthread_mutex_init(&carrier_once, NULL);
+	memset(&carrier.lock, 0, sizeof(carrier.lock));
+	fib_list_init(&carrier.queue);
+	carrier.fib = NULL;
+}
+
 /* The service, with the carrier in it; NULL: no resources. */
 static struct fib_sched *service(void)
 {
-	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
 	struct fib_sched *s = fib_sched_service();
 	struct fib *f;
 
 	if (!s || __atomic_load_n(&carrier.fib, __ATOMIC_ACQUIRE))
 		return s;
-	pthread_mutex_lock(&once);
+	pthread_mutex_lock(&carrier_once);
 	if (!carrier.fib) {
 		f = fib_make(s, carry, NULL, FIB_ANY_THREAD);
 		if (f) {
@@ -254,7 +263,7 @@ static struct fib_sched *service(void)
 			s = NULL;
 		}
 	}
-	pthread_mutex_unlock(&once);
+	pthread_mutex_unlock(&carrier_once);
 	return s;
 }
 

@@ -185,6 +185,21 @@ __attribute__((noinline)) struct fib *fib_current(void)
 	return self.main;
 }
 
+/* Its function returns to entry(), in lib/fiber.c. */
+void fib_thread_forked(void)
+{
+	struct fib *f = fib_self(), *top = fib_top();
+
+	fib_worker_set(NULL);
+	if (!f)
+		return;
+	self.top = top == f ? NULL : top;
+	self.main = f;
+	f->home = NULL;
+	f->sched = NULL;
+	fib_store(&f->life, FIB_LIFE_MAIN, relaxed);
+}
+
 /* --- the cache -------------------------------------------------------------- */
 
 __attribute__((noinline)) struct fib *fib_entry_get(void)

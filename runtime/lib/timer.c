@@ -330,7 +330,7 @@ int64_t fib_timer_add(struct fib_sched *s, uint64_t ns, unsigned flags,
 	uint64_t now = fib_now_ns();
 	int64_t id;
 
-	if (!s || !fn || (flags & ~(unsigned)FIB_TIMER_RECURRING) ||
+	if (!fib_sched_exists(s) || !fn || (flags & ~(unsigned)FIB_TIMER_RECURRING) ||
 	    (recurring && !ns))
 		return -EINVAL;
 	fib_work_begin(s);
@@ -365,7 +365,7 @@ int fib_timer_cancel(struct fib_sched *s, int64_t id)
 {
 	struct event_timer *t;
 
-	if (!s)
+	if (!fib_sched_exists(s))
 		return -EINVAL;
 	fib_lock(&s->timers.lock);
 	t = find_locked(s, id);
@@ -386,7 +386,7 @@ static int rearm(struct fib_sched *s, int64_t id, const uint64_t *ns,
 {
 	struct event_timer *t;
 
-	if (!s)
+	if (!fib_sched_exists(s))
 		return -EINVAL;
 	fib_lock(&s->timers.lock);
 	t = find_locked(s, id);

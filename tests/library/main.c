@@ -94,6 +94,7 @@ int main(void)
 	suite_add_tcase(s, library_channel());
 	suite_add_tcase(s, library_executor());
 	suite_add_tcase(s, library_fiber());
+	suite_add_tcase(s, library_fork());
 	suite_add_tcase(s, library_sched());
 	suite_add_tcase(s, library_stop());
 	suite_add_tcase(s, library_submit());
