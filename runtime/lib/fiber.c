@@ -306,15 +306,17 @@ enum fib_state fib_state(const struct fib *f)
 uint64_t fib_id(const struct fib *f)
 {
 	static _Atomic uint64_t last;
-	_Atomic uint64_t *id = &((struct fib *)f)->id;
-	uint64_t was = 0, mine;
+	_Atomic uint64_t *id;
+	uint64_t was, mine;
 
 	if (!exists(f))
 		return 0;
-	if ((was = fib_load(id, relaxed)))
+	id = &((struct fib *)f)->id;
+	was = fib_load(id, relaxed);
+	if (was)
 		return was;
 	mine = fib_add(&last, 1, relaxed) + 1;
-	return atomic_compare_exchange_strong(id, &was, mine) ? mine : was;
+	return fib_cas(id, &was, mine, relaxed) ? mine : was;
 }
 
 const char *fib_name(const struct fib *f)
