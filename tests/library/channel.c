@@ -1,6 +1,9 @@
 /* fib_channel: between fibers, between threads, and between both. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "tests/library/library.h"
 
 static struct fib_sched *sched;
@@ -158,6 +161,79 @@ START_TEST(close_wakes)
 }
 END_TEST
 
+/* --- who waits is in other threads and schedulers ------------------------------- */
+
+static _Atomic int waits_in[4];
+
+/* arg: 0 or 1: receives, 2 or 3: sends; odd ones have a timeout. */
+static void ends_by_close(void *arg)
+{
+	intptr_t how = (intptr_t)arg;
+	uint64_t timeout = how % 2 ? 60 * SEC : FIB_NEVER;
+	int v = 0;
+
+	ck_assert_int_eq(how < 2 ? fib_channel_recv(ch, &v, timeout) :
+				   fib_channel_send(ch, &v, timeout),
+			 -EPIPE);
+	atomic_fetch_add(&done, 1);
+}
+
+static void *ends_by_close_thread(void *arg)
+{
+	atomic_store(&waits_in[(intptr_t)arg], (int)syscall(SYS_gettid));
+	ends_by_close(arg);
+	return NULL;
+}
+
+/* fib_channel_close() by a thread, and by a fiber of a third scheduler. */
+static void close_it(void *arg)
+{
+	OK(fib_channel_close(ch));
+}
+
+START_TEST(close_across_threads)
+{
+	int base = _i / 2 ? 2 : 0;
+	struct fib_sched *s[2], *third = started(1, false);
+	pthread_t t[2];
+	struct fib *f[4];
+
+	OK(fib_channel_create(&ch, sizeof(int), 0));
+	for (int i = 0; i < 2; i++) {
+		s[i] = started(2, false);
+		OK(pthread_create(&t[i], NULL, ends_by_close_thread,
+				  (void *)(intptr_t)(base + i)));
+	}
+	for (int i = 0; i < 4; i++) {
+		OK(fib_create(&f[i], ends_by_close,
+			      (void *)(intptr_t)(base + i / 2), 0));
+		OK(fib_sched_submit_fiber(s[i % 2], f[i], FIB_ANY_THREAD));
+	}
+	/* all wait */
+	for (int i = 0; i < 4; i++)
+		while (fib_state(f[i]) != FIB_PARKED)
+			sched_yield();
+	for (int i = 0; i < 2; i++)
+		while (!waits_in[base + i] || !sleeps(waits_in[base + i]))
+			sched_yield();
+	ck_assert_int_eq(done, 0);
+	ck_assert_int_eq(fib_channel_destroy(ch), -EBUSY);
+	if (_i % 2)
+		OK(fib_sched_submit(third, close_it, NULL, FIB_ANY_THREAD));
+	else
+		close_it(NULL);
+	for (int i = 0; i < 2; i++) {
+		OK(pthread_join(t[i], NULL));
+		finish(s[i]);
+	}
+	finish(third);
+	ck_assert_int_eq(done, 6);
+	for (int i = 0; i < 4; i++)
+		OK(fib_destroy(f[i]));
+	OK(fib_channel_destroy(ch));
+}
+END_TEST
+
 #define EACH 2000
 
 static _Atomic uint64_t sum, count;
@@ -246,6 +322,7 @@ TCase *library_channel(void)
 	tcase_add_test(t, timeouts);
 	tcase_add_test(t, rendezvous);
 	tcase_add_test(t, close_wakes);
+	tcase_add_loop_test(t, close_across_threads, 0, 4);
 	tcase_add_loop_test(t, many_to_many, 0, 3);
 	return t;
 }

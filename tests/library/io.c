@@ -1,6 +1,7 @@
 /* Blocking calls: they hold up the fiber, and not its thread. */
 #include <netinet/in.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -302,6 +303,62 @@ START_TEST(close_ends_a_read)
 }
 END_TEST
 
+/* --- fib_close() and who waits in other schedulers ------------------------------- */
+
+static int closing[2];
+
+static void ends_by_close(void *arg)
+{
+	static char big[1 << 20];
+	char c;
+	long r;
+
+	switch ((intptr_t)arg) {
+	case 0:
+		r = fib_read(closing[0], &c, 1, FIB_NEVER);
+		break;
+	case 1:
+		r = fib_read(closing[0], &c, 1, 60 * SEC);
+		break;
+	case 2:
+		r = fib_wait_fd(closing[0], FIB_EV_READ, FIB_NEVER);
+		break;
+	case 3:
+		r = fib_write_all(closing[0], big, sizeof(big), FIB_NEVER);
+		break;
+	default:
+		r = fib_accept(listener, NULL, NULL, FIB_NEVER);
+	}
+	ck_assert_int_eq(r, -EBADF);
+	clients_done++;
+}
+
+START_TEST(close_across_schedulers)
+{
+	struct fib_sched *s[2] = { started(2, false), started(1, false) };
+	struct fib *f[10];
+
+	listener = listen_on(&addr);
+	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, closing));
+	for (int i = 0; i < 10; i++) {
+		OK(fib_create(&f[i], ends_by_close, (void *)(intptr_t)(i / 2),
+			      0));
+		OK(fib_sched_submit_fiber(s[i % 2], f[i], FIB_ANY_THREAD));
+	}
+	for (int i = 0; i < 10; i++)
+		while (fib_state(f[i]) != FIB_PARKED)
+			sched_yield();
+	ck_assert_int_eq(clients_done, 0);
+	OK(fib_close(closing[0]));
+	OK(fib_close(listener));
+	for (int i = 0; i < 2; i++)
+		finish(s[i]);
+	ck_assert_int_eq(clients_done, 10);
+	for (int i = 0; i < 10; i++)
+		OK(fib_destroy(f[i]));
+}
+END_TEST
+
 TCase *library_io(void)
 {
 	TCase *t = tcase_create("io");
@@ -312,5 +369,6 @@ TCase *library_io(void)
 	tcase_add_test(t, file_not_in_memory);
 	tcase_add_test(t, pipe_and_timeouts);
 	tcase_add_test(t, close_ends_a_read);
+	tcase_add_test(t, close_across_schedulers);
 	return t;
 }

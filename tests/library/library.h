@@ -33,6 +33,7 @@ TCase *library_channel(void);
 TCase *library_executor(void);
 TCase *library_fiber(void);
 TCase *library_fork(void);
+TCase *library_limits(void);
 TCase *library_sched(void);
 TCase *library_stop(void);
 TCase *library_submit(void);
@@ -51,6 +52,8 @@ uint64_t cpu_ns(void);
 void until(bool (*cond)(void));
 /** Kernel threads of this process that are called @name. */
 int threads_called(const char *name);
+/** Does kernel thread @tid of this process sleep? */
+bool sleeps(int tid);
 /** A scheduler that is started. */
 struct fib_sched *started(unsigned threads, bool use_caller);
 /** Stop it and give it back. */

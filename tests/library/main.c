@@ -74,6 +74,19 @@ int threads_called(const char *name)
 	return n;
 }
 
+bool sleeps(int tid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+	fclose(f);
+	return state == 'S';
+}
+
 static int skipped;
 
 bool left_out(const char *name, const char *why)
@@ -95,6 +108,7 @@ int main(void)
 	suite_add_tcase(s, library_executor());
 	suite_add_tcase(s, library_fiber());
 	suite_add_tcase(s, library_fork());
+	suite_add_tcase(s, library_limits());
 	suite_add_tcase(s, library_sched());
 	suite_add_tcase(s, library_stop());
 	suite_add_tcase(s, library_submit());
