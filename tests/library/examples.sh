@@ -116,5 +116,72 @@ for how in "$CC -std=c99 header.c" "$CC -std=c17 header.c" \
 		./header
 	verdict "the header by $how" $?
 done
+# Exceptions pass through frames that have parked, on whichever thread.
+cat > throws.cc << 'END'
+#include <fib.h>
+#include <atomic>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+static std::atomic<int> caught, destroyed;
+
+struct frame {
+	~frame() { destroyed++; }
+};
+
+static int deep(int n)
+{
+	frame f;
+
+	if (n == 0)
+		throw std::runtime_error("the bottom");
+	if (n % 3 == 0)
+		fib_yield_ready();
+	if (n % 10 == 0)
+		fib_sleep(1000);
+	return deep(n - 1) + 1;
+}
+
+static void task(void *)
+{
+	for (int i = 0; i < 20; i++) {
+		try {
+			deep(30);
+		} catch (const std::exception &e) {
+			caught += std::string(e.what()) == "the bottom";
+		}
+		fib_yield_ready();
+	}
+}
+
+int main()
+{
+	fib_sched *s;
+	fib *f;
+
+	if (fib_sched_create(&s, 3, true, "throws") || fib_sched_start(s))
+		return 1;
+	for (int i = 0; i < 50; i++)
+		fib_sched_submit(s, task, nullptr, FIB_ANY_THREAD);
+	if (fib_sched_stop(s) || fib_sched_destroy(s))
+		return 1;
+	/* and in one that is resumed by hand */
+	if (fib_create(&f, task, nullptr, 0))
+		return 1;
+	while (fib_state(f) != FIB_TERM)
+		fib_resume(f);
+	std::printf("%d %d\n", caught.load(), destroyed.load());
+	return fib_destroy(f);
+}
+END
+for link in "$(pkg-config --libs libfib)" "$work/root/usr/lib/libfib.a"; do
+	# shellcheck disable=SC2046,SC2086
+	${CXX:-g++} -Wall -Wextra -Werror -O2 $(pkg-config --cflags libfib) \
+		throws.cc -o throws $link -pthread > "$work/log" 2>&1 &&
+		timeout 60 ./throws > "$work/log" 2>&1 &&
+		[ "$(cat "$work/log")" = "1020 31620" ]
+	verdict "exceptions in C++, ${link##*/}" $?
+done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
