@@ -45,6 +45,22 @@ void fib_notify_one(struct fib_sched *s)
 	fib_raw(SYS_write, s->iom.wakefd, &one, sizeof(one));
 }
 
+/* By a fiber of the same scheduler, which has no other worker. */
+static inline bool queue_alone(struct fib *f)
+{
+#ifndef FIB_PRELOAD
+	struct fib_worker *w = fib_worker_self();
+
+	if (fib_likely(w && w->direct && w->sched == f->sched && !f->home) &&
+	    !FIB_CHAOS_ODDS(inject, 8)) {
+		fib_store(&f->state, FIB_READY, relaxed);
+		fib_runq_push_own(w, f);
+		return true;
+	}
+#endif
+	return false;
+}
+
 static void queue_fiber(struct fib *f)
 {
 	struct fib_sched *s = fib_sched_of(f);
@@ -54,11 +70,6 @@ static void queue_fiber(struct fib *f)
 #ifndef FIB_PRELOAD
 	if (fib_unlikely(f->home != NULL)) {
 		f->home(f);
-		return;
-	}
-	if (fib_likely(w && w->direct && w->sched == s) &&
-	    !FIB_CHAOS_ODDS(inject, 8)) {
-		fib_runq_push_own(w, f);
 		return;
 	}
 	if (!w || w->sched != s || w->passing) {
@@ -484,9 +495,6 @@ void fib_park(void)
 #endif
 	int notified = FIB_PERMIT_NOTIFIED;
 
-	if (fib_load(&f->permit, relaxed) == FIB_PERMIT_NOTIFIED &&
-	    fib_cas(&f->permit, &notified, FIB_PERMIT_NONE, seq_cst))
-		return;
 	if (FIB_CHAOS_ODDS(park_spurious, 8)) {
 		fib_sched_yield();
 		return;
@@ -497,6 +505,9 @@ void fib_park(void)
 		return;
 	}
 #endif
+	if (fib_load(&f->permit, relaxed) == FIB_PERMIT_NOTIFIED &&
+	    fib_cas(&f->permit, &notified, FIB_PERMIT_NONE, seq_cst))
+		return;
 	fib_count(parks);
 	if (f->door == FIB_DOOR_SITE)
 		leave_with_vectors();
@@ -517,11 +528,14 @@ void fib_wake(struct fib *f)
 	if (old != FIB_PERMIT_PARKED)
 		return;
 	FIB_CHAOS_POINT(wake_won);
-	queue_fiber(f);
+	if (!queue_alone(f))
+		queue_fiber(f);
 }
 
 void fib_launch(struct fib *f)
 {
+	if (queue_alone(f))
+		return;
 	fib_count_unless_alone(fib_sched_of(f), fibers_created);
 	queue_fiber(f);
 }

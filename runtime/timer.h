@@ -23,6 +23,14 @@ struct fib_timer {
 	_Atomic bool fired;
 };
 
+/** One that is not armed. */
+static inline void fib_timer_init(struct fib_timer *t)
+{
+	t->heap = NULL;
+	fib_store(&t->pos, 0, relaxed);
+	fib_store(&t->fired, false, relaxed);
+}
+
 /** Wake @fib at @deadline_ns. The heap may be out of memory: -ENOMEM. */
 int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns);
 void fib_timer_disarm(struct fib_timer *t);
@@ -38,14 +46,16 @@ static inline int fib_park_until(bool (*done)(const void *arg), const void *arg,
 				 uint64_t what)
 {
 	struct fib *f = fib_self();
-	struct fib_timer timer = { 0 };
+	struct fib_timer timer;
 	int r = 0;
 
 	f->wait = why;
 	f->wait_arg = what;
 	f->wait_deadline = deadline_ns;
-	if (deadline_ns != FIB_NEVER)
+	if (deadline_ns != FIB_NEVER) {
+		fib_timer_init(&timer);
 		r = fib_timer_arm(&timer, f, deadline_ns);
+	}
 	while (r == 0 && !done(arg)) {
 		if (deadline_ns != FIB_NEVER && fib_load(&timer.fired, acquire))
 			r = -ETIMEDOUT;
@@ -55,7 +65,8 @@ static inline int fib_park_until(bool (*done)(const void *arg), const void *arg,
 			fib_park();
 	}
 	f->wait = FIB_WAIT_NONE;
-	fib_timer_disarm(&timer);
+	if (deadline_ns != FIB_NEVER)
+		fib_timer_disarm(&timer);
 	return r;
 }
 

@@ -114,27 +114,32 @@ static struct party *first_locked(struct fib_list *list)
 static int wait_for_party(struct fib_channel *c, struct fib_list *list,
 			  void *value, uint64_t timeout_ns)
 {
-	struct party me = {.value = value};
+	struct party me;
 	int r;
 
 	if (timeout_ns == 0) {
 		fib_unlock(&c->lock);
 		return -ETIMEDOUT;
 	}
+	me.value = value;
+	me.done = false;
 	fib_parker_init(&me.parker);
 	fib_list_add_tail(list, &me.parker.link);
-	c->timed += timeout_ns != FIB_NEVER;
+	if (timeout_ns == FIB_NEVER) {
+		fib_unlock(&c->lock);
+		fib_parker_wait(&me.parker, FIB_NEVER);
+		return me.done ? 0 : -EPIPE;
+	}
+	c->timed++;
 	fib_unlock(&c->lock);
 	r = fib_parker_wait(&me.parker, fib_deadline(timeout_ns));
-	if (timeout_ns != FIB_NEVER) {
-		fib_lock(&c->lock);
-		c->timed--;
-		if (fib_parker_woken(&me.parker))
-			r = 0;
-		else
-			fib_list_del(&me.parker.link);
-		fib_unlock(&c->lock);
-	}
+	fib_lock(&c->lock);
+	c->timed--;
+	if (fib_parker_woken(&me.parker))
+		r = 0;
+	else
+		fib_list_del(&me.parker.link);
+	fib_unlock(&c->lock);
 	return r ? r : me.done ? 0 : -EPIPE;
 }
 

@@ -28,7 +28,7 @@ static bool woken(const void *arg)
 	return fib_parker_woken(arg);
 }
 
-int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns)
+int fib_parker_wait_slow(struct fib_parker *p, uint64_t deadline_ns)
 {
 	if (fib_parker_woken(p))
 		return 0;
@@ -39,16 +39,10 @@ int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns)
 	return fib_park_until(woken, p, deadline_ns, FIB_WAIT_NONE, 0);
 }
 
-void fib_parker_wake(struct fib_parker *p)
+/* By its address alone. */
+void fib_parker_wake_thread(struct fib_parker *p)
 {
-	struct fib *f = p->fib;
-
-	/* Pairs with fib_parker_woken(); p may be gone from here on. */
-	fib_store(&p->woken, 1, release);
-	if (f)
-		fib_wake(f);
-	else
-		fib_raw(SYS_futex, &p->woken, FUTEX_WAKE_PRIVATE, 1);
+	fib_raw(SYS_futex, &p->woken, FUTEX_WAKE_PRIVATE, 1);
 }
 
 void fib_parker_wake_all(struct fib_list *list)

@@ -34,10 +34,9 @@ struct fib_parker {
 	_Atomic int woken; /* a futex of the thread's */
 };
 
-/** For the caller, in no list. */
+/** For the caller, in no list: it is to be added to one. */
 static inline void fib_parker_init(struct fib_parker *p)
 {
-	fib_list_init(&p->link);
 	p->fib = fib_self();
 	fib_store(&p->woken, 0, relaxed);
 }
@@ -47,10 +46,31 @@ static inline bool fib_parker_woken(const struct fib_parker *p)
 	return fib_load(&p->woken, acquire);
 }
 
+int fib_parker_wait_slow(struct fib_parker *p, uint64_t deadline_ns);
+void fib_parker_wake_thread(struct fib_parker *p);
+
 /** 0 when woken; -ETIMEDOUT; -ENOMEM: there is no room for a timer. */
-int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns);
+static inline int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns)
+{
+	if (!p->fib || deadline_ns != FIB_NEVER)
+		return fib_parker_wait_slow(p, deadline_ns);
+	while (!fib_parker_woken(p))
+		fib_park();
+	return 0;
+}
+
 /** Any thread, any stack. */
-void fib_parker_wake(struct fib_parker *p);
+static inline void fib_parker_wake(struct fib_parker *p)
+{
+	struct fib *f = p->fib;
+
+	/* Pairs with fib_parker_woken(); p may be gone from here on. */
+	fib_store(&p->woken, 1, release);
+	if (f)
+		fib_wake(f);
+	else
+		fib_parker_wake_thread(p);
+}
 /** All in @list, whose lock is held. */
 void fib_parker_wake_all(struct fib_list *list);
 
