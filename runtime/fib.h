@@ -486,10 +486,11 @@ FIB_API int fib_mutex_timedlock(struct fib_mutex *m, uint64_t timeout_ns);
 FIB_API int fib_mutex_unlock(struct fib_mutex *m);
 
 struct fib_cond {
-	uint32_t seq;
-	uint32_t waiters;
+	uint32_t lock;
+	uint32_t waiting;
+	void *waiters[2];
 };
-#define FIB_COND_INIT { 0, 0 }
+#define FIB_COND_INIT { 0, 0, { 0, 0 } }
 
 FIB_API void fib_cond_init(struct fib_cond *c);
 /**

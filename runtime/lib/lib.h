@@ -7,7 +7,8 @@
  *	iom.c		events of descriptors
  *	timer.c		timers with callbacks, guards
  *	io.c		blocking calls
- *	word.c		waiting for a word; mutex, condition, semaphore
+ *	word.c		waiting for a word; mutex, semaphore
+ *	cond.c		conditions
  *	outside.c	queueing for one thread alone, and from outside
  *	direct.c	switching from fiber to fiber, past the loop
  *	fork.c		what is left in a child process

@@ -1,5 +1,5 @@
 /*
- * Waiting for a word of memory; mutex, condition and semaphore on top of it.
+ * Waiting for a word of memory; mutex and semaphore on top of it.
  *
  * A fiber waits in the table of futex.c, as hooked programs do. A thread waits
  * in the kernel, on the same word, and counts itself in outside first: so who
@@ -122,56 +122,6 @@ int fib_mutex_unlock(struct fib_mutex *m)
 	if (fib_xchg(ATOMIC(&m->word), 0, release) == 2)
 		fib_word_wake(&m->word, 1);
 	return 0;
-}
-
-/* --- condition -------------------------------------------------------------- */
-
-void fib_cond_init(struct fib_cond *c)
-{
-	if (c)
-		*c = (struct fib_cond)FIB_COND_INIT;
-}
-
-/*
- * seq is read under the mutex, and each signal changes it: a signal that comes
- * after the mutex was given back finds the waiter, or the word has changed.
- */
-int fib_cond_wait(struct fib_cond *c, struct fib_mutex *m, uint64_t timeout_ns)
-{
-	uint32_t seq;
-	int r;
-
-	if (!c || !m)
-		return -EINVAL;
-	seq = fib_load(ATOMIC(&c->seq), relaxed);
-	fib_add(ATOMIC(&c->waiters), 1, seq_cst);
-	r = fib_mutex_unlock(m);
-	if (r == 0) {
-		r = fib_word_wait(&c->seq, seq, fib_deadline(timeout_ns));
-		fib_mutex_lock(m);
-	}
-	fib_sub(ATOMIC(&c->waiters), 1, relaxed);
-	return r == -EAGAIN ? 0 : r;
-}
-
-static int signal_some(struct fib_cond *c, int n)
-{
-	if (!c)
-		return -EINVAL;
-	fib_add(ATOMIC(&c->seq), 1, seq_cst);
-	if (fib_load(ATOMIC(&c->waiters), seq_cst))
-		fib_word_wake(&c->seq, n);
-	return 0;
-}
-
-int fib_cond_signal(struct fib_cond *c)
-{
-	return signal_some(c, 1);
-}
-
-int fib_cond_broadcast(struct fib_cond *c)
-{
-	return signal_some(c, INT_MAX);
 }
 
 /* --- semaphore --------------------------------------------------------------- */
