@@ -10,8 +10,9 @@
 # time is that of the server process, over the interval in which all its
 # connections are established and loaded.
 # micro: operations per second of threads, pinned on core 0.
-# library: nanoseconds of CPU time per operation of libfib, Boost.Fiber, GNU Pth
-# and State Threads, pinned on core 0; tests/bench/library/bench.h has the rows.
+# library: nanoseconds of CPU time per operation of libfib, of libfib in a process
+# with a second thread, of Boost.Fiber, GNU Pth and State Threads, pinned on core
+# 0; tests/bench/library/bench.h has the rows.
 #
 # All figures are medians of short slices, taken in turn; a ratio is the median
 # of the ratios of each round; spread_pct is from the lowest to the highest
@@ -30,7 +31,7 @@ SLICE_SECONDS=0.3
 CONNS=${BENCH_CONNS:-1 16 100 1000}
 MICRO=${BENCH_MICRO:-create spawn cond sem yield sleepers}
 LIBRARY=${BENCH_LIBRARY:-latency throughput switch resume create timer \
-	timed_wait channel}
+	timed_wait channel across}
 WHAT=
 
 usage() {
@@ -233,10 +234,13 @@ bench_library() {
 		absent=()
 		say "library: $name, $SLICES slices of each"
 		for ((slice = 0; slice < SLICES; slice++)); do
-			rotate $slice fib boost pth st
+			rotate $slice fib fib-threads boost pth st
 			for lib in "${ORDER[@]}"; do
-				capture taskset -c 0 "$B/bench/library/$lib" \
-					"$name" "$SLICE_SECONDS"
+				# shellcheck disable=SC2046
+				capture taskset -c 0 \
+					"$B/bench/library/${lib%-threads}" \
+					"$name" "$SLICE_SECONDS" \
+					$([ $lib != fib-threads ] || echo thread)
 				status=$?
 				case $status in
 				0) figures[$lib]+=" $CAPTURED" ;;
@@ -247,7 +251,7 @@ bench_library() {
 		done
 		[ -n "${figures[fib]-}" ] || fail "library $name: no figure"
 		printf '%-21s' "library_$name"
-		for lib in fib boost pth st; do
+		for lib in fib fib-threads boost pth st; do
 			if [ -n "${absent[$lib]-}" ]; then
 				printf '  %s -' $lib
 				continue

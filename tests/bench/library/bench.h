@@ -1,7 +1,7 @@
 /*
  * The same small costs in several fiber libraries: `LIBRARY NAME SECONDS`
  * prints nanoseconds of CPU time per operation. Each program defines benches[];
- *a row that a library has nothing for is left out, and then the status is 3.
+ * a row that a library has nothing for is left out, and then the status is 3.
  *
  *	latency	    a fiber submits a function and lets it run: both ways
  *	throughput  a function of 1000 that are submitted at once and run
@@ -11,8 +11,10 @@
  *	timer	    a timer with a callback: armed, and cancelled
  *	timed_wait  a wait with a timeout that is ended in time by another fiber
  *	channel	    a value there and one back, through two channels
+ *	across	    a function is submitted to a scheduler in a thread of its own,
+ *		    and wakes the fiber that waits for it: both ways
  *
- * All run on one thread. A function is given a number of operations; that
+ * All but the last run on one thread. A function is given a number of operations; that
  * number grows until they take long enough.
  */
 #ifndef BENCH_H

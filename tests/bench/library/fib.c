@@ -1,8 +1,10 @@
 /*
  * This library, see bench.h: a scheduler with one thread, which is the
- * caller's, and its default stacks.
+ * caller's, and its default stacks. With a fourth argument, "thread", the
+ * process has a second thread, which sleeps.
  */
 #include <fib.h>
+#include <pthread.h>
 #include "bench.h"
 
 static struct fib_sched *sched;
@@ -159,10 +161,30 @@ static void channel(uint64_t n)
 	fib_sem_wait(&ended, FIB_NEVER);
 }
 
+static void post(void *arg)
+{
+	fib_sem_post(&ended);
+}
+
+static void across(uint64_t n)
+{
+	static struct fib_sched *other;
+
+	if (!other) {
+		bench_check(fib_sched_create(&other, 1, false, "other") == 0);
+		bench_check(fib_sched_start(other) == 0);
+	}
+	while (n--) {
+		bench_check(fib_sched_submit(other, post, NULL, -1) == 0);
+		bench_check(fib_sem_wait(&ended, FIB_NEVER) == 0);
+	}
+}
+
 static const struct bench benches[] = {
 	{"latency", latency}, {"throughput", throughput}, {"switch", yields},
 	{"resume", resume},   {"create", create},         {"timer", timer},
-	{"channel", channel}, {"timed_wait", timed_wait}, {NULL, NULL},
+	{"channel", channel}, {"timed_wait", timed_wait}, {"across", across},
+	{NULL, NULL},
 };
 
 static struct {
@@ -175,8 +197,21 @@ static void first(void *arg)
 	args.status = bench_main(args.argc, args.argv, benches);
 }
 
+static void *sleeps(void *arg)
+{
+	for (;;)
+		pause();
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
+	pthread_t thread;
+
+	if (argc == 4 && strcmp(argv[3], "thread") == 0) {
+		bench_check(!pthread_create(&thread, NULL, sleeps, NULL));
+		argc--;
+	}
 	args.argc = argc;
 	args.argv = argv;
 	bench_check(fib_sched_create(&sched, 1, true, "bench") == 0);
