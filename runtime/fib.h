@@ -453,7 +453,8 @@ FIB_API int fib_accept(int fd, struct sockaddr *addr, socklen_t *len,
  *
  * The kernel has no flag for one connect that does not block: on a descriptor
  * without O_NONBLOCK it is set for the instant of the system call, and a thread
- * or process that shares the open file description could see it.
+ * or process that shares the open file description could see it. Nor does it say
+ * when an AF_UNIX listener has room again: that is asked every 10 ms.
  */
 FIB_API int fib_connect(int fd, const struct sockaddr *addr, socklen_t len,
 			uint64_t timeout_ns);

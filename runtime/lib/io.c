@@ -130,17 +130,22 @@ long fib_write(int fd, const void *buf, size_t n, uint64_t timeout_ns)
 	return transfer(fd, FIB_EV_WRITE, buf, n, timeout_ns);
 }
 
+static uint64_t time_left(uint64_t deadline)
+{
+	uint64_t now = deadline == FIB_NEVER ? 0 : fib_now_ns();
+
+	return deadline == FIB_NEVER ? FIB_NEVER :
+	       deadline > now	     ? deadline - now :
+				       0;
+}
+
 int fib_write_all(int fd, const void *buf, size_t n, uint64_t timeout_ns)
 {
 	uint64_t deadline = fib_deadline(timeout_ns);
 	const char *p = buf;
 
 	while (n) {
-		uint64_t now = timeout_ns == FIB_NEVER ? 0 : fib_now_ns();
-		long r = fib_write(fd, p, n,
-				   timeout_ns == FIB_NEVER ? FIB_NEVER :
-				   deadline > now	   ? deadline - now :
-							     0);
+		long r = fib_write(fd, p, n, time_left(deadline));
 
 		if (r < 0)
 			return (int)r;
@@ -176,22 +181,47 @@ int fib_wait_fd(int fd, int event, uint64_t timeout_ns)
 }
 
 /* There is no flag for one connect: O_NONBLOCK is set for that moment. */
-int fib_connect(int fd, const struct sockaddr *addr, socklen_t len,
-		uint64_t timeout_ns)
+static long start_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	long fl = fib_call(SYS_fcntl, fd, F_GETFL), r;
-	int err = 0, size = sizeof(err);
 
 	if (fl < 0)
-		return (int)fl;
+		return fl;
 	if (!(fl & O_NONBLOCK))
 		fib_call(SYS_fcntl, fd, F_SETFL, fl | O_NONBLOCK);
 	r = fib_call(SYS_connect, fd, addr, len);
 	if (!(fl & O_NONBLOCK))
 		fib_call(SYS_fcntl, fd, F_SETFL, fl);
+	return r;
+}
+
+#define ASK_FIRST_NS 100000ull
+#define ASK_LAST_NS  10000000ull
+
+int fib_connect(int fd, const struct sockaddr *addr, socklen_t len,
+		uint64_t timeout_ns)
+{
+	uint64_t deadline = fib_deadline(timeout_ns), ask = ASK_FIRST_NS, left;
+	int err = 0, size = sizeof(err);
+	long r;
+
+	/*
+	 * AF_UNIX has no room in the backlog, and no way to be told when there
+	 * is: it can but be asked again.
+	 */
+	while ((r = start_connect(fd, addr, len)) == -EAGAIN) {
+		left = time_left(deadline);
+		if (!left)
+			return -ETIMEDOUT;
+		r = fib_sleep(left < ask ? left : ask);
+		if (r)
+			return (int)r;
+		if (ask < ASK_LAST_NS)
+			ask *= 2;
+	}
 	if (r != -EINPROGRESS)
 		return (int)r;
-	r = fib_wait_fd(fd, FIB_EV_WRITE, timeout_ns);
+	r = fib_wait_fd(fd, FIB_EV_WRITE, time_left(deadline));
 	if (r)
 		return (int)r;
 	r = fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &size);

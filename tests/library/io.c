@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "tests/library/library.h"
 
@@ -303,6 +305,84 @@ START_TEST(close_ends_a_read)
 }
 END_TEST
 
+/* --- a listener without room ----------------------------------------------------- */
+
+static struct sockaddr_un name;
+
+static void connect_unix(void *arg)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | (arg ? SOCK_NONBLOCK : 0), 0);
+
+	/* one is let in without being accepted, and no other */
+	if (served++) {
+		ck_assert_int_eq(fib_connect(fd, (struct sockaddr *)&name,
+					     sizeof(name), 0),
+				 -ETIMEDOUT);
+		ck_assert_int_eq(fib_connect(fd, (struct sockaddr *)&name,
+					     sizeof(name), 3 * MSEC),
+				 -ETIMEDOUT);
+		relays++;
+	}
+	OK(fib_connect(fd, (struct sockaddr *)&name, sizeof(name), FIB_NEVER));
+	clients_done++;
+}
+
+static void accept_unix(void *arg)
+{
+	while (relays < 9)
+		OK(fib_sleep(MSEC));
+	ck_assert_int_eq(clients_done, 1);
+	for (int i = 0; i < 10; i++)
+		ck_assert_int_ge(fib_accept(listener, NULL, NULL, FIB_NEVER),
+				 0);
+}
+
+START_TEST(no_room_in_the_backlog)
+{
+	struct fib_sched *s = started(1, true);
+
+	name.sun_family = AF_UNIX;
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
+		 "fib-library-%d", getpid());
+	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	OK(bind(listener, (struct sockaddr *)&name, sizeof(name)));
+	OK(listen(listener, 0));
+	for (int i = 0; i < 10; i++)
+		OK(fib_sched_submit(s, connect_unix, i % 2 ? s : NULL,
+				    FIB_ANY_THREAD));
+	OK(fib_sched_submit(s, accept_unix, NULL, FIB_ANY_THREAD));
+	finish(s);
+	ck_assert_int_eq(clients_done, 10);
+}
+END_TEST
+
+static void connect_nowhere(void *arg)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(fib_connect(fd, (struct sockaddr *)&addr,
+				     sizeof(addr), FIB_NEVER),
+			 -ECONNREFUSED);
+	ck_assert_int_eq(fib_connect(fd, NULL, sizeof(addr), FIB_NEVER),
+			 -EFAULT);
+	ck_assert_int_eq(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+	OK(fib_close(fd));
+	clients_done++;
+}
+
+START_TEST(refused_connection)
+{
+	struct fib_sched *s = started(1, true);
+
+	listener = listen_on(&addr);
+	OK(close(listener));
+	OK(fib_sched_submit(s, connect_nowhere, NULL, FIB_ANY_THREAD));
+	finish(s);
+	connect_nowhere(NULL);
+	ck_assert_int_eq(clients_done, 2);
+}
+END_TEST
+
 /* --- fib_close() and who waits in other schedulers ------------------------------- */
 
 static int closing[2];
@@ -370,5 +450,7 @@ TCase *library_io(void)
 	tcase_add_test(t, pipe_and_timeouts);
 	tcase_add_test(t, close_ends_a_read);
 	tcase_add_test(t, close_across_schedulers);
+	tcase_add_test(t, no_room_in_the_backlog);
+	tcase_add_test(t, refused_connection);
 	return t;
 }
