@@ -188,6 +188,25 @@ START_TEST(hang_up_fires_both)
 }
 END_TEST
 
+/* The end of a pipe that nobody reads any more: EPOLLERR alone. */
+START_TEST(error_fires_both)
+{
+	int p[2];
+
+	begin(2);
+	OK(pipe2(p, O_NONBLOCK));
+	while (write(p[1], p, 1) == 1)
+		;
+	OK(add(p[1], FIB_EV_READ));
+	OK(add(p[1], FIB_EV_WRITE));
+	until(all_idle);
+	ck_assert_int_eq(fired[0] + fired[1], 0);
+	close(p[0]);
+	until(fired_both);
+	finish(sched);
+}
+END_TEST
+
 static void hold_for_event(void *arg)
 {
 	for (int i = 0; i < 100; i++) {
@@ -422,6 +441,7 @@ TCase *library_iom(void)
 	tcase_add_test(t, delete_one_of_two);
 	tcase_add_test(t, cancel_fires_once);
 	tcase_add_test(t, hang_up_fires_both);
+	tcase_add_test(t, error_fires_both);
 	tcase_add_test(t, current_fiber);
 	tcase_add_test(t, fd_0_and_the_highest);
 	tcase_add_test(t, many_ready_at_once);
