@@ -163,6 +163,14 @@ static bool is_restart(long r)
 	return r <= -FIB_ERESTARTSYS && r >= -FIB_ERESTARTNOHAND;
 }
 
+/*
+ * A fiber whose calls never have to wait would keep its worker from the others
+ * until the monitor comes: 10 ms and more, for a thread that it has just created,
+ * say, which a kernel would have begun long before. So now and then it lets
+ * them run. No clock is read for that.
+ */
+#define TURN_CALLS 32
+
 /* What may happen to a thread between two instructions of its program. */
 static void __attribute__((noinline, cold)) hook_chaos(struct fib *f)
 {
@@ -192,6 +200,9 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 	f->regs = regs;
 	f->call = (uint16_t)nr;
 	f->restarted = 0;
+	if (fib_unlikely(++f->calls % TURN_CALLS == 0) &&
+	    fib_load(&fib_worker_self()->queued, relaxed))
+		fib_sched_yield();
 	if (fib_unlikely(fib_chaos_on))
 		hook_chaos(f);
 	for (;;) {

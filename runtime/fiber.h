@@ -59,6 +59,7 @@ struct fib {
 	uint8_t wait;			  /* enum fib_wait */
 	uint16_t call;			  /* number of the call under way */
 	_Atomic uint8_t cancelled;	  /* pthread_cancel() was called for it */
+	uint8_t calls;			  /* hooked ones since it was resumed */
 	_Atomic int state;		  /* enum fib_state */
 	struct fib_worker *_Atomic on;	  /* the worker that runs it */
 	struct fib_worker *bound;	  /* dedicated: runs on this one alone */
