@@ -38,6 +38,7 @@
 #define PR_GET_TID_ADDRESS 40
 #endif
 #define HWCAP2_FSGSBASE	     2
+#define CPUID_FSGSBASE	     1
 #define CPUID_XSAVEC	     2
 #define RSEQ_FLAG_UNREGISTER 1
 #define RSEQ_SIGNATURE	     0x53053053
@@ -69,13 +70,22 @@ static int kernel_threads(void)
 	return p ? atoi(p + 9) : -1;
 }
 
+/* The kernel's word is not enough: valgrind has a CPU of its own. */
+static bool has_fsgsbase(void)
+{
+	unsigned a, b, c, d;
+
+	return (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) &&
+	       __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & CPUID_FSGSBASE);
+}
+
 static const char *obstacle(void)
 {
 	unsigned long gs = 0;
 	unsigned a, b, c, d;
 	int n;
 
-	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
+	if (!has_fsgsbase())
 		return "the CPU or the kernel lacks FSGSBASE";
 	if (!__get_cpuid_count(0xd, 1, &a, &b, &c, &d) || !(a & CPUID_XSAVEC))
 		return "the CPU lacks XSAVEC";
@@ -239,7 +249,8 @@ void fib_activate(void)
 
 	fib_init();
 	if (fib_options.disable || refused ||
-	    fib_load(&fib_symtab.active, acquire) || fib_worker_self())
+	    fib_load(&fib_symtab.active, acquire) ||
+	    (has_fsgsbase() && fib_worker_self()))
 		return;
 	why = obstacle();
 	if (why)

@@ -35,17 +35,14 @@
 fib_slots:
 	.cfi_startproc
 	/*
-	 * CFA = rsp + (25 <= o < 44 ? 128 : 0) + (31 <= o < 44 ? 8 : 0),
-	 * where o = rip & 63: the rsp that the function had at its syscall.
+	 * CFA = rsp + ((o >= 25) - (o >= 44)) * 128 + ((o >= 31) - (o >= 44)) * 8,
+	 * where o = rip & 63: the rsp that the function had at its syscall. With
+	 * operators that old readers know (valgrind's): no dup, swap, drop.
 	 */
-	.cfi_escape 0x0f, 34,						\
-		0x77, 0x00, 0x80, 0x00, 0x08, 63, 0x1a, /* rsp, o */	\
-		0x12, 0x08, 25, 0x2a, 0x14, 0x08, 44, 0x2d, 0x1a,	\
-		0x37, 0x24,		/* ((o >= 25) & (o < 44)) << 7 */ \
-		0x16,			/* rsp, t, o */			\
-		0x12, 0x08, 31, 0x2a, 0x14, 0x08, 44, 0x2d, 0x1a,	\
-		0x33, 0x24,		/* ((o >= 31) & (o < 44)) << 3 */ \
-		0x16, 0x13, 0x22, 0x22
+#define O_GE(n) 0x80, 0x00, 0x08, 63, 0x1a, 0x08, n, 0x2a
+	.cfi_escape 0x0f, 42, 0x77, 0x00,			\
+		O_GE(25), O_GE(44), 0x1c, 0x37, 0x24, 0x22,	\
+		O_GE(31), O_GE(44), 0x1c, 0x33, 0x24, 0x22
 	/* The return address is saved at rip & -64: in X. */
 	.cfi_escape 0x10, 16, 5, 0x80, 0x00, 0x09, 0xc0, 0x1a
 	.rept	SLOTS
