@@ -56,6 +56,16 @@ prints "exit status 126" 126 "" "$F" sh -c 'exit 126'
 prints "killed by a signal" 143 "" "$F" sh -c 'kill -TERM $$'
 prints "a thread" 0 "a thread" "$F" "$B/tests/cli/threads"
 prints "a thread, eager" 0 "a thread" "$F" --eager "$B/tests/cli/threads"
+# Its CPU has no FSGSBASE.
+if command -v valgrind >/dev/null; then
+	run "$F" valgrind -q "$B/tests/cli/threads"
+	check "valgrind: status" [ "$status" = 0 ]
+	check "valgrind: a thread" grep -qx "a thread" "$T/out"
+	check "valgrind: unhooked, and says so" \
+		grep -q "running unhooked: the CPU or the kernel lacks FSGSBASE" "$T/err"
+else
+	skip valgrind "not installed"
+fi
 prints "argv[0]" 0 "sh" "$F" sh -c 'echo $0'
 
 # --- statistics and the environment ----------------------------------------
