@@ -1,6 +1,7 @@
 """What the suites share: bounded runs in a session of their own, natively and
 hooked, of which no process is left; packages that are missing."""
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -91,6 +92,7 @@ def run(argv, build, workers, limit, log, cwd, extra=None):
     tag = f"{os.getpid()}-{time.monotonic_ns()}"
     env = environment(build, workers, extra)
     env[TAG] = tag
+    env["_"] = shutil.which(argv[0]) or argv[0]  # as a shell says it
     t0, dump = time.monotonic(), ""
     with open(log, "w+b") as out:
         p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out,
