@@ -85,8 +85,7 @@ static long change(long nr, unsigned i, long a[6])
 
 long fib_sys_sched_getaffinity(int tid, size_t len, void *mask)
 {
-	return fib_raw(SYS_sched_getaffinity, kernel_tid(tid), len,
-		       mask);
+	return fib_raw(SYS_sched_getaffinity, kernel_tid(tid), len, mask);
 }
 
 static bool same_mask(const void *user, size_t len)
@@ -150,8 +149,7 @@ long fib_sys_sched_setparam(int tid, const void *param)
 
 long fib_sys_sched_getattr(int tid, void *attr, unsigned size, unsigned flags)
 {
-	return fib_raw(SYS_sched_getattr, kernel_tid(tid), attr, size,
-		       flags);
+	return fib_raw(SYS_sched_getattr, kernel_tid(tid), attr, size, flags);
 }
 
 long fib_sys_sched_setattr(int tid, void *attr, unsigned flags)

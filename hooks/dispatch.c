@@ -56,14 +56,13 @@ struct entry {
 	unsigned flags;
 };
 
-#define ENTRY(nm, fl) [SYS_##nm] = { call_##nm, #nm, fl },
-#define FIB_HOOK0(nm, fl)				  ENTRY(nm, fl)
-#define FIB_HOOK1(nm, t1, a1, fl)			  ENTRY(nm, fl)
-#define FIB_HOOK2(nm, t1, a1, t2, a2, fl)		  ENTRY(nm, fl)
-#define FIB_HOOK3(nm, t1, a1, t2, a2, t3, a3, fl)	  ENTRY(nm, fl)
-#define FIB_HOOK4(nm, t1, a1, t2, a2, t3, a3, t4, a4, fl) ENTRY(nm, fl)
-#define FIB_HOOK5(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, fl)              \
-	ENTRY(nm, fl)
+#define ENTRY(nm, fl)						  [SYS_##nm] = { call_##nm, #nm, fl },
+#define FIB_HOOK0(nm, fl)					  ENTRY(nm, fl)
+#define FIB_HOOK1(nm, t1, a1, fl)				  ENTRY(nm, fl)
+#define FIB_HOOK2(nm, t1, a1, t2, a2, fl)			  ENTRY(nm, fl)
+#define FIB_HOOK3(nm, t1, a1, t2, a2, t3, a3, fl)		  ENTRY(nm, fl)
+#define FIB_HOOK4(nm, t1, a1, t2, a2, t3, a3, t4, a4, fl)	  ENTRY(nm, fl)
+#define FIB_HOOK5(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, fl) ENTRY(nm, fl)
 #define FIB_HOOK6(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, fl)      \
 	ENTRY(nm, fl)
 static const struct entry table[512] = {
@@ -178,8 +177,8 @@ static void __attribute__((noinline, cold)) hook_chaos(struct fib *f)
 	if (FIB_CHAOS_ODDS(hook_yield, 16))
 		fib_sched_yield();
 	if (FIB_CHAOS_ODDS(late_wake, 32)) {
-		struct fib *other = fib_at(
-			(uint32_t)fib_chaos_number(fib_high_water()));
+		struct fib *other =
+			fib_at((uint32_t)fib_chaos_number(fib_high_water()));
 
 		if (other)
 			fib_wake(other);
@@ -311,6 +310,6 @@ void fib_dispatch(struct fib_regs *r)
 		dispatch_foreign(r);
 		return;
 	}
-	r->rax = (uint64_t)fib_hook_call(f, (unsigned)r->rax, a,
-					 FIB_DOOR_SITE, r);
+	r->rax = (uint64_t)fib_hook_call(f, (unsigned)r->rax, a, FIB_DOOR_SITE,
+					 r);
 }

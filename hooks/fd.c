@@ -252,8 +252,7 @@ static long duplicated(long fd)
 
 long fib_sys_dup(int fd)
 {
-	return fib_fd_is_ours(fd) ? -EBADF :
-				    duplicated(fib_raw(SYS_dup, fd));
+	return fib_fd_is_ours(fd) ? -EBADF : duplicated(fib_raw(SYS_dup, fd));
 }
 
 static long dup_onto(int from, int to, long nr, int flags)

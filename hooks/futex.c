@@ -250,8 +250,8 @@ static long wait_requeue_pi(int op, uint32_t *uaddr, uint32_t val,
 		return r;
 	if ((uintptr_t)to & 3)
 		return -EINVAL;
-	r = fib_futex_wait_requeue_pi(uaddr, val, to, (uint32_t)fib_sys_gettid(),
-				      deadline);
+	r = fib_futex_wait_requeue_pi(uaddr, val, to,
+				      (uint32_t)fib_sys_gettid(), deadline);
 	return r == -EINTR ? -FIB_ERESTARTNOINTR : r;
 }
 
@@ -287,10 +287,10 @@ long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
 	}
 	if (kernel)
 		return fib_blocking(SYS_futex_waitv, a);
-	r = deadline_of(FUTEX_WAIT_BITSET | (clock == CLOCK_REALTIME ?
-						     FUTEX_CLOCK_REALTIME :
-						     0),
-			ts, &deadline);
+	r = deadline_of(
+		FUTEX_WAIT_BITSET |
+			(clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0),
+		ts, &deadline);
 	if (r)
 		return r;
 	r = fib_futex_waitv(word, n, deadline);
@@ -300,7 +300,7 @@ long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
 long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 		   uint32_t *uaddr2, uint32_t val3)
 {
-	const long a[6] = { (long)uaddr,  op,		(long)val,
+	const long a[6] = { (long)uaddr,   op,		 (long)val,
 			    (long)timeout, (long)uaddr2, (long)val3 };
 	const struct timespec *ts = (const void *)timeout;
 
@@ -321,11 +321,10 @@ long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 	case FUTEX_CMP_REQUEUE:
 		if ((int)val < 0 || (int)timeout < 0)
 			return -EINVAL;
-		return fib_futex_requeue(uaddr, uaddr2, (int)val, (int)timeout,
-					 (op & FUTEX_CMD_MASK) ==
-							 FUTEX_CMP_REQUEUE ?
-						 &val3 :
-						 NULL);
+		return fib_futex_requeue(
+			uaddr, uaddr2, (int)val, (int)timeout,
+			(op & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE ? &val3 :
+								     NULL);
 	case FUTEX_LOCK_PI:
 	case FUTEX_LOCK_PI2:
 	case FUTEX_TRYLOCK_PI:

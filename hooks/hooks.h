@@ -35,8 +35,8 @@
 #define FIB_TELLS    2
 #define FIB_TELLS_FD 4 /* if its first argument is such a descriptor */
 
-#define FIB_HOOK0(nm, fl) long fib_sys_##nm(void);
-#define FIB_HOOK1(nm, t1, a1, fl) long fib_sys_##nm(t1 a1);
+#define FIB_HOOK0(nm, fl)		  long fib_sys_##nm(void);
+#define FIB_HOOK1(nm, t1, a1, fl)	  long fib_sys_##nm(t1 a1);
 #define FIB_HOOK2(nm, t1, a1, t2, a2, fl) long fib_sys_##nm(t1 a1, t2 a2);
 #define FIB_HOOK3(nm, t1, a1, t2, a2, t3, a3, fl)                              \
 	long fib_sys_##nm(t1 a1, t2 a2, t3 a3);

@@ -28,7 +28,7 @@ static long change_arg[6];
 
 static bool idle;		 /* no fiber runs on a common worker */
 static _Atomic bool failed;	 /* of those that followed, one */
-static _Atomic uint32_t monitor;   /* the change it made last */
+static _Atomic uint32_t monitor; /* the change it made last */
 
 /* Who makes a thread of ours has its identity to give. */
 void fib_identity_init(void)
@@ -41,7 +41,8 @@ static _Atomic uint32_t *seen_by(struct fib_worker *w)
 {
 	if (w)
 		return &w->identity;
-	return fib_raw(SYS_gettid) == (long)fib_load(&fib_monitor_tid, relaxed) ?
+	return fib_raw(SYS_gettid) ==
+			       (long)fib_load(&fib_monitor_tid, relaxed) ?
 		       &monitor :
 		       NULL;
 }

@@ -23,13 +23,13 @@ void fib_io_keep_error(struct fib_fd *s, long r)
 static long wait_in_kernel(struct fib_io *io)
 {
 	struct pollfd p = { .fd = io->s->fd,
-			    .events = io->ev == FIB_EV_READ ? POLLIN :
-							      POLLOUT };
+			    .events =
+				    io->ev == FIB_EV_READ ? POLLIN : POLLOUT };
 	struct timespec ts;
 	long r = fib_blocking(SYS_ppoll,
 			      (long[6]){ (long)&p, 1,
-					 fib_time_left(io->deadline_ns, &ts),
-					 0, 8 });
+					 fib_time_left(io->deadline_ns, &ts), 0,
+					 8 });
 
 	if (r == -FIB_ERESTARTNOINTR) /* a signal was there before it began */
 		return -EINTR;
@@ -83,7 +83,8 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	long a[6] = { fd, (long)buf, (long)count, MSG_DONTWAIT };
 
 	while (fib_likely(s && fib_fd_is_socket(s) && count)) {
-		long r = fib_io_call(&FIB_IO(s, FIB_EV_READ), count, SYS_recvfrom, a);
+		long r = fib_io_call(&FIB_IO(s, FIB_EV_READ), count,
+				     SYS_recvfrom, a);
 
 		if (fib_likely(r != -ENOTSOCK))
 			return r;
@@ -104,7 +105,8 @@ long fib_sys_readv(int fd, const struct iovec *iov, int n)
 
 	while (s && fib_fd_is_socket(s) && n > 0 && n <= FIB_IOV_MAX) {
 		long m[6] = { fd, (long)&msg, MSG_DONTWAIT };
-		long r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmsg, m);
+		long r =
+			fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmsg, m);
 
 		if (r != -ENOTSOCK)
 			return r;

@@ -39,7 +39,7 @@ long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 		      int *addrlen)
 {
 	struct fib_fd *s = socket_slot(fd);
-	long a[6] = { fd, (long)buf, (long)len, flags | MSG_DONTWAIT,
+	long a[6] = { fd,	  (long)buf,	(long)len, flags | MSG_DONTWAIT,
 		      (long)addr, (long)addrlen };
 
 	if (!s || (flags & NEVER_BLOCKS))
@@ -48,7 +48,8 @@ long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 	if ((flags & MSG_WAITALL) && !(flags & MSG_PEEK) &&
 	    s->kind != FIB_FD_DGRAM && !fib_fd_nonblock(s))
 		return recv_all(s, buf, len, flags);
-	return fib_io_call(&FIB_IO(s, FIB_EV_READ), flags ? 0 : len, SYS_recvfrom, a);
+	return fib_io_call(&FIB_IO(s, FIB_EV_READ), flags ? 0 : len,
+			   SYS_recvfrom, a);
 }
 
 long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
@@ -67,8 +68,8 @@ long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 	done = r;
 	iov = msg->msg_iov;
 	for (size_t i = 0; i < msg->msg_iovlen; i++, iov++) {
-		size_t skip = (size_t)r < iov->iov_len ? (size_t)r :
-							 iov->iov_len;
+		size_t skip =
+			(size_t)r < iov->iov_len ? (size_t)r : iov->iov_len;
 		long more;
 
 		r -= (long)skip;
@@ -98,9 +99,9 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 		return fib_raw(SYS_recvmmsg, fd, vec, n, flags, timeout);
 	if (timeout) {
 		/* The kernel looks at the time between messages only. */
-		return fib_blocking(SYS_recvmmsg,
-				    (long[6]){ fd, (long)vec, n, flags,
-					       (long)timeout });
+		return fib_blocking(
+			SYS_recvmmsg,
+			(long[6]){ fd, (long)vec, n, flags, (long)timeout });
 	}
 	r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmmsg, a);
 	for (got = 1; r > 0 && got < n; got += (unsigned)r) {
@@ -154,7 +155,7 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 		    const void *addr, unsigned addrlen)
 {
 	struct fib_fd *s = socket_slot(fd);
-	long a[6] = { fd,	  (long)buf,  (long)len, flags | MSG_NOSIGNAL,
+	long a[6] = { fd,	  (long)buf,	(long)len, flags | MSG_NOSIGNAL,
 		      (long)addr, (long)addrlen };
 	size_t done = 0;
 	long r;
@@ -216,9 +217,9 @@ long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 			continue;
 		}
 		if (r) {
-			long part = fib_sys_sendto(
-				fd, (char *)v->iov_base + r,
-				v->iov_len - (size_t)r, flags, NULL, 0);
+			long part = fib_sys_sendto(fd, (char *)v->iov_base + r,
+						   v->iov_len - (size_t)r,
+						   flags, NULL, 0);
 
 			if (part > 0)
 				done += part;

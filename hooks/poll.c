@@ -21,7 +21,7 @@ struct watch {
 struct many {
 	struct watch *watch;
 	unsigned n;
-	size_t pages; /* bytes of watch that are ours to give back */
+	size_t pages;		/* bytes of watch that are ours to give back */
 	long (*ask)(void *arg); /* > 0 or -errno: an answer; 0: nothing yet */
 	void *arg;
 	uint64_t deadline_ns;
@@ -149,9 +149,8 @@ static long do_poll(struct pollfd *fds, unsigned long n, uint64_t deadline_ns)
 		m.watch[i].fd = fds[i].fd;
 		if (e & (POLLOUT | POLLWRNORM | POLLWRBAND))
 			m.watch[i].events |= FIB_EV_WRITE;
-		if (!m.watch[i].events ||
-		    (e & (POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND |
-			  POLLRDHUP)))
+		if (!m.watch[i].events || (e & (POLLIN | POLLPRI | POLLRDNORM |
+						POLLRDBAND | POLLRDHUP)))
 			m.watch[i].events |= FIB_EV_READ;
 	}
 	/* Those with a negative number are only skipped. */
@@ -396,11 +395,11 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 		else if (r == 0)
 			continue;
 		else
-			r = fib_blocking(SYS_epoll_pwait2,
-					 (long[6]){ fd, (long)events, max,
-						    fib_time_left(deadline_ns,
-								  &ts),
-						    0, 8 });
+			r = fib_blocking(
+				SYS_epoll_pwait2,
+				(long[6]){ fd, (long)events, max,
+					   fib_time_left(deadline_ns, &ts), 0,
+					   8 });
 		break;
 	}
 	fib_io_end(&io);

@@ -78,10 +78,9 @@ static long clone_process(struct fib_regs *r, uint64_t mask)
 	if (!at)
 		return fib_raw(SYS_clone3, r->rdi, r->rsi);
 	copy.stack_size = at - copy.stack;
-	return fib_tramp_clone(SYS_clone3, (long)&copy,
-			       (long)(r->rsi < sizeof(copy) ? r->rsi :
-							      sizeof(copy)),
-			       0, 0, 0);
+	return fib_tramp_clone(
+		SYS_clone3, (long)&copy,
+		(long)(r->rsi < sizeof(copy) ? r->rsi : sizeof(copy)), 0, 0, 0);
 }
 
 /* The child of fib_tramp_clone(), on its own stack, with the parent's %gs. */
@@ -181,7 +180,7 @@ long fib_sys_vfork(void)
 bool fib_clone_foreign(struct fib_regs *r)
 {
 	const struct clone_args *c = (const void *)r->rdi;
-	bool stack = r->rax == SYS_clone ? r->rsi != 0 :
+	bool stack = r->rax == SYS_clone	    ? r->rsi != 0 :
 		     r->rsi >= CLONE_ARGS_SIZE_VER0 ? c->stack != 0 :
 						      false;
 
@@ -246,9 +245,8 @@ long fib_sys_wait4(int pid, int *status, int options, void *usage)
 	long r = fib_raw(SYS_wait4, pid, status, options | WNOHANG, usage);
 
 	if (!r && !(options & WNOHANG))
-		r = fib_blocking(SYS_wait4,
-				 (long[6]){ pid, (long)status, options,
-					    (long)usage });
+		r = fib_blocking(SYS_wait4, (long[6]){ pid, (long)status,
+						       options, (long)usage });
 	return reaped(r);
 }
 

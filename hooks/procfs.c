@@ -193,7 +193,8 @@ static uint64_t hex(const char *p)
 /* What @fd shows, if it is a signalfd: the line "sigmask:" of proc(5). */
 static uint64_t sigmask_of(int fd)
 {
-	static const char what[] = "anon_inode:[signalfd]", key[] = "sigmask:\t";
+	static const char what[] = "anon_inode:[signalfd]",
+			  key[] = "sigmask:\t";
 	char path[40] = "/proc/self/fd/", text[512 + sizeof(key)];
 	long info, n;
 
@@ -223,9 +224,10 @@ uint64_t fib_procfs_signalfds(void)
 	uint64_t all = 0;
 	long n;
 
-	while (dir >= 0 && (n = fib_raw(SYS_getdents64, dir, buf,
-					sizeof(buf))) > 0) {
-		for (long at = 0; at < n; at += ((struct entry *)(buf + at))->len) {
+	while (dir >= 0 &&
+	       (n = fib_raw(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;
+		     at += ((struct entry *)(buf + at))->len) {
 			int fd = number(buf + at + NAME_AT);
 
 			if (fd >= 0 && !fib_fd_is_ours(fd))

@@ -13,7 +13,7 @@ long fib_sys_rt_sigaction(int sig, const void *new, void *old, size_t size)
 	long r = 0;
 
 	if (sig < 1 || sig > 64 || size != 8 ||
-	    (new && fib_copy(&is, new, sizeof(is))))
+	    (new &&fib_copy(&is, new, sizeof(is))))
 		return fib_raw(SYS_rt_sigaction, sig, new, old, size);
 	if (new) {
 		const struct fib *f = fib_self();
@@ -77,8 +77,7 @@ long fib_sys_rt_sigpending(uint64_t *set, size_t size)
 	if (size > 8)
 		return -EINVAL;
 	fib_raw(SYS_rt_sigpending, &in_kernel, 8);
-	in_kernel |= fib_load(&f->sigpend, acquire) |
-		     fib_signal_kept_set();
+	in_kernel |= fib_load(&f->sigpend, acquire) | fib_signal_kept_set();
 	in_kernel &= fib_load(&f->sigmask, relaxed);
 	return fib_copy(set, &in_kernel, size);
 }

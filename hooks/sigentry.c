@@ -11,7 +11,8 @@
 
 #define RED_ZONE 128
 
-_Static_assert(offsetof(struct fib_sigframe, info) == 312, "struct rt_sigframe");
+_Static_assert(offsetof(struct fib_sigframe, info) == 312,
+	       "struct rt_sigframe");
 
 static void die_of(int sig)
 {
@@ -116,8 +117,7 @@ void fib_signal_entry(int sig, siginfo_t *info, void *ucp)
 		return;
 	}
 	a = fib_signal_action(sig);
-	if (a.handler <= 1 ||
-	    (fib_load(&f->sigmask, relaxed) & FIB_SIG(sig)) ||
+	if (a.handler <= 1 || (fib_load(&f->sigmask, relaxed) & FIB_SIG(sig)) ||
 	    !divert(f, sig, info, uc, a.flags))
 		die_of(sig);
 }

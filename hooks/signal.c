@@ -99,7 +99,8 @@ bool fib_signal_on_altstack(const struct fib *f, unsigned long flags,
 			    uintptr_t sp)
 {
 	return (flags & SA_ONSTACK) && f->altstack_size &&
-	       !(f->altstack_flags & SS_DISABLE) && sp - f->altstack_sp >= f->altstack_size;
+	       !(f->altstack_flags & SS_DISABLE) &&
+	       sp - f->altstack_sp >= f->altstack_size;
 }
 
 /* What a handler sees of a fiber that it finds in a system call. */
@@ -262,13 +263,15 @@ void fib_signal_deliver(struct fib *f, bool *restart)
 	fib_xchg(&f->attention, 0, seq_cst);
 	if (fib_unlikely(fib_work_pending(f)))
 		fib_work_run(f);
-	while ((sig = fib_signal_take(f, ~fib_load(&f->sigmask, relaxed), &info))) {
+	while ((sig = fib_signal_take(f, ~fib_load(&f->sigmask, relaxed),
+				      &info))) {
 		struct fib_kernel_sigaction a = fib_signal_take_action(sig);
 
 		if (a.handler == (uintptr_t)SIG_IGN || sig == FIB_KICK)
 			continue;
 		if (a.handler == (uintptr_t)SIG_DFL) {
-			if (sig != FIB_SIGCANCEL && !fib_sig_ignored_by_default(sig))
+			if (sig != FIB_SIGCANCEL &&
+			    !fib_sig_ignored_by_default(sig))
 				fib_signal_default(sig);
 			continue;
 		}
@@ -288,9 +291,11 @@ void fib_signal_deliver_cancel(struct fib *f)
 {
 	siginfo_t info;
 
-	if (fib_signal_take(f, FIB_SIG(FIB_SIGCANCEL) & ~fib_load(&f->sigmask, relaxed),
+	if (fib_signal_take(
+		    f, FIB_SIG(FIB_SIGCANCEL) & ~fib_load(&f->sigmask, relaxed),
 		    &info)) {
-		struct fib_kernel_sigaction a = fib_signal_take_action(FIB_SIGCANCEL);
+		struct fib_kernel_sigaction a =
+			fib_signal_take_action(FIB_SIGCANCEL);
 
 		if (a.handler > 1)
 			fib_signal_handle(f, FIB_SIGCANCEL, &info, &a);
@@ -353,7 +358,8 @@ int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 
 	fib_lock(&fib_sig_lock);
 	*old = fib_sig_act[sig];
-	if (!(FIB_SIG(sig) & FIB_FAULTS) && sig != FIB_SIGCANCEL && sig != FIB_KICK)
+	if (!(FIB_SIG(sig) & FIB_FAULTS) && sig != FIB_SIGCANCEL &&
+	    sig != FIB_KICK)
 		r = fib_raw(SYS_rt_sigaction, sig, new, old, 8);
 	if (r == 0 && new) {
 		fib_sig_act[sig] = *new;
@@ -362,4 +368,3 @@ int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 	fib_unlock(&fib_sig_lock);
 	return (int)r;
 }
-

@@ -48,8 +48,8 @@ long fib_sys_kill(int pid, int sig)
 	}
 	/* To the own group, or all: one has been delivered when kill() returns.
 	 */
-	return pid > 0 ? fib_raw(SYS_kill, pid, sig)
-		       : settled(fib_raw(SYS_kill, pid, sig), ~0ull);
+	return pid > 0 ? fib_raw(SYS_kill, pid, sig) :
+			 settled(fib_raw(SYS_kill, pid, sig), ~0ull);
 }
 
 /*
@@ -201,8 +201,8 @@ long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 
 		if (atomic_compare_exchange_strong(&thread_timer[i].used, &none,
 						   got + 1)) {
-			fib_store(&thread_timer[i].tid, fib_load(&f->tid, relaxed),
-				  release);
+			fib_store(&thread_timer[i].tid,
+				  fib_load(&f->tid, relaxed), release);
 			return fib_copy(id, &got, sizeof(got));
 		}
 	}
@@ -216,7 +216,8 @@ long fib_sys_timer_delete(int id)
 	for (unsigned i = 0; i < TIMERS; i++) {
 		int want = id + 1;
 
-		if (atomic_compare_exchange_strong(&thread_timer[i].used, &want, 0))
+		if (atomic_compare_exchange_strong(&thread_timer[i].used, &want,
+						   0))
 			break;
 	}
 	return settled(fib_raw(SYS_timer_delete, id), ~0ull);
@@ -244,8 +245,10 @@ struct fib *fib_signal_timer_target(const siginfo_t *info)
 	if (info->si_code != SI_TIMER)
 		return NULL;
 	for (unsigned i = 0; i < TIMERS; i++)
-		if (fib_load(&thread_timer[i].used, relaxed) == info->si_timerid + 1)
-			return fib_by_tid(fib_load(&thread_timer[i].tid, acquire));
+		if (fib_load(&thread_timer[i].used, relaxed) ==
+		    info->si_timerid + 1)
+			return fib_by_tid(
+				fib_load(&thread_timer[i].tid, acquire));
 	return NULL;
 }
 

@@ -51,8 +51,8 @@ static uint64_t pending_here(void)
 		for (long k = 0; k < 16; k++) {
 			char c = text[i + (long)sizeof(key) - 1 + k];
 
-			set = set << 4 | (uint64_t)(c <= '9' ? c - '0' :
-							       c - 'a' + 10);
+			set = set << 4 |
+			      (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 		}
 		break;
 	}
@@ -106,7 +106,7 @@ void fib_signal_thread_init(struct fib_worker *w)
 	if (w)
 		fib_identity_join(w);
 	fib_sig_kernel_mask(w ? fib_signal_worker_mask() :
-			    ~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK)));
+				~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK)));
 	if (!w)
 		return;
 	ss.ss_sp = w->altstack;

@@ -76,8 +76,8 @@ static void be_real(void)
 {
 	struct fib *f = fib_self();
 
-	if (f == fib_main_fiber &&
-	    fib_load(&fib_worker_self()->tid, relaxed) == fib_load(&f->tid, relaxed))
+	if (f == fib_main_fiber && fib_load(&fib_worker_self()->tid, relaxed) ==
+					   fib_load(&f->tid, relaxed))
 		fib_dedicate();
 }
 
@@ -125,8 +125,9 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 		fib_free(f);
 		return -EAGAIN;
 	}
-	tid = fib_load(&real_tids, relaxed) ? fib_load(&f->bound->tid, relaxed) :
-					      tid_of(f);
+	tid = fib_load(&real_tids, relaxed) ?
+		      fib_load(&f->bound->tid, relaxed) :
+		      tid_of(f);
 	/* fib_tramp_resume leaves the stack pointer at stack_top */
 	child = (struct fib_regs *)(stack_top - FIB_RED_ZONE -
 				    sizeof(struct fib_regs));
@@ -236,7 +237,8 @@ void fib_thread_gone(struct fib *f)
 
 	robust_exit(f);
 	if (has_real_tid(f))
-		fib_raw(SYS_set_robust_list, 0, sizeof(struct robust_list_head));
+		fib_raw(SYS_set_robust_list, 0,
+			sizeof(struct robust_list_head));
 	fib_signal_exit(f);
 	if (f == fib_main_fiber)
 		fib_main_fiber = NULL;
@@ -322,7 +324,7 @@ void fib_set_process_name(const char *name)
 
 static long set_name(struct fib *f, const char *user)
 {
-	char name[FIB_NAME_MAX] = {0};
+	char name[FIB_NAME_MAX] = { 0 };
 
 	for (int i = 0; i < FIB_NAME_MAX - 1; i++) {
 		if (fib_copy(&name[i], &user[i], 1))

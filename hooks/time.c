@@ -44,9 +44,9 @@ long fib_sys_clock_nanosleep(int clock, int flags, const struct timespec *want,
 	case CLOCK_TAI:
 		break;
 	default:
-		return fib_blocking(SYS_clock_nanosleep,
-				    (long[6]){ clock, flags, (long)want,
-					       (long)left });
+		return fib_blocking(
+			SYS_clock_nanosleep,
+			(long[6]){ clock, flags, (long)want, (long)left });
 	}
 	ns = fib_timespec_ns(want);
 	if (ns < 0)

@@ -118,8 +118,8 @@ static const char *rseq_give_back(void)
 	if (!area || (int32_t)area[1] < 0)
 		return NULL;
 	len = __rseq_size < 32 ? 32 : __rseq_size;
-	if (fib_raw(SYS_rseq, area, len, RSEQ_FLAG_UNREGISTER,
-		    RSEQ_SIGNATURE) < 0)
+	if (fib_raw(SYS_rseq, area, len, RSEQ_FLAG_UNREGISTER, RSEQ_SIGNATURE) <
+	    0)
 		return "rseq cannot be unregistered";
 	area[0] = 0;
 	area[1] = RSEQ_FAILED;
@@ -194,8 +194,7 @@ static const char *rewrite(void)
 {
 	if (rewritten)
 		return NULL;
-	if (fib_rewrite_scan(fib_options.rewrite_all) ||
-	    fib_rewrite_apply())
+	if (fib_rewrite_scan(fib_options.rewrite_all) || fib_rewrite_apply())
 		return fib_rewrite_reason();
 	rewritten = true;
 	return NULL;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include "preload/cli.h"
 
-#define LIBRARY     "libfibhook.so"
+#define LIBRARY	    "libfibhook.so"
 #define MAX_WORKERS 1024
 
 static const char usage_text[] =
@@ -35,7 +35,8 @@ static const char help_text[] =
 	"  --stats[=FILE]  print counters at exit, to stderr or to FILE\n"
 	"  --eager         start at once, not before the first thread\n"
 	"  --log LEVEL     none, warn (default) or info, on stderr\n"
-	"  --chaos SEED    for tests: random delays, migrations and slow paths\n"
+	"  --chaos SEED    for tests: random delays, migrations and slow "
+	"paths\n"
 	"  --version       print the version\n"
 	"  --help          print this text\n"
 	"\n"
@@ -131,14 +132,14 @@ static void print_and_exit(const char *a, const char *b)
 }
 
 static const struct option options[] = {
-	{"workers", required_argument, NULL, 'w'},
-	{"stats", optional_argument, NULL, 's'},
-	{"eager", no_argument, NULL, 'e'},
-	{"log", required_argument, NULL, 'l'},
-	{"chaos", required_argument, NULL, 'c'},
-	{"version", no_argument, NULL, 'V'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
+	{ "workers", required_argument, NULL, 'w' },
+	{ "stats", optional_argument, NULL, 's' },
+	{ "eager", no_argument, NULL, 'e' },
+	{ "log", required_argument, NULL, 'l' },
+	{ "chaos", required_argument, NULL, 'c' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
 };
 
 static void bad_option(int c, char **argv)
@@ -193,7 +194,7 @@ static void read_options(int argc, char **argv)
 
 static void find_library(char *path)
 {
-	static const char *const places[] = {LIBRARY, "../lib/" LIBRARY};
+	static const char *const places[] = { LIBRARY, "../lib/" LIBRARY };
 	char self[PATH_MAX], *slash;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 

@@ -7,8 +7,8 @@
 
 /* Exit statuses, as shells and env(1) have them. */
 enum cli_status {
-	CLI_ERROR = 1,     /* fibhook dump could not */
-	CLI_USAGE = 2,     /* bad option or value */
+	CLI_ERROR = 1,	   /* fibhook dump could not */
+	CLI_USAGE = 2,	   /* bad option or value */
 	CLI_CANNOT = 126,  /* found, but cannot be run hooked */
 	CLI_MISSING = 127, /* no such command */
 };

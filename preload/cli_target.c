@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include "preload/cli.h"
 
-#define LINKER       "ld-linux-x86-64.so.2"
+#define LINKER	     "ld-linux-x86-64.so.2"
 #define MAX_SCRIPTS  5 /* scripts that are interpreters of scripts */
 #define MAX_HEADERS  256
 #define DEFAULT_PATH "/bin:/usr/bin"

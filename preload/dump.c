@@ -24,9 +24,9 @@
 #include "runtime/sched.h"
 #include "runtime/symtab.h"
 
-#define LIBRARY    "libfibhook.so"
-#define TRIES      4
-#define SLAB       256u
+#define LIBRARY	   "libfibhook.so"
+#define TRIES	   4
+#define SLAB	   256u
 #define LINE_WIDTH 78
 #define TOP_SITES  8
 
@@ -48,12 +48,12 @@ struct walk {
 
 static const char *const call_names[] = {
 #define FIB_HOOK0(name, ...) [SYS_##name] = #name,
-#define FIB_HOOK1            FIB_HOOK0
-#define FIB_HOOK2            FIB_HOOK0
-#define FIB_HOOK3            FIB_HOOK0
-#define FIB_HOOK4            FIB_HOOK0
-#define FIB_HOOK5            FIB_HOOK0
-#define FIB_HOOK6            FIB_HOOK0
+#define FIB_HOOK1	     FIB_HOOK0
+#define FIB_HOOK2	     FIB_HOOK0
+#define FIB_HOOK3	     FIB_HOOK0
+#define FIB_HOOK4	     FIB_HOOK0
+#define FIB_HOOK5	     FIB_HOOK0
+#define FIB_HOOK6	     FIB_HOOK0
 #include "hooks/hooks.def"
 #undef FIB_HOOK0
 #undef FIB_HOOK1

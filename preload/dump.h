@@ -65,12 +65,12 @@ struct dump_symbol {
 
 struct dump_object {
 	uint64_t start, end; /* of all segments */
-	uint64_t bias;       /* added to the addresses in the file */
+	uint64_t bias;	     /* added to the addresses in the file */
 	uint64_t dynamic;    /* address of the dynamic section, or 0 */
 	uint64_t build_id;   /* address of the note, or 0 */
 	size_t build_id_len;
 	const char *path, *name; /* name: after the last slash */
-	uint64_t hdr;            /* .eh_frame_hdr, or 0 */
+	uint64_t hdr;		 /* .eh_frame_hdr, or 0 */
 	uint64_t table, entries; /* its search table */
 	bool symbols_read;
 	struct dump_symbol *symbols; /* functions, sorted by address */

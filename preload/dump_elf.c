@@ -163,7 +163,7 @@ static uint64_t pointer(const struct dump_object *o, uint64_t p)
  */
 static bool find_exports(const struct dump_object *o, struct exports *x)
 {
-	*x = (struct exports){0};
+	*x = (struct exports){ 0 };
 	for (int i = 0; o->dynamic && i < MAX_DYNAMIC; i++) {
 		Elf64_Dyn d;
 

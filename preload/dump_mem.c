@@ -16,9 +16,9 @@
 #include "preload/cli.h"
 #include "preload/dump.h"
 
-#define PAGE       4096ull
+#define PAGE	   4096ull
 #define CACHE_SIZE 4096 /* pages; a power of two */
-#define MAX_FILL   8    /* pages at once */
+#define MAX_FILL   8	/* pages at once */
 
 struct page {
 	uint64_t addr;
@@ -109,7 +109,7 @@ void dump_explain(int err)
 
 static void add_map(char *line)
 {
-	struct dump_map m = {0};
+	struct dump_map m = { 0 };
 	char perms[5];
 	int at = 0;
 	static size_t room;
@@ -157,7 +157,7 @@ void dump_open(pid_t pid)
 			 (int)pid);
 	/* The list may be seen by more people than the memory. */
 	errno = 0;
-	if (!dump_read(dump_maps[0].start, &(char){0}, 1) && errno != EFAULT)
+	if (!dump_read(dump_maps[0].start, &(char){ 0 }, 1) && errno != EFAULT)
 		dump_explain(errno);
 }
 
@@ -182,8 +182,8 @@ const struct dump_map *dump_map_at(uint64_t addr)
 
 bool dump_read(uint64_t addr, void *buf, size_t len)
 {
-	struct iovec local = {buf, len};
-	struct iovec remote = {(void *)(uintptr_t)addr, len};
+	struct iovec local = { buf, len };
+	struct iovec remote = { (void *)(uintptr_t)addr, len };
 
 	return process_vm_readv(dump_pid, &local, 1, &remote, 1, 0) ==
 	       (ssize_t)len;
@@ -235,9 +235,10 @@ void dump_cache_fill(uint64_t addr, size_t len)
 		if (!make_room(p))
 			break;
 		p->epoch = 0;
-		local[want] = (struct iovec){p->data, PAGE};
+		local[want] = (struct iovec){ p->data, PAGE };
 		remote[want] = (struct iovec){
-			(void *)(uintptr_t)(first + want * PAGE), PAGE};
+			(void *)(uintptr_t)(first + want * PAGE), PAGE
+		};
 		want++;
 	}
 	got = process_vm_readv(dump_pid, local, want, remote, want, 0);

@@ -11,7 +11,7 @@
 #include "preload/dump.h"
 
 #define TCP_LISTEN_ 10
-#define TEXT        160
+#define TEXT	    160
 
 struct entry {
 	uint64_t inode;
@@ -113,7 +113,7 @@ static int by_inode(const void *a, const void *b)
 
 const char *dump_socket(uint64_t inode)
 {
-	struct entry key = {.inode = inode}, *e;
+	struct entry key = { .inode = inode }, *e;
 	static bool was_read;
 
 	if (!was_read) {

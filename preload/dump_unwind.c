@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include "preload/dump.h"
 
-#define UNWIND        "libunwind-x86_64.so.8"
+#define UNWIND	      "libunwind-x86_64.so.8"
 #define STOP_TRIES    200 /* a millisecond each */
 #define STACK_AT_ONCE (2 * 4096)
 
@@ -117,7 +117,7 @@ static int get_proc_name(unw_addr_space_t as, unw_word_t addr, char *buf,
 /* --- the library --------------------------------------------------------- */
 
 #define STR_(x) #x
-#define STR(x)  STR_(x)
+#define STR(x)	STR_(x)
 
 bool dump_unwind_init(void)
 {
@@ -135,13 +135,13 @@ bool dump_unwind_init(void)
 		const char *name;
 		void *to;
 	} wanted[] = {
-		{STR(unw_create_addr_space), &lib.create},
-		{STR(unw_set_caching_policy), &lib.set_caching},
-		{STR(unw_init_remote), &lib.init},
-		{STR(unw_step), &lib.step},
-		{STR(unw_get_reg), &lib.get_reg},
-		{STR(unw_is_signal_frame), &lib.is_signal_frame},
-		{STR(UNW_OBJ(dwarf_search_unwind_table)), &lib.search},
+		{ STR(unw_create_addr_space), &lib.create },
+		{ STR(unw_set_caching_policy), &lib.set_caching },
+		{ STR(unw_init_remote), &lib.init },
+		{ STR(unw_step), &lib.step },
+		{ STR(unw_get_reg), &lib.get_reg },
+		{ STR(unw_is_signal_frame), &lib.is_signal_frame },
+		{ STR(UNW_OBJ(dwarf_search_unwind_table)), &lib.search },
 	};
 	void *so = dlopen(UNWIND, RTLD_NOW | RTLD_LOCAL);
 
@@ -201,8 +201,8 @@ static bool is_disturbed(long nr)
 {
 	static const short calls[] = {
 		SYS_epoll_wait, SYS_epoll_pwait,  441 /* epoll_pwait2 */,
-		SYS_semop,      SYS_semtimedop,   SYS_rt_sigtimedwait,
-		SYS_msgrcv,     SYS_io_getevents, SYS_msgsnd,
+		SYS_semop,	SYS_semtimedop,	  SYS_rt_sigtimedwait,
+		SYS_msgrcv,	SYS_io_getevents, SYS_msgsnd,
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
@@ -214,9 +214,9 @@ static bool is_disturbed(long nr)
 static bool is_socket_call(long nr)
 {
 	static const short calls[] = {
-		SYS_read,     SYS_write,    SYS_readv,   SYS_writev,
+		SYS_read,     SYS_write,    SYS_readv,	 SYS_writev,
 		SYS_recvfrom, SYS_sendto,   SYS_recvmsg, SYS_sendmsg,
-		SYS_recvmmsg, SYS_sendmmsg, SYS_accept,  SYS_accept4,
+		SYS_recvmmsg, SYS_sendmmsg, SYS_accept,	 SYS_accept4,
 		SYS_connect,
 	};
 
@@ -229,7 +229,7 @@ static bool is_socket_call(long nr)
 /* Those with a timeout are not restarted either; what is unknown, is one. */
 static bool has_timeout(int fd)
 {
-	struct timeval in = {0}, out = {0};
+	struct timeval in = { 0 }, out = { 0 };
 	socklen_t len = sizeof(in);
 	int process = (int)syscall(SYS_pidfd_open, dump_pid, 0);
 	int copy = -1, r;
@@ -267,7 +267,7 @@ static bool must_not_stop(pid_t tid)
 
 static bool wait_for_stop(pid_t tid)
 {
-	const struct timespec ms = {.tv_nsec = 1000000};
+	const struct timespec ms = { .tv_nsec = 1000000 };
 
 	for (int i = 0; i < STOP_TRIES; i++) {
 		int status;
@@ -287,13 +287,13 @@ static bool wait_for_stop(pid_t tid)
 const char *dump_thread_stop(pid_t tid, uint64_t regs[DUMP_REGS])
 {
 	struct user_regs_struct u;
-	struct iovec iov = {&u, sizeof(u)};
+	struct iovec iov = { &u, sizeof(u) };
 
 	if (must_not_stop(tid))
 		return "blocked in a call that a stop would disturb";
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
-		return errno == EPERM ? "no right to stop its thread"
-				      : "its thread cannot be stopped";
+		return errno == EPERM ? "no right to stop its thread" :
+					"its thread cannot be stopped";
 	stopped = tid;
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) || !wait_for_stop(tid)) {
 		dump_thread_go();
@@ -304,9 +304,9 @@ const char *dump_thread_stop(pid_t tid, uint64_t regs[DUMP_REGS])
 		return "its registers cannot be read";
 	}
 	memcpy(regs,
-	       (const uint64_t[]){u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi,
-				  u.rbp, u.rsp, u.r8, u.r9, u.r10, u.r11, u.r12,
-				  u.r13, u.r14, u.r15, u.rip},
+	       (const uint64_t[]){ u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi,
+				   u.rbp, u.rsp, u.r8, u.r9, u.r10, u.r11,
+				   u.r12, u.r13, u.r14, u.r15, u.rip },
 	       DUMP_REGS * sizeof(*regs));
 	return NULL;
 }

@@ -21,8 +21,8 @@ static void look(const pthread_mutexattr_t *a)
 	pthread_mutexattr_getrobust(a, &robust);
 	pthread_mutexattr_getprotocol(a, &protocol);
 	if (type != PTHREAD_MUTEX_RECURSIVE &&
-	    type != PTHREAD_MUTEX_ERRORCHECK && robust == PTHREAD_MUTEX_STALLED &&
-	    protocol == PTHREAD_PRIO_NONE)
+	    type != PTHREAD_MUTEX_ERRORCHECK &&
+	    robust == PTHREAD_MUTEX_STALLED && protocol == PTHREAD_PRIO_NONE)
 		return;
 	f = fib_load(&fib_symtab.active, acquire) ? fib_caller() : NULL;
 	if (f)

@@ -143,11 +143,11 @@ void fib_options_read(void)
 			continue;
 		for (i = 0; i < n; i++)
 			if (strlen(options[i].name) == (size_t)(eq - name) &&
-			    !strncmp(options[i].name, name, (size_t)(eq - name)))
+			    !strncmp(options[i].name, name,
+				     (size_t)(eq - name)))
 				break;
 		if (i == n)
-			fib_log(FIB_LOG_WARN,
-				"%.*s: no such option; ignored",
+			fib_log(FIB_LOG_WARN, "%.*s: no such option; ignored",
 				(int)(eq - *e), *e);
 		else if (options[i].read != read_log)
 			options[i].read(eq + 1);
@@ -187,8 +187,8 @@ static int cgroup_cpus(void)
 		for (;;) {
 			int n;
 
-			snprintf(path, sizeof(path),
-				 "/sys/fs/cgroup%s/cpu.max", line + 3);
+			snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max",
+				 line + 3);
 			n = quota_of(path);
 			if (n > 0 && (!least || n < least))
 				least = n;

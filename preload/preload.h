@@ -13,17 +13,17 @@
 
 struct fib_options {
 	bool disable, eager, rewrite_all;
-	int workers; /* 0: as many as CPUs may be used */
-	int log;     /* FIB_LOG_* */
+	int workers;		/* 0: as many as CPUs may be used */
+	int log;		/* FIB_LOG_* */
 	uint64_t chaos;		/* seed; 0: none */
 	const char *chaos_only; /* points, or NULL for all */
-	const char *stats; /* NULL: none; "stderr", or a file */
+	const char *stats;	/* NULL: none; "stderr", or a file */
 };
 
 enum fib_log {
-	FIB_LOG_NONE = 0,  /* nothing at all */
-	FIB_LOG_WARN = 1,  /* why the program runs unhooked, bad options */
-	FIB_LOG_INFO = 2,  /* that and when the runtime starts */
+	FIB_LOG_NONE = 0, /* nothing at all */
+	FIB_LOG_WARN = 1, /* why the program runs unhooked, bad options */
+	FIB_LOG_INFO = 2, /* that and when the runtime starts */
 };
 
 extern struct fib_options fib_options;

@@ -28,7 +28,7 @@ _Static_assert(offsetof(struct fib_regs, slot_ret) == 120, "tramp.S: call");
 _Static_assert(offsetof(struct fib_regs, rip) == 128, "tramp.S: push X");
 
 #define ARCH_SHSTK_STATUS 0x5005
-#define BLOCKS_SIZE       (FIB_MAX_SITES * FIB_SLOT_SIZE)
+#define BLOCKS_SIZE	  (FIB_MAX_SITES * FIB_SLOT_SIZE)
 
 /* A loaded object, known by its place. */
 struct object {
@@ -116,7 +116,7 @@ uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site)
 		if (fib_sites[i].object)
 			continue;
 		hint = i + 1;
-		fib_sites[i] = (struct fib_site){.object = scan->object};
+		fib_sites[i] = (struct fib_site){ .object = scan->object };
 		scan->nsites++;
 		*site = &fib_sites[i];
 		return slot_addr(i);
@@ -170,7 +170,7 @@ static void forget_object(uint16_t id)
 {
 	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
 		if (fib_sites[i].object == id)
-			fib_sites[i] = (struct fib_site){0};
+			fib_sites[i] = (struct fib_site){ 0 };
 	for (uint32_t i = 1; i < fib_nranges;)
 		if (fib_ranges[i].object == id)
 			fib_ranges[i] = fib_ranges[--fib_nranges];
@@ -178,7 +178,7 @@ static void forget_object(uint16_t id)
 			i++;
 	if (objects[id].blocks)
 		fib_raw(SYS_munmap, objects[id].blocks, BLOCKS_SIZE);
-	objects[id] = (struct object){0};
+	objects[id] = (struct object){ 0 };
 }
 
 static uint16_t new_object(const struct dl_phdr_info *info)
@@ -192,7 +192,7 @@ static uint16_t new_object(const struct dl_phdr_info *info)
 	if (id == nobjects)
 		nobjects++;
 	objects[id] =
-		(struct object){info->dlpi_addr, info->dlpi_phdr, 0, 0, true};
+		(struct object){ info->dlpi_addr, info->dlpi_phdr, 0, 0, true };
 	return (uint16_t)id;
 }
 
@@ -284,7 +284,7 @@ struct walk {
 static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 {
 	bool libc = is_libc(info), ldso = is_ldso(info);
-	struct fib_scan scan = {.all = scan_all, .stats = &stats};
+	struct fib_scan scan = { .all = scan_all, .stats = &stats };
 	int err;
 
 	walk->libc |= libc;
@@ -327,12 +327,12 @@ static void forget_all(void)
 		if (objects[i].phdr)
 			forget_object((uint16_t)i);
 	nobjects = 1;
-	stats = (struct fib_rewrite_stats){0};
+	stats = (struct fib_rewrite_stats){ 0 };
 }
 
 int fib_rewrite_scan(bool all)
 {
-	struct walk walk = {0};
+	struct walk walk = { 0 };
 	uint64_t t0 = now_ns(), shstk = 0;
 
 	reason[0] = 0;
@@ -399,7 +399,7 @@ static int update_cb(struct dl_phdr_info *info, size_t size, void *arg)
 
 static void update(void)
 {
-	struct walk walk = {0};
+	struct walk walk = { 0 };
 
 	for (uint32_t i = 1; i < nobjects; i++)
 		objects[i].present = false;

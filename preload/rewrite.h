@@ -18,7 +18,7 @@
 
 struct fib_rewrite_stats {
 	uint32_t objects;  /* looked at */
-	uint32_t sites;    /* syscall instructions rewritten */
+	uint32_t sites;	   /* syscall instructions rewritten */
 	uint32_t forward;  /* of these: window begins with the syscall */
 	uint32_t backward; /* window begins before it */
 	uint32_t entries;  /* functions replaced: vfork, _dl_debug_state */

@@ -208,7 +208,7 @@ bool fib_frames_find(const struct fib_frames *fr, uintptr_t addr,
 		*next_fn = text_end;
 	*gap = true;
 	if (lo == 0) {
-		*fn = (struct fib_fde){text, *next_fn, 0};
+		*fn = (struct fib_fde){ text, *next_fn, 0 };
 		return true;
 	}
 	lo--;
@@ -220,6 +220,6 @@ bool fib_frames_find(const struct fib_frames *fr, uintptr_t addr,
 	}
 	if (fn->end < text)
 		fn->end = text;
-	*fn = (struct fib_fde){fn->end, *next_fn, 0};
+	*fn = (struct fib_fde){ fn->end, *next_fn, 0 };
 	return true;
 }

@@ -316,17 +316,17 @@ static int kind_of(const struct fib_insn *in)
 	case 0x1f:
 		return FIB_INSN_NOP;
 	default:
-		return (in->opcode & 0xf0) == 0x80 ? FIB_INSN_JCC
-						   : FIB_INSN_PLAIN;
+		return (in->opcode & 0xf0) == 0x80 ? FIB_INSN_JCC :
+						     FIB_INSN_PLAIN;
 	}
 }
 
 int fib_insn_decode(const uint8_t *p, size_t room, struct fib_insn *in)
 {
-	struct cursor c = {.p = p, .room = room};
+	struct cursor c = { .p = p, .room = room };
 	int b, what;
 
-	*in = (struct fib_insn){0};
+	*in = (struct fib_insn){ 0 };
 	if (c.room > FIB_INSN_MAX)
 		c.room = FIB_INSN_MAX;
 	b = prefixes(&c, in);
@@ -354,8 +354,8 @@ int fib_insn_decode(const uint8_t *p, size_t room, struct fib_insn *in)
 	case FIB_INSN_CALL:
 	case FIB_INSN_XBEGIN:
 	case FIB_INSN_LOOP:
-		in->rel = what & (R | Z) ? read_i32(p + c.at - 4)
-					 : (int8_t)p[c.at - 1];
+		in->rel = what & (R | Z) ? read_i32(p + c.at - 4) :
+					   (int8_t)p[c.at - 1];
 	}
 	return in->len;
 }
@@ -385,7 +385,7 @@ int fib_insn_jmp(uint8_t *dst, uintptr_t at, uintptr_t to)
 
 void fib_insn_jmp_far(uint8_t *dst, uintptr_t to)
 {
-	static const uint8_t jmp[6] = {0xff, 0x25}; /* jmp *0(%rip) */
+	static const uint8_t jmp[6] = { 0xff, 0x25 }; /* jmp *0(%rip) */
 
 	memcpy(dst, jmp, sizeof(jmp));
 	memcpy(dst + sizeof(jmp), &to, sizeof(to));

@@ -18,31 +18,31 @@
 #include <stdint.h>
 
 enum fib_insn_kind {
-	FIB_INSN_PLAIN,    /* goes on with the next; can be copied */
-	FIB_INSN_NOP,      /* nop in any of its lengths, int3 as padding */
+	FIB_INSN_PLAIN,	   /* goes on with the next; can be copied */
+	FIB_INSN_NOP,	   /* nop in any of its lengths, int3 as padding */
 	FIB_INSN_SYSCALL,  /* 0f 05 */
-	FIB_INSN_JMP,      /* direct, rel8 or rel32 */
-	FIB_INSN_JCC,      /* conditional, rel8 or rel32 */
-	FIB_INSN_LOOP,     /* loop, jrcxz: rel8 and no longer form */
+	FIB_INSN_JMP,	   /* direct, rel8 or rel32 */
+	FIB_INSN_JCC,	   /* conditional, rel8 or rel32 */
+	FIB_INSN_LOOP,	   /* loop, jrcxz: rel8 and no longer form */
 	FIB_INSN_XBEGIN,   /* rel32, a branch on abort */
-	FIB_INSN_CALL,     /* direct, rel32 */
+	FIB_INSN_CALL,	   /* direct, rel32 */
 	FIB_INSN_CALL_IND, /* through register or memory */
 	FIB_INSN_JMP_IND,  /* through register or memory */
-	FIB_INSN_RET,      /* ret, iret, ud2, hlt: does not go on */
+	FIB_INSN_RET,	   /* ret, iret, ud2, hlt: does not go on */
 };
 
 struct fib_insn {
 	uint8_t len;
-	uint8_t kind;   /* enum fib_insn_kind */
-	uint8_t map;    /* 0: one-byte opcodes, 1: 0f, 2: 0f38, 3: 0f3a */
+	uint8_t kind;	/* enum fib_insn_kind */
+	uint8_t map;	/* 0: one-byte opcodes, 1: 0f, 2: 0f38, 3: 0f3a */
 	uint8_t opcode; /* the last byte of it */
-	uint8_t vex;    /* VEX or EVEX encoded */
-	uint8_t rex;    /* the REX prefix or 0 */
+	uint8_t vex;	/* VEX or EVEX encoded */
+	uint8_t rex;	/* the REX prefix or 0 */
 	uint8_t has_modrm;
 	uint8_t modrm;
 	uint8_t rip_off; /* where the RIP-relative disp32 stands, or 0 */
 	uint8_t abs_off; /* where a disp32 without base stands, or 0 */
-	int32_t rel;     /* of direct branches */
+	int32_t rel;	 /* of direct branches */
 };
 
 /**
@@ -64,7 +64,7 @@ int fib_insn_ends(const struct fib_insn *in);
 int fib_insn_move(const struct fib_insn *in, const uint8_t *src, uintptr_t from,
 		  uint8_t *dst, uintptr_t to, size_t room);
 
-#define FIB_INSN_MAX       15
+#define FIB_INSN_MAX	   15
 #define FIB_INSN_MOVED_MAX 18
 
 /** jmp rel32 at `at` to `to`: 5 bytes. Returns 5, or -ERANGE. */

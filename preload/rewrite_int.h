@@ -21,13 +21,13 @@
 
 /* The layout of a slot: see tramp.S. */
 #define FIB_SLOT_SIZE 64
-#define FIB_SLOT_HEAD 8  /* prefix room begins; X stands before */
+#define FIB_SLOT_HEAD 8	 /* prefix room begins; X stands before */
 #define FIB_SLOT_CORE 20 /* prefix room ends, lea -128(%rsp),%rsp */
 #define FIB_SLOT_RET  36 /* where fib_tramp_common returns to */
 #define FIB_SLOT_TAIL 44 /* rsp is the function's again */
 
-#define FIB_WINDOW_MIN   5 /* a jmp rel32 */
-#define FIB_WINDOW_MAX   32
+#define FIB_WINDOW_MIN	 5 /* a jmp rel32 */
+#define FIB_WINDOW_MAX	 32
 #define FIB_WINDOW_INSNS 8
 
 extern const char fib_slots[], fib_slots_end[];
@@ -43,7 +43,7 @@ enum {
 /* A function, or a gap between functions. */
 struct fib_code {
 	const uint8_t *bytes; /* len + pad of them */
-	uintptr_t addr;       /* at which they run */
+	uintptr_t addr;	      /* at which they run */
 	uint32_t len;
 	uint32_t pad;  /* bytes behind it that nobody reaches */
 	uint8_t *mark; /* len + pad + 1 of them */
@@ -64,8 +64,8 @@ struct fib_moved {
 /* One rewritten site: a window of the text, and what its slot holds. */
 struct fib_site {
 	uintptr_t start; /* the window: start .. start + len */
-	uintptr_t insn;  /* the syscall instruction in it */
-	uintptr_t slot;  /* 0: a function is replaced: start is its entry */
+	uintptr_t insn;	 /* the syscall instruction in it */
+	uintptr_t slot;	 /* 0: a function is replaced: start is its entry */
 	uintptr_t block; /* where moved instructions are: the slot, or near */
 	uint8_t len;
 	uint8_t entry; /* offset in the block that the window jumps to */
@@ -115,9 +115,9 @@ int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
 int fib_window_entry(struct fib_code *code, uint32_t at, uintptr_t to,
 		     struct fib_site *site);
 
-#define FIB_MAX_SITES   1024 /* the slots in tramp.S */
+#define FIB_MAX_SITES	1024 /* the slots in tramp.S */
 #define FIB_MAX_OBJECTS 4096
-#define FIB_MAX_RANGES  (FIB_MAX_OBJECTS + 64)
+#define FIB_MAX_RANGES	(FIB_MAX_OBJECTS + 64)
 
 /* A segment of text, in whole pages, and how it is protected. */
 struct fib_range {
@@ -165,7 +165,7 @@ bool fib_frames_pads(struct fib_code *code, uintptr_t lsda);
 
 /* What a scan is about, and what it has found. */
 struct fib_scan {
-	bool all;        /* every site of every object */
+	bool all;	 /* every site of every object */
 	uint16_t object; /* which the new sites belong to */
 	uint32_t nsites; /* found so far, the last of them in site[] */
 	struct fib_rewrite_stats *stats;

@@ -22,7 +22,7 @@
 
 #define NEAR	 32 /* a target this close to 0f 05 might matter */
 #define MAX_LEAS 16384
-#define MAX_GAP  65536 /* without a frame; what is longer is data */
+#define MAX_GAP	 65536 /* without a frame; what is longer is data */
 
 struct span {
 	uintptr_t start, end;
@@ -37,11 +37,11 @@ struct object {
 	struct fib_frames frames;
 	uintptr_t *hits; /* 0f 05 */
 	uint32_t nhits, max;
-	uint8_t *near;    /* a byte for 64 of text: a hit is not far */
+	uint8_t *near;	  /* a byte for 64 of text: a hit is not far */
 	uint8_t *targets; /* a byte for each of text: branched to */
 	bool targets_found;
-	uint8_t *marks;   /* of the function at hand, */
-	uintptr_t *leas;  /* and what `lea` points at in it */
+	uint8_t *marks;	 /* of the function at hand, */
+	uintptr_t *leas; /* and what `lea` points at in it */
 	size_t scratch_size;
 };
 
@@ -77,8 +77,8 @@ static int find_hits(struct object *o)
 static uint32_t branches(const uint8_t *p, bool has_before)
 {
 	__m128i v = _mm_loadu_si128((const __m128i *)p);
-	__m128i b = has_before ? _mm_loadu_si128((const __m128i *)(p - 1))
-			       : _mm_slli_si128(v, 1);
+	__m128i b = has_before ? _mm_loadu_si128((const __m128i *)(p - 1)) :
+				 _mm_slli_si128(v, 1);
 	__m128i call = _mm_cmpeq_epi8(_mm_and_si128(v, _mm_set1_epi8(-2)),
 				      _mm_set1_epi8((char)0xe8));
 	__m128i jcc = _mm_and_si128(
@@ -184,8 +184,8 @@ static void mark_tables(const struct object *o, struct fib_code *code)
 /* mov $15,%eax or %rax, before the syscall: gdb knows these bytes, too. */
 static bool is_sigreturn(const struct object *o, uintptr_t hit)
 {
-	static const uint8_t rax[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0};
-	static const uint8_t eax[] = {0xb8, 15, 0, 0, 0};
+	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0 };
+	static const uint8_t eax[] = { 0xb8, 15, 0, 0, 0 };
 	const uint8_t *p = (const uint8_t *)hit;
 
 	return hit - o->text.start >= sizeof(rax) &&
@@ -196,7 +196,7 @@ static bool is_sigreturn(const struct object *o, uintptr_t hit)
 /* pop %rdi at its start: a vfork that keeps its return address there. */
 static bool is_vfork_entry(const struct fib_code *code)
 {
-	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	const uint8_t *p = code->bytes;
 
 	if (code->len > 16 && !memcmp(p, endbr, sizeof(endbr)))
@@ -372,7 +372,7 @@ int fib_scan_debug_state(struct fib_scan *scan, uintptr_t addr,
 		return -ENOENT;
 	err = fib_window_entry(&code, 0, (uintptr_t)hook, site);
 	if (err)
-		*site = (struct fib_site){0};
+		*site = (struct fib_site){ 0 };
 	return err;
 }
 
@@ -428,7 +428,7 @@ static int scratch_map(struct object *o)
 int fib_scan_object(struct fib_scan *scan, const struct dl_phdr_info *info,
 		    bool whole)
 {
-	struct object o = {.scan = scan, .info = info, .whole = whole};
+	struct object o = { .scan = scan, .info = info, .whole = whole };
 	int err = 0;
 
 	scan->stats->objects++;

@@ -34,7 +34,8 @@
 	X(ssize_t, recvmsg, (int, struct msghdr *, int))                       \
 	X(ssize_t, send, (int, const void *, size_t, int))                     \
 	X(ssize_t, sendto,                                                     \
-	  (int, const void *, size_t, int, const struct sockaddr *, socklen_t)) \
+	  (int, const void *, size_t, int, const struct sockaddr *,            \
+	   socklen_t))                                                         \
 	X(ssize_t, sendmsg, (int, const struct msghdr *, int))                 \
 	X(int, accept, (int, struct sockaddr *, socklen_t *))                  \
 	X(int, accept4, (int, struct sockaddr *, socklen_t *, int))            \
@@ -64,8 +65,7 @@
 	X(int, aio_fsync, (int, struct aiocb *))                               \
 	X(int, lio_listio,                                                     \
 	  (int, struct aiocb *const[], int, struct sigevent *))                \
-	X(int, getaddrinfo_a,                                                  \
-	  (int, struct gaicb *[], int, struct sigevent *))                     \
+	X(int, getaddrinfo_a, (int, struct gaicb *[], int, struct sigevent *)) \
 	X(int, pthread_cancel, (pthread_t))                                    \
 	X(int, pthread_setname_np, (pthread_t, const char *))                  \
 	X(int, pthread_getname_np, (pthread_t, char *, size_t))
@@ -478,8 +478,7 @@ int aio_fsync(int op, struct aiocb *cb)
 	return CALL(aio_fsync, op, cb);
 }
 
-int lio_listio(int mode, struct aiocb *const list[], int n,
-	       struct sigevent *ev)
+int lio_listio(int mode, struct aiocb *const list[], int n, struct sigevent *ev)
 {
 	fib_activate();
 	return CALL(lio_listio, mode, list, n, ev);

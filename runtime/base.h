@@ -20,16 +20,17 @@
 #define fib_likely(x)	__builtin_expect(!!(x), 1)
 #define fib_unlikely(x) __builtin_expect(!!(x), 0)
 #define fib_container_of(p, type, member)                                      \
-	((type *)((char *)(p) - offsetof(type, member)))
+	((type *)((char *)(p)-offsetof(type, member)))
 #define FIB_ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
-#define FIB_ALIGN_UP(x, a) (((x) + (a) - 1) & ~((a) - 1))
+#define FIB_ALIGN_UP(x, a) (((x) + (a)-1) & ~((a)-1))
 #define FIB_PAGE	   4096ul
 #define FIB_NSEC_PER_SEC   1000000000ull
-#define FIB_NEVER UINT64_MAX /* as in fib.h */
+#define FIB_NEVER	   UINT64_MAX /* as in fib.h */
 
 /* atomics: the memory order is always named at the use */
-#define fib_load(p, order)	atomic_load_explicit((p), memory_order_##order)
-#define fib_store(p, v, order)	atomic_store_explicit((p), (v), memory_order_##order)
+#define fib_load(p, order) atomic_load_explicit((p), memory_order_##order)
+#define fib_store(p, v, order)                                                 \
+	atomic_store_explicit((p), (v), memory_order_##order)
 
 /*
  * While the process has one thread, nobody comes between a load and a store,
@@ -58,7 +59,8 @@
 		was_;                                                          \
 	})
 #define fib_xchg(p, v, order)                                                  \
-	FIB_CHANGE_(p, v, atomic_exchange_explicit(p_, (v), memory_order_##order))
+	FIB_CHANGE_(p, v,                                                      \
+		    atomic_exchange_explicit(p_, (v), memory_order_##order))
 #define fib_add(p, v, order)                                                   \
 	FIB_CHANGE_(p, was_ + (v),                                             \
 		    atomic_fetch_add_explicit(p_, (v), memory_order_##order))
@@ -69,7 +71,7 @@
 	FIB_CHANGE_(p, was_ | (v),                                             \
 		    atomic_fetch_or_explicit(p_, (v), memory_order_##order))
 #define fib_and(p, v, order)                                                   \
-	FIB_CHANGE_(p, was_ & (v),                                             \
+	FIB_CHANGE_(p, was_ &(v),                                              \
 		    atomic_fetch_and_explicit(p_, (v), memory_order_##order))
 /* *@old is what was found. @order is that of success. */
 #define fib_cas(p, old, v, order)                                              \
@@ -99,7 +101,7 @@
 		else                                                           \
 			atomic_thread_fence(memory_order_##order);             \
 	} while (0)
-#define fib_barrier()		atomic_signal_fence(memory_order_seq_cst)
+#define fib_barrier() atomic_signal_fence(memory_order_seq_cst)
 
 /** Write a message to fd 2 and end the process with SIGABRT. */
 void fib_panic(const char *what, const char *file, int line)

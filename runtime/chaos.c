@@ -2,9 +2,9 @@
 #include <time.h>
 #include "runtime/chaos.h"
 
-#define GOLDEN	    0x9e3779b97f4a7c15ull
-#define SPIN_MAX    400	   /* turns of a busy wait, 40 ns or so each */
-#define SLEEP_MAX   300000 /* ns; on top of that, what a scheduler adds */
+#define GOLDEN	  0x9e3779b97f4a7c15ull
+#define SPIN_MAX  400	 /* turns of a busy wait, 40 ns or so each */
+#define SLEEP_MAX 300000 /* ns; on top of that, what a scheduler adds */
 
 bool fib_chaos_on;
 static uint64_t the_seed;

@@ -10,7 +10,10 @@ uint64_t fib_cycles_ns(uint64_t cycles)
 
 	if (cycles >= all)
 		return ns;
-	__asm__("mulq %3" : "=a"(low), "=d"(high) : "a"(cycles), "r"(ns) : "cc");
+	__asm__("mulq %3"
+		: "=a"(low), "=d"(high)
+		: "a"(cycles), "r"(ns)
+		: "cc");
 	__asm__("divq %2" : "+a"(low), "+d"(high) : "r"(all) : "cc");
 	return low;
 }

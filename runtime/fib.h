@@ -82,7 +82,7 @@ struct fib_sched;
 
 /* --- fibers ---------------------------------------------------------------- */
 
-#define FIB_NAME_MAX	  16		/* with the terminating zero */
+#define FIB_NAME_MAX	  16 /* with the terminating zero */
 #define FIB_STACK_DEFAULT (128ul * 1024)
 #define FIB_STACK_MIN	  (16ul * 1024)
 
@@ -305,13 +305,13 @@ FIB_API const char *fib_sched_name(const struct fib_sched *s);
 
 /* A look at a scheduler; the figures are of one instant each. */
 struct fib_sched_info {
-	bool running;	 /* started, and not at its end */
+	bool running;	  /* started, and not at its end */
 	unsigned threads; /* as created */
-	unsigned active; /* threads that run a fiber */
-	unsigned idle;	 /* threads that sleep in epoll_wait */
-	size_t fibers;	 /* queued, running or parked in it */
-	size_t events;	 /* pending */
-	size_t timers;	 /* armed */
+	unsigned active;  /* threads that run a fiber */
+	unsigned idle;	  /* threads that sleep in epoll_wait */
+	size_t fibers;	  /* queued, running or parked in it */
+	size_t events;	  /* pending */
+	size_t timers;	  /* armed */
 	uint64_t tickles; /* sleeping threads that were woken for work, ever */
 };
 /** 0 or -EINVAL. */
@@ -320,10 +320,7 @@ FIB_API int fib_sched_info(const struct fib_sched *s,
 
 /* --- IOManager: events of descriptors --------------------------------------- */
 
-enum {
-	FIB_EV_READ = 1,
-	FIB_EV_WRITE = 2
-};
+enum { FIB_EV_READ = 1, FIB_EV_WRITE = 2 };
 
 /**
  * fib_iom_add_event - call @fn(@arg) in a fiber of @s, once, when @fd is ready
@@ -385,9 +382,7 @@ FIB_API int fib_guard_create(struct fib_guard **out);
  */
 FIB_API int fib_guard_destroy(struct fib_guard *g);
 
-enum {
-	FIB_TIMER_RECURRING = 1
-};
+enum { FIB_TIMER_RECURRING = 1 };
 
 /**
  * fib_timer_add - call @fn(@arg) in a fiber of @s, @ns from now
@@ -474,7 +469,10 @@ struct fib_mutex {
 	uint32_t reserved;
 	uint64_t owner;
 };
-#define FIB_MUTEX_INIT { 0, 0, 0 }
+#define FIB_MUTEX_INIT                                                         \
+	{                                                                      \
+		0, 0, 0                                                        \
+	}
 
 FIB_API void fib_mutex_init(struct fib_mutex *m);
 /** 0; -EDEADLK: the caller has it. */
@@ -491,7 +489,13 @@ struct fib_cond {
 	uint32_t waiting;
 	void *waiters[2];
 };
-#define FIB_COND_INIT { 0, 0, { 0, 0 } }
+#define FIB_COND_INIT                                                          \
+	{                                                                      \
+		0, 0,                                                          \
+		{                                                              \
+			0, 0                                                   \
+		}                                                              \
+	}
 
 FIB_API void fib_cond_init(struct fib_cond *c);
 /**
@@ -508,7 +512,10 @@ struct fib_sem {
 	uint32_t value;
 	uint32_t waiters;
 };
-#define FIB_SEM_INIT(n) { (n), 0 }
+#define FIB_SEM_INIT(n)                                                        \
+	{                                                                      \
+		(n), 0                                                         \
+	}
 
 FIB_API void fib_sem_init(struct fib_sem *sem, uint32_t value);
 /** Take one: 0 or -ETIMEDOUT (with a timeout of 0: there is none). */

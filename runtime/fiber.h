@@ -20,7 +20,7 @@
 #else
 #define FIB_INDEX_BITS 20 /* a queued function is a fiber as well */
 #endif
-#define FIB_MAX	       (1u << FIB_INDEX_BITS)
+#define FIB_MAX (1u << FIB_INDEX_BITS)
 
 struct fib_regs;
 struct fib_worker;
@@ -48,41 +48,41 @@ struct fib_sigframe;
 
 struct fib {
 	/* --- what a park and a wake-up touch: one cache line --- */
-	void *sp;			  /* saved context while off a worker */
-	uintptr_t fsbase;		  /* 0: runs with its worker's TLS */
-	_Atomic int permit;		  /* the park/wake word, see sched.h */
-	_Atomic uint32_t attention;	  /* look for signals at the hook's end */
-	_Atomic uint8_t in_hook;	  /* below libc: no signal handler here */
-	uint8_t door;			  /* enum fib_door */
-	bool restore_mask;		  /* to saved_mask, at the call's end */
-	uint8_t restarted;		  /* the call under way is repeated */
-	uint8_t wait;			  /* enum fib_wait */
-	uint16_t call;			  /* number of the call under way */
-	_Atomic uint8_t cancelled;	  /* pthread_cancel() was called for it */
-	uint8_t calls;			  /* hooked ones since it was resumed */
-	_Atomic int state;		  /* enum fib_state */
-	struct fib_worker *_Atomic on;	  /* the worker that runs it */
-	struct fib_worker *bound;	  /* dedicated: runs on this one alone */
-	struct fib_regs *regs;		  /* frame of a rewritten site, or NULL */
+	void *sp;		       /* saved context while off a worker */
+	uintptr_t fsbase;	       /* 0: runs with its worker's TLS */
+	_Atomic int permit;	       /* the park/wake word, see sched.h */
+	_Atomic uint32_t attention;    /* look for signals at the hook's end */
+	_Atomic uint8_t in_hook;       /* below libc: no signal handler here */
+	uint8_t door;		       /* enum fib_door */
+	bool restore_mask;	       /* to saved_mask, at the call's end */
+	uint8_t restarted;	       /* the call under way is repeated */
+	uint8_t wait;		       /* enum fib_wait */
+	uint16_t call;		       /* number of the call under way */
+	_Atomic uint8_t cancelled;     /* pthread_cancel() was called for it */
+	uint8_t calls;		       /* hooked ones since it was resumed */
+	_Atomic int state;	       /* enum fib_state */
+	struct fib_worker *_Atomic on; /* the worker that runs it */
+	struct fib_worker *bound;      /* dedicated: runs on this one alone */
+	struct fib_regs *regs;	       /* frame of a rewritten site, or NULL */
 	/* the second cache line */
-	struct fib_list run;		  /* run queue */
+	struct fib_list run; /* run queue */
 #ifndef FIB_PRELOAD
 	struct fib_sched *sched; /* whose it is until it ends, or NULL */
-	struct fib *top; /* what runs on top of it by hand, or itself */
+	struct fib *top;	 /* what runs on top of it by hand, or itself */
 	void (*home)(struct fib *f); /* queues it, instead of a scheduler */
 	_Atomic uint32_t life;	     /* enum fib_life, runtime/lib/lib.h */
 	_Atomic uint32_t ready;	     /* fib_ready() came, for fib_yield() */
-	int err;		     /* errno, while it is off a direct worker */
-	struct fib_worker *pin;	     /* the only one that may run it, or NULL */
+	int err;		/* errno, while it is off a direct worker */
+	struct fib_worker *pin; /* the only one that may run it, or NULL */
 #endif
 	uint64_t wait_arg;
 	uint64_t wait_deadline;
-	uint64_t restart_deadline;	  /* of the call that is repeated */
-	uint64_t cycles, cycles_since;	  /* CPU time: cputime.h */
-	uint32_t index;			  /* in the slabs, for ever */
-	uint32_t generation;		  /* lives of this slab entry */
-	_Atomic int tid;		  /* 0 while free */
-	char name[FIB_NAME_MAX];	  /* may be read and written by others */
+	uint64_t restart_deadline;     /* of the call that is repeated */
+	uint64_t cycles, cycles_since; /* CPU time: cputime.h */
+	uint32_t index;		       /* in the slabs, for ever */
+	uint32_t generation;	       /* lives of this slab entry */
+	_Atomic int tid;	       /* 0 while free */
+	char name[FIB_NAME_MAX];       /* may be read and written by others */
 
 	/* --- a thread's identity --- */
 	/* CPU clock, cputime.h: has it asked for it? is it on a worker? */
@@ -93,20 +93,20 @@ struct fib {
 	uint32_t pkru; /* while off a worker: arch/x86_64/pkru.h */
 #ifdef FIB_PRELOAD
 	uintptr_t blocking_sp; /* where it blocks in the kernel, or 0 */
-	_Atomic bool preempt; /* yield where the kick's handler leads */
-	bool creating;	     /* in pthread_create: its mmap makes a stack */
-	uint32_t *clear_tid; /* zeroed and woken at exit */
+	_Atomic bool preempt;  /* yield where the kick's handler leads */
+	bool creating;	       /* in pthread_create: its mmap makes a stack */
+	uint32_t *clear_tid;   /* zeroed and woken at exit */
 	int exit_status;
 	void *robust_head;
 	size_t robust_len;
 
 	/* --- signals: hooks/signal.c says who may touch what --- */
 	_Atomic uint64_t sigmask;
-	_Atomic uint64_t sigpend;   /* directed at this fiber */
-	_Atomic uint64_t sigwait;   /* what a sigwait under way accepts */
-	uint64_t saved_mask;	    /* sigsuspend, ppoll, pselect */
+	_Atomic uint64_t sigpend; /* directed at this fiber */
+	_Atomic uint64_t sigwait; /* what a sigwait under way accepts */
+	uint64_t saved_mask;	  /* sigsuspend, ppoll, pselect */
 	struct fib_siginfo_node *sigqueue;
-	struct fib_work *work; /* hooks/taskwork.c */
+	struct fib_work *work;	       /* hooks/taskwork.c */
 	struct fib_sigframe *sigframe; /* registers of the interrupted code */
 	uintptr_t altstack_sp;
 	size_t altstack_size;
@@ -122,8 +122,8 @@ struct fib {
 #ifndef FIB_PRELOAD
 	_Atomic uint64_t id; /* 0: nobody has asked for it */
 	void *home_arg;
-	struct fib *below; /* by hand: whom it was resumed by */
-	void *below_sp;	   /* and the context there */
+	struct fib *below;	 /* by hand: whom it was resumed by */
+	void *below_sp;		 /* and the context there */
 	struct fib_guard *guard; /* of the timer whose callback it runs */
 #endif
 } __attribute__((aligned(64)));

@@ -192,8 +192,7 @@ static int wake_some_locked(struct bucket *b, uint32_t *uaddr, int n,
 {
 	int woken = 0;
 
-	fib_list_for_each(it, &b->waiters)
-	{
+	fib_list_for_each (it, &b->waiters) {
 		struct waiter *w = fib_container_of(it, struct waiter, node);
 
 		if (w->uaddr != uaddr)
@@ -252,8 +251,7 @@ int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
 		unlock_two(a, b);
 		return r;
 	}
-	fib_list_for_each(it, &a->waiters)
-	{
+	fib_list_for_each (it, &a->waiters) {
 		struct waiter *w = fib_container_of(it, struct waiter, node);
 
 		if (w->uaddr != from)
@@ -433,8 +431,7 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 			r = -EPERM;
 		if (r)
 			break;
-		fib_list_for_each(it, &b->waiters)
-		{
+		fib_list_for_each (it, &b->waiters) {
 			struct waiter *w =
 				fib_container_of(it, struct waiter, node);
 
@@ -507,8 +504,7 @@ static int take_for_locked(uint32_t *to, struct waiter *w, bool more,
 			return -EDEADLK;
 		if (!alive(owner))
 			return -ESRCH;
-		if ((was & FUTEX_WAITERS) ||
-		    swap(to, was, was | FUTEX_WAITERS))
+		if ((was & FUTEX_WAITERS) || swap(to, was, was | FUTEX_WAITERS))
 			return 0;
 	}
 }
@@ -524,8 +520,7 @@ int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 	r = fib_peek32(from, &now);
 	if (r == 0 && now != cmp)
 		r = -EAGAIN;
-	fib_list_for_each(it, &a->waiters)
-	{
+	fib_list_for_each (it, &a->waiters) {
 		struct waiter *w = fib_container_of(it, struct waiter, node);
 
 		if (r < 0 || done - 1 >= nmove)

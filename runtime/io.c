@@ -126,8 +126,8 @@ out:
 
 long fib_io_polled(struct fib_io *io, long nr, const long a[6])
 {
-	struct pollfd p = { .events = io->ev == FIB_EV_READ ? POLLIN :
-							      POLLOUT };
+	struct pollfd p = { .events =
+				    io->ev == FIB_EV_READ ? POLLIN : POLLOUT };
 	long r;
 
 	if (FIB_CHAOS_ODDS(would_block, 16))

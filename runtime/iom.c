@@ -11,9 +11,9 @@
 #include "runtime/lib/lib.h"
 #endif
 
-#define MAX_EVENTS   128
-#define WAKE_DATA    UINT64_MAX
-#define OURS_MAX     256
+#define MAX_EVENTS 128
+#define WAKE_DATA  UINT64_MAX
+#define OURS_MAX   256
 
 /* The descriptors that are ours. Few, long-lived, rarely changed. */
 static _Atomic int ours[OURS_MAX];
@@ -189,8 +189,7 @@ static void feed_locked(struct fib_fd *s, uint8_t events, bool observers)
 
 	/* (B) */
 	fib_add(&s->edges, 1, release);
-	fib_list_for_each(it, &s->waiters)
-	{
+	fib_list_for_each (it, &s->waiters) {
 		struct fib_waiter *w =
 			fib_container_of(it, struct fib_waiter, node);
 
@@ -296,7 +295,9 @@ static long epoll_sleep(int epfd, struct epoll_event *ev, uint64_t deadline_ns)
 	if (!deadline_ns)
 		return fib_raw(SYS_epoll_wait, epfd, ev, MAX_EVENTS, 0);
 	return fib_call(SYS_epoll_wait, epfd, ev, MAX_EVENTS,
-		       !tp ? -1 : ns > INT_MAX ? INT_MAX : (int)ns);
+			!tp	     ? -1 :
+			ns > INT_MAX ? INT_MAX :
+				       (int)ns);
 }
 
 unsigned fib_iom_poll(uint64_t deadline_ns)
@@ -418,8 +419,7 @@ void fib_iom_evict(struct fib_fd *s)
 	fib_lock(&s->lock);
 	fib_lock(&to->lock);
 	to->kind = s->kind;
-	fib_list_for_each(it, &s->waiters)
-	{
+	fib_list_for_each (it, &s->waiters) {
 		struct fib_waiter *w =
 			fib_container_of(it, struct fib_waiter, node);
 

@@ -50,12 +50,12 @@
 
 enum fib_fd_kind {
 	FIB_FD_UNKNOWN = 0,
-	FIB_FD_TCP,	/* stream socket of the inet families */
-	FIB_FD_STREAM,	/* other stream or seqpacket socket */
-	FIB_FD_DGRAM,	/* datagrams: a send seldom blocks */
-	FIB_FD_NOWAIT,	/* pipes and the like: RWF_NOWAIT works */
-	FIB_FD_POLLED,	/* poll, then call: terminals, timerfd, ... */
-	FIB_FD_ALWAYS,	/* never would block, as poll sees it: files */
+	FIB_FD_TCP,    /* stream socket of the inet families */
+	FIB_FD_STREAM, /* other stream or seqpacket socket */
+	FIB_FD_DGRAM,  /* datagrams: a send seldom blocks */
+	FIB_FD_NOWAIT, /* pipes and the like: RWF_NOWAIT works */
+	FIB_FD_POLLED, /* poll, then call: terminals, timerfd, ... */
+	FIB_FD_ALWAYS, /* never would block, as poll sees it: files */
 };
 
 struct fib_fd {
@@ -88,7 +88,7 @@ struct fib_fd {
 	uint8_t polled; /* FIB_EV_*: where RWF_NOWAIT does not work */
 	/* the second line */
 	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
-	_Atomic uint32_t guests; /* fibers that a close moved here */
+	_Atomic uint32_t guests;	   /* fibers that a close moved here */
 #ifndef FIB_PRELOAD
 	struct fib_sched *sched;
 	/* lib/iom.c: the fiber that READ and WRITE are for; lock */

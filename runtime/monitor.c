@@ -30,9 +30,9 @@
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 
-#define TICK_NS	     10000000ull
-#define QUIET_TICKS  4
-#define STACK_SIZE   (64ul * 1024)
+#define TICK_NS	    10000000ull
+#define QUIET_TICKS 4
+#define STACK_SIZE  (64ul * 1024)
 
 _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
@@ -142,16 +142,17 @@ static bool look(struct fib_sched *s, bool tick)
 			w->seen_cpu_ns =
 				fib_cpu_thread_ns(fib_load(&w->tid, relaxed));
 		}
-		if (fib_load(&w->spare, relaxed) || fib_load(&w->idle, relaxed) ||
-		    w->bound || fib_load(&w->gone, relaxed))
+		if (fib_load(&w->spare, relaxed) ||
+		    fib_load(&w->idle, relaxed) || w->bound ||
+		    fib_load(&w->gone, relaxed))
 			continue;
 		busy = true;
 		if (fib_load(&w->taken, relaxed))
 			continue;
 		if (__atomic_load_n(&w->cur, __ATOMIC_RELAXED) &&
 		    (fib_load(&w->blocking, relaxed) ||
-		     (tick && ((same && is_stuck(w)) ||
-			       FIB_CHAOS_ODDS(give_away, 8)))))
+		     (tick &&
+		      ((same && is_stuck(w)) || FIB_CHAOS_ODDS(give_away, 8)))))
 			stuck = w;
 	}
 	if (stuck && !fib_load(&s->nidle, seq_cst))

@@ -23,9 +23,9 @@ static inline bool fib_runq_alone(const struct fib_sched *s)
 }
 
 /* A counter that would cost more than what it counts, where nobody reads it. */
-#define fib_count_unless_alone(s, name)                                            \
+#define fib_count_unless_alone(s, name)                                        \
 	do {                                                                   \
-		if (!fib_runq_alone(s))                                                 \
+		if (!fib_runq_alone(s))                                        \
 			fib_count(name);                                       \
 	} while (0)
 
@@ -94,13 +94,14 @@ static inline struct fib *fib_runq_pop_first(struct fib_list *q,
 	return fib_container_of(first, struct fib, run);
 }
 
-static inline struct fib *fib_runq_pop_locked(struct fib_list *q, _Atomic uint32_t *n)
+static inline struct fib *fib_runq_pop_locked(struct fib_list *q,
+					      _Atomic uint32_t *n)
 {
 	return fib_list_empty(q) ? NULL : fib_runq_pop_first(q, n);
 }
 
-static inline struct fib *fib_runq_pop(struct fib_lock *lock, struct fib_list *q,
-		       _Atomic uint32_t *n)
+static inline struct fib *fib_runq_pop(struct fib_lock *lock,
+				       struct fib_list *q, _Atomic uint32_t *n)
 {
 	struct fib *f;
 
@@ -150,8 +151,7 @@ static inline struct fib *fib_runq_steal(struct fib_worker *w)
 		fib_add(&fib_symtab.stats[FIB_STAT_steals], got, relaxed);
 		first = fib_container_of(taken.next, struct fib, run);
 		fib_list_del(&first->run);
-		fib_list_for_each(it, &taken)
-		{
+		fib_list_for_each (it, &taken) {
 			fib_list_del(it);
 			fib_runq_push(w, fib_container_of(it, struct fib, run));
 		}

@@ -62,8 +62,8 @@ struct fib_san {
  * shrinks, unless it was told of both. It is told by a sequence of instructions
  * that does nothing elsewhere; the answer is 0 then.
  */
-static inline unsigned long fib_valgrind(unsigned long request,
-					 unsigned long a, unsigned long b)
+static inline unsigned long fib_valgrind(unsigned long request, unsigned long a,
+					 unsigned long b)
 {
 	unsigned long args[6] = { request, a, b, 0, 0, 0 }, answer = 0;
 
@@ -109,8 +109,7 @@ static inline void fib_san_enter(struct fib_san *self, struct fib_san *from)
 {
 	(void)self, (void)from;
 #ifdef FIB_ASAN
-	__sanitizer_finish_switch_fiber(self->fake, &from->bottom,
-					&from->size);
+	__sanitizer_finish_switch_fiber(self->fake, &from->bottom, &from->size);
 #endif
 }
 

@@ -313,7 +313,8 @@ static struct fib *next(struct fib_worker *w)
 		if (!f)
 			f = pop_own(w);
 		if (!f)
-			f = fib_runq_pop(&s->inject_lock, &s->inject, &s->injected);
+			f = fib_runq_pop(&s->inject_lock, &s->inject,
+					 &s->injected);
 		if (!f)
 			f = fib_runq_steal(w);
 		if (!f) {
@@ -322,7 +323,7 @@ static struct fib *next(struct fib_worker *w)
 			continue;
 		}
 		if (!fib_runq_alone(s) && (fib_load(&w->queued, relaxed) ||
-				  fib_load(&s->injected, relaxed))) {
+					   fib_load(&s->injected, relaxed))) {
 			/* as in queue_fiber(), which left it to us */
 			fib_fence(seq_cst);
 			if (fib_load(&s->nidle, relaxed))

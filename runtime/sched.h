@@ -97,11 +97,11 @@ struct fib_worker {
 	struct fib *cur;	 /* %gs:8: the fiber that runs, or NULL */
 #ifndef FIB_PRELOAD
 	struct fib_sched *sched;
-	int *errno_at;		   /* of its thread */
-	struct fib *ended;	   /* and still on its stack: direct.h */
-	uint32_t direct;	   /* no direct switch from this tick on */
+	int *errno_at;	   /* of its thread */
+	struct fib *ended; /* and still on its stack: direct.h */
+	uint32_t direct;   /* no direct switch from this tick on */
 #endif
-	void *sched_sp;		 /* the scheduler's own context */
+	void *sched_sp; /* the scheduler's own context */
 	void (*action)(struct fib_worker *, struct fib *);
 	uint32_t id;
 	uint32_t tick; /* since it looked at epoll */
@@ -127,20 +127,20 @@ struct fib_worker {
 	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
 	void *stack;
-	void *altstack; /* the host's, for its signal handler */
+	void *altstack;		   /* the host's, for its signal handler */
 	_Atomic uint32_t identity; /* the host's: change last made */
 	struct fib_lock kick_lock; /* the host's: no_kick, and its kicks */
 	bool no_kick;		   /* in exec */
 	struct fib_san san;
 #ifndef FIB_PRELOAD
-	struct fib_san *left;	   /* whose stack was left last */
+	struct fib_san *left;	/* whose stack was left last */
 	struct fib_list pinned; /* fibers that no other may run; lock */
 	_Atomic uint32_t npinned;
-	bool passing;		   /* carries a task for an executor: task.c */
-	unsigned long thread;	   /* pthread_t */
-	struct fib_worker *outer;  /* what the thread was before */
-	void *main_sp;		   /* the caller's own context, while it is in */
-	struct fib_san *main_san;  /* fib_sched_stop() */
+	bool passing;		  /* carries a task for an executor: task.c */
+	unsigned long thread;	  /* pthread_t */
+	struct fib_worker *outer; /* what the thread was before */
+	void *main_sp;		  /* the caller's own context, while it is in */
+	struct fib_san *main_san; /* fib_sched_stop() */
 #endif
 };
 
@@ -163,8 +163,8 @@ struct fib_host {
 
 /* Descriptors that a scheduler waits for: iom.h. */
 #define FIB_FD_CHUNK_BITS 10
-#define FIB_FD_CHUNK      (1u << FIB_FD_CHUNK_BITS)
-#define FIB_FD_MAX        (1u << 20)
+#define FIB_FD_CHUNK	  (1u << FIB_FD_CHUNK_BITS)
+#define FIB_FD_MAX	  (1u << 20)
 
 struct fib_iom {
 	int epfd, wakefd;
@@ -178,8 +178,8 @@ struct fib_iom {
 
 struct fib_sched {
 	struct fib_host host;
-	uint32_t target;	  /* workers that should be running */
-	_Atomic int32_t running;  /* workers that are: not taken, not spare */
+	uint32_t target;	 /* workers that should be running */
+	_Atomic int32_t running; /* workers that are: not taken, not spare */
 	_Atomic uint32_t nidle;
 	_Atomic uint32_t wake_pending;
 	struct fib_lock inject_lock;

@@ -8,7 +8,7 @@
 #endif
 
 #define TCB_BYTES 4096ul /* struct pthread of any glibc fits */
-#define KEEP_MAX  1024u  /* free blocks kept */
+#define KEEP_MAX  1024u	 /* free blocks kept */
 #define FIRST	  1024u
 
 /* A block is in the table from its mapping until it really is unmapped. */

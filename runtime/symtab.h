@@ -9,11 +9,11 @@
 #include "runtime/fiber.h"
 #include "runtime/stats.h"
 
-#define FIB_SYMTAB_MAGIC   0x6b6f6f6862696601ull
-#define FIB_SYMTAB_SLABS   (FIB_MAX / 256)
+#define FIB_SYMTAB_MAGIC 0x6b6f6f6862696601ull
+#define FIB_SYMTAB_SLABS (FIB_MAX / 256)
 
-#define FIB_SITES	   32
-#define FIB_SITE_CODE	   UINT32_MAX /* no call: a loop, a page fault */
+#define FIB_SITES     32
+#define FIB_SITE_CODE UINT32_MAX /* no call: a loop, a page fault */
 
 struct fib_sched;
 
@@ -27,14 +27,14 @@ struct fib_site {
 struct fib_symtab {
 	uint64_t magic;
 	uint32_t size_self, size_fib, size_worker, size_sched;
-	_Atomic uint32_t active;  /* fibers are being run */
-	uint64_t chaos;		  /* seed, see chaos.h; 0: none */
-	_Atomic uint32_t fibers;  /* entries in all slabs */
+	_Atomic uint32_t active; /* fibers are being run */
+	uint64_t chaos;		 /* seed, see chaos.h; 0: none */
+	_Atomic uint32_t fibers; /* entries in all slabs */
 	struct fib_sched *sched; /* the one that the program runs in */
 	struct fib *slabs[FIB_SYMTAB_SLABS];
 	_Atomic uint64_t stats[FIB_STATS];
 	struct fib_site sites[FIB_SITES]; /* the monitor writes it */
-	uint64_t start_cycles, start_ns; /* read together: cputime.h */
+	uint64_t start_cycles, start_ns;  /* read together: cputime.h */
 };
 
 /* A program that uses the runtime as a library has its own beside this. */

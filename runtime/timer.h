@@ -12,8 +12,8 @@
 #include "runtime/sched.h"
 
 struct fib_timer {
-	uint64_t deadline_ns;	     /* CLOCK_MONOTONIC */
-	struct fib *fib;	     /* woken when it fires */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
+	struct fib *fib;      /* woken when it fires */
 #ifndef FIB_PRELOAD
 	/* Or called, under the heap's lock, where there is no fiber. */
 	void (*fire)(struct fib_timer *t);

@@ -28,10 +28,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUCKETS          256
-#define LINE_MAX_LEN     4096
+#define BUCKETS		 256
+#define LINE_MAX_LEN	 4096
 #define WAIT_DEFAULT_SEC 60
-#define WAIT_MAX_SEC     3600
+#define WAIT_MAX_SEC	 3600
 
 struct entry {
 	struct entry *next;
@@ -63,7 +63,7 @@ static void on_stop(int sig)
 
 static void set_signals(void)
 {
-	struct sigaction sa = {.sa_handler = on_stop};
+	struct sigaction sa = { .sa_handler = on_stop };
 
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGTERM, &sa, NULL);
@@ -356,7 +356,7 @@ static int accept_loop(int listener)
 		} else if (errno == EMFILE || errno == ENFILE ||
 			   errno == ENOBUFS || errno == ENOMEM) {
 			/* Others must finish before there is room again. */
-			struct timespec pause = {.tv_nsec = 10 * 1000000};
+			struct timespec pause = { .tv_nsec = 10 * 1000000 };
 
 			nanosleep(&pause, NULL);
 		} else if (errno != EINTR && errno != ECONNABORTED) {

@@ -32,7 +32,7 @@ static void on_stop(int sig)
 
 static void set_signals(void)
 {
-	struct sigaction sa = {.sa_handler = on_stop};
+	struct sigaction sa = { .sa_handler = on_stop };
 
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGTERM, &sa, NULL);
@@ -136,7 +136,7 @@ static int accept_loop(int listener)
 		} else if (errno == EMFILE || errno == ENFILE ||
 			   errno == ENOBUFS || errno == ENOMEM) {
 			/* Others must finish before there is room again. */
-			struct timespec pause = {.tv_nsec = 10 * 1000000};
+			struct timespec pause = { .tv_nsec = 10 * 1000000 };
 
 			nanosleep(&pause, NULL);
 		} else if (errno != EINTR && errno != ECONNABORTED) {

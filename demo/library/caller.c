@@ -23,8 +23,8 @@ static void task(void *arg)
 	int *n = arg;
 
 	printf("task %d begins on %s\n", *n,
-	       pthread_equal(pthread_self(), main_thread) ? "main's thread"
-							  : "another thread");
+	       pthread_equal(pthread_self(), main_thread) ? "main's thread" :
+							    "another thread");
 	if (*n == 1)
 		fib_sched_submit(sched, child, n, FIB_ANY_THREAD);
 	fib_yield_ready();
@@ -33,7 +33,7 @@ static void task(void *arg)
 
 int main(void)
 {
-	int n[3] = {0, 1, 2};
+	int n[3] = { 0, 1, 2 };
 	int err;
 
 	main_thread = pthread_self();

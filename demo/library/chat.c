@@ -18,13 +18,13 @@ struct message {
 	char text[32];
 };
 
-static const char *const name[GUESTS] = {"ann", "bob", "cem"};
+static const char *const name[GUESTS] = { "ann", "bob", "cem" };
 static struct fib_channel *room, *inbox[GUESTS];
 static struct fib_sched *sched;
 
 static void tell(int guest, enum what what, const char *text)
 {
-	struct message m = {.guest = guest, .what = what};
+	struct message m = { .guest = guest, .what = what };
 
 	strncpy(m.text, text, sizeof(m.text) - 1);
 	fib_channel_send(room, &m, FIB_NEVER);
@@ -40,7 +40,7 @@ static void broadcast(const struct message *m, const bool *in)
 
 static void run_room(void *arg)
 {
-	bool in[GUESTS] = {false};
+	bool in[GUESTS] = { false };
 	struct message m;
 
 	while (fib_channel_recv(room, &m, FIB_NEVER) == 0) {
@@ -61,9 +61,9 @@ static void listen_to(int me)
 	if (fib_channel_recv(inbox[me], &m, FIB_NEVER))
 		return;
 	printf("%s hears: %s %s\n", name[me], name[m.guest],
-	       m.what == ENTER   ? "enters"
-	       : m.what == LEAVE ? "leaves"
-				 : m.text);
+	       m.what == ENTER ? "enters" :
+	       m.what == LEAVE ? "leaves" :
+				 m.text);
 }
 
 /* Each comes when the one before has been heard, so the order is fixed. */

@@ -44,9 +44,9 @@ int main(void)
 		for (int i = 0; i < 2; i++)
 			fib_resume(f[i]);
 	printf("main: both have %s\n",
-	       fib_state(f[0]) == FIB_TERM && fib_state(f[1]) == FIB_TERM
-		       ? "ended"
-		       : "not ended");
+	       fib_state(f[0]) == FIB_TERM && fib_state(f[1]) == FIB_TERM ?
+		       "ended" :
+		       "not ended");
 	fib_reset(f[0], again, NULL);
 	fib_resume(f[0]);
 	/* What cannot be is refused. */

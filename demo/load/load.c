@@ -39,7 +39,7 @@
 #define CHAT_LINE     (MAX_CHAT_SIZE + 64)
 
 /* How long a phase may take, in nanoseconds. */
-#define NSEC         1000000000ull
+#define NSEC	     1000000000ull
 #define CONNECT_NS   (10 * NSEC)
 #define FIRST_NS     (15 * NSEC)
 #define DRAIN_NS     (10 * NSEC)
@@ -70,13 +70,13 @@ struct conn {
 	unsigned int id;
 	enum conn_state state;
 	int want_out;
-	uint64_t round;  /* requests made */
+	uint64_t round;	 /* requests made */
 	uint64_t served; /* answers within the interval */
 	uint64_t start_ns;
 	const char *out, *want;
 	size_t out_left, want_left;
 	struct conn *peer; /* chat: the other one of a pair, or NULL */
-	char *lines;       /* chat: request and answer, CHAT_LINE each */
+	char *lines;	   /* chat: request and answer, CHAT_LINE each */
 };
 
 static enum mode mode = MODE_ECHO;
@@ -150,7 +150,7 @@ static double hist_quantile(double q)
 
 static void conn_events(struct conn *c, int op, int want_out)
 {
-	struct epoll_event ev = {.data.ptr = c};
+	struct epoll_event ev = { .data.ptr = c };
 
 	ev.events = EPOLLIN | (want_out ? EPOLLOUT : 0);
 	c->want_out = want_out;
@@ -346,7 +346,7 @@ static void connect_all(unsigned short port)
 		.sin_port = htons(port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
-	struct timeval tv = {.tv_sec = 5};
+	struct timeval tv = { .tv_sec = 5 };
 	uint64_t deadline = now_ns() + CONNECT_NS;
 	unsigned int i;
 	int one = 1;
@@ -468,7 +468,7 @@ static void usage_read(struct usage *u)
 /* CPU time of the server so far, of all threads that it ever had. */
 static uint64_t server_cpu_ns(void)
 {
-	struct timespec ts = {0};
+	struct timespec ts = { 0 };
 	clockid_t clock;
 
 	if (!server)
@@ -485,7 +485,7 @@ static uint64_t server_cpu_ns(void)
 static void quiesce(long threads)
 {
 	uint64_t deadline = now_ns() + QUIESCE_NS;
-	struct timespec ms = {.tv_nsec = 1000000};
+	struct timespec ms = { .tv_nsec = 1000000 };
 	struct usage u;
 
 	do {

@@ -41,7 +41,7 @@ static void on_stop(int sig)
 
 static void set_signals(void)
 {
-	struct sigaction sa = {.sa_handler = on_stop};
+	struct sigaction sa = { .sa_handler = on_stop };
 
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGTERM, &sa, NULL);
@@ -105,7 +105,7 @@ static void *carry(void *arg)
  */
 static int connect_fully(int fd, const struct addrinfo *ai)
 {
-	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
 	int err = 0;
 	socklen_t len = sizeof(err);
 
@@ -167,8 +167,8 @@ static void *serve(void *arg)
 	}
 	setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(backend, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	there = (struct pipe_way){.from = client, .to = backend};
-	back = (struct pipe_way){.from = backend, .to = client};
+	there = (struct pipe_way){ .from = client, .to = backend };
+	back = (struct pipe_way){ .from = backend, .to = client };
 
 	err = pthread_create(&thread, NULL, carry, &back);
 	if (err) {
@@ -232,7 +232,7 @@ static int accept_loop(int listener)
 		} else if (errno == EMFILE || errno == ENFILE ||
 			   errno == ENOBUFS || errno == ENOMEM) {
 			/* Others must finish before there is room again. */
-			struct timespec pause = {.tv_nsec = 10 * 1000000};
+			struct timespec pause = { .tv_nsec = 10 * 1000000 };
 
 			nanosleep(&pause, NULL);
 		} else if (errno != EINTR && errno != ECONNABORTED) {

@@ -20,7 +20,7 @@ struct fib_channel {
 	uint32_t timed; /* that wait with a timeout: they come back to the lock
 			 */
 	size_t size, capacity;
-	size_t head;          /* the oldest value */
+	size_t head;	      /* the oldest value */
 	_Atomic size_t count; /* read without the lock */
 	struct fib_list senders, receivers;
 	char ring[];

@@ -9,7 +9,8 @@
 #include "runtime/lib/parker.h"
 
 _Static_assert(sizeof(((struct fib_cond *)0)->waiters) ==
-		       sizeof(struct fib_list), "two pointers");
+		       sizeof(struct fib_list),
+	       "two pointers");
 
 void fib_cond_init(struct fib_cond *c)
 {

@@ -230,21 +230,21 @@ int fib_executor_create(struct fib_executor **out,
 {
 	if (!out || !ops || !ops->execute)
 		return -EINVAL;
-	return make(out, &(struct fib_executor){.ops = *ops, .self = self});
+	return make(out, &(struct fib_executor){ .ops = *ops, .self = self });
 }
 
 int fib_executor_sched(struct fib_executor **out, struct fib_sched *s)
 {
 	if (!out || !fib_sched_exists(s))
 		return -EINVAL;
-	return make(out, &(struct fib_executor){.sched = s});
+	return make(out, &(struct fib_executor){ .sched = s });
 }
 
 static int make_pool(struct fib_executor **out, unsigned max, uint64_t keep_ns,
 		     const char *name)
 {
-	struct fib_executor like = {.ops = fib_pool_ops,
-				    .try_execute = fib_pool_try};
+	struct fib_executor like = { .ops = fib_pool_ops,
+				     .try_execute = fib_pool_try };
 	int r;
 
 	like.self = fib_pool_create(max, keep_ns, name);
@@ -263,12 +263,12 @@ int fib_executor_new_thread(struct fib_executor **out)
 
 int fib_executor_async(struct fib_executor **out, unsigned max)
 {
-	return out && max ? make_pool(out, max, POOL_KEEP_NS, "fib-async")
-			  : -EINVAL;
+	return out && max ? make_pool(out, max, POOL_KEEP_NS, "fib-async") :
+			    -EINVAL;
 }
 
 int fib_executor_looper(struct fib_executor **out, const char *name)
 {
-	return out ? make_pool(out, 1, FIB_NEVER, name ? name : "fib-looper")
-		   : -EINVAL;
+	return out ? make_pool(out, 1, FIB_NEVER, name ? name : "fib-looper") :
+		     -EINVAL;
 }

@@ -84,7 +84,7 @@ static void drop(struct fib *f)
 /* --- life ------------------------------------------------------------------- */
 
 /* Take @f, which must have none of @not: 0 or why it cannot be had. */
-static int take(struct fib *f, uint32_t not)
+static int take(struct fib *f, uint32_t not )
 {
 	uint32_t life;
 
@@ -96,7 +96,7 @@ static int take(struct fib *f, uint32_t not)
 			return -EINVAL;
 		if (life & (FIB_LIFE_HAND | FIB_LIFE_SCHED))
 			return -EBUSY;
-		if (life & not)
+		if (life & not )
 			return life & FIB_LIFE_TERM ? -EINVAL : -EBUSY;
 	} while (!fib_cas(&f->life, &life, life | FIB_LIFE_HAND, seq_cst));
 	return 0;

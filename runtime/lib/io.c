@@ -14,8 +14,8 @@
 static long wait_in_poll(const struct fib_io *io)
 {
 	struct pollfd p = { .fd = io->s->fd,
-			    .events = io->ev == FIB_EV_READ ? POLLIN :
-							      POLLOUT };
+			    .events =
+				    io->ev == FIB_EV_READ ? POLLIN : POLLOUT };
 	struct timespec ts, *tp = NULL;
 	long r;
 

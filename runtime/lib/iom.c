@@ -18,7 +18,8 @@ static unsigned side(int event)
 
 static bool valid(const struct fib_sched *s, int event)
 {
-	return fib_sched_exists(s) && (event == FIB_EV_READ || event == FIB_EV_WRITE);
+	return fib_sched_exists(s) &&
+	       (event == FIB_EV_READ || event == FIB_EV_WRITE);
 }
 
 /* The event's place in the count of work is the fiber's from here on. */
@@ -216,4 +217,3 @@ void fib_iom_fini(struct fib_sched *s)
 	if (s->iom.epfd >= 0)
 		fib_call(SYS_close, s->iom.epfd);
 }
-

@@ -152,9 +152,8 @@ void fib_word_wake(uint32_t *word, int n);
 /** The deadline of a call that waits @timeout_ns. */
 static inline uint64_t fib_deadline(uint64_t timeout_ns)
 {
-	return timeout_ns == FIB_NEVER ?
-		       FIB_NEVER :
-		       fib_ns_add(fib_now_ns(), timeout_ns);
+	return timeout_ns == FIB_NEVER ? FIB_NEVER :
+					 fib_ns_add(fib_now_ns(), timeout_ns);
 }
 
 #endif

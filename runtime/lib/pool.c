@@ -66,7 +66,7 @@ static struct fib_work *dequeue_locked(struct fib_pool *p)
 /* Called with the lock, returns without. NULL: it is time to end. */
 static struct fib_work *sleep_locked(struct fib_pool *p)
 {
-	struct sleeper me = {.work = NULL};
+	struct sleeper me = { .work = NULL };
 	int r;
 
 	fib_parker_init(&me.parker);

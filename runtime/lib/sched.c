@@ -37,8 +37,8 @@ static int add_workers(struct fib_sched *s)
 	char *stack;
 
 	for (unsigned i = 0; i < s->threads; i++) {
-		struct fib_worker *w = fib_pages_alloc(
-			FIB_ALIGN_UP(sizeof(*w), FIB_PAGE));
+		struct fib_worker *w =
+			fib_pages_alloc(FIB_ALIGN_UP(sizeof(*w), FIB_PAGE));
 
 		if (!w)
 			return -ENOMEM;
@@ -93,8 +93,7 @@ int fib_sched_create(struct fib_sched **out, unsigned threads, bool use_caller,
 void fib_sched_each(void (*fn)(struct fib_sched *s, void *arg), void *arg)
 {
 	fib_lock(&all_lock);
-	fib_list_for_each(it, &all)
-	{
+	fib_list_for_each (it, &all) {
 		fn(fib_container_of(it, struct fib_sched, all), arg);
 	}
 	fib_unlock(&all_lock);
@@ -149,7 +148,8 @@ int fib_sched_destroy(struct fib_sched *s)
 
 int fib_sched_set_stack_size(struct fib_sched *s, size_t bytes)
 {
-	if (!fib_sched_exists(s) || bytes < FIB_STACK_MIN || bytes > SIZE_MAX / 2)
+	if (!fib_sched_exists(s) || bytes < FIB_STACK_MIN ||
+	    bytes > SIZE_MAX / 2)
 		return -EINVAL;
 	s->stack_size = FIB_ALIGN_UP(bytes, FIB_PAGE) + FIB_PAGE;
 	return 0;
@@ -454,7 +454,7 @@ int fib_sched_submit_batch(struct fib_sched *s, const struct fib_job *jobs,
 	struct {
 		struct fib *f;
 		bool launch;
-	} *list;
+	} * list;
 	size_t bytes = FIB_ALIGN_UP(n * sizeof(*list), FIB_PAGE);
 	int r = 0;
 
@@ -570,8 +570,7 @@ struct fib_sched *fib_sched_service(void)
 /* The parent's epoll is not ours to look at. */
 void fib_scheds_forked(void)
 {
-	fib_list_for_each(it, &all)
-	{
+	fib_list_for_each (it, &all) {
 		struct fib_sched *s =
 			fib_container_of(it, struct fib_sched, all);
 

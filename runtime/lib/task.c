@@ -46,7 +46,7 @@ struct fib_task {
 	bool late; /* calls callbacks that came late: it is never dropped */
 	_Atomic uint32_t refs;
 	struct fib_mutex adding; /* a callback */
-	struct fib_lock lock;    /* all below */
+	struct fib_lock lock;	 /* all below */
 	/* has a result; callbacks are being called; those of its end were */
 	bool ended, calling, settled;
 	long result;
@@ -131,7 +131,7 @@ static struct {
 	struct fib_lock lock;
 	struct fib_list queue; /* of steps */
 	struct fib *fib;
-} carrier = {.queue = {&carrier.queue, &carrier.queue}};
+} carrier = { .queue = { &carrier.queue, &carrier.queue } };
 
 static void run_fiber(void *task)
 {
@@ -142,7 +142,7 @@ static void step(struct fib_work *work)
 {
 	struct fib *f = task_of(work)->fib;
 	struct fib_worker *outer = fib_worker_self();
-	struct fib_worker w = {.cur = f, .sched = f->sched, .passing = true};
+	struct fib_worker w = { .cur = f, .sched = f->sched, .passing = true };
 
 	if (fib_prepare(f)) {
 		end(task_of(work), -ENOMEM);
@@ -461,20 +461,20 @@ static int add(struct fib_task *t, struct callback like)
 
 int fib_task_then(struct fib_task *t, void (*fn)(long, void *), void *arg)
 {
-	return add(t,
-		   (struct callback){.fn = fn, .arg = arg, .on_result = true});
+	return add(t, (struct callback){
+			      .fn = fn, .arg = arg, .on_result = true });
 }
 
 int fib_task_catch(struct fib_task *t, void (*fn)(long, void *), void *arg)
 {
 	return add(t,
-		   (struct callback){.fn = fn, .arg = arg, .on_error = true});
+		   (struct callback){ .fn = fn, .arg = arg, .on_error = true });
 }
 
 int fib_task_finally(struct fib_task *t, void (*fn)(long, void *), void *arg)
 {
-	return add(t, (struct callback){.fn = fn,
-					.arg = arg,
-					.on_result = true,
-					.on_error = true});
+	return add(t, (struct callback){ .fn = fn,
+					 .arg = arg,
+					 .on_result = true,
+					 .on_error = true });
 }

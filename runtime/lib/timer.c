@@ -85,9 +85,8 @@ static bool guard_enter(struct fib_guard *g)
 	do {
 		if (v & 1)
 			return false;
-	} while (!__atomic_compare_exchange_n(&g->word, &v, v + 2, true,
-					      __ATOMIC_ACQUIRE,
-					      __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(
+		&g->word, &v, v + 2, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 	return true;
 }
 
@@ -282,8 +281,8 @@ static void fire(struct fib_timer *timer)
 		release_locked(t);
 		return;
 	}
-	if (t->guard && (__atomic_load_n(&t->guard->word, __ATOMIC_ACQUIRE) &
-			 1)) {
+	if (t->guard &&
+	    (__atomic_load_n(&t->guard->word, __ATOMIC_ACQUIRE) & 1)) {
 		end_locked(t);
 		fib_work_end(s);
 		return;
@@ -330,8 +329,8 @@ int64_t fib_timer_add(struct fib_sched *s, uint64_t ns, unsigned flags,
 	uint64_t now = fib_now_ns();
 	int64_t id;
 
-	if (!fib_sched_exists(s) || !fn || (flags & ~(unsigned)FIB_TIMER_RECURRING) ||
-	    (recurring && !ns))
+	if (!fib_sched_exists(s) || !fn ||
+	    (flags & ~(unsigned)FIB_TIMER_RECURRING) || (recurring && !ns))
 		return -EINVAL;
 	fib_work_begin(s);
 	fib_lock(&s->timers.lock);

@@ -97,8 +97,8 @@ broken:
 static void accept_all(int ep, int listener)
 {
 	for (;;) {
-		struct epoll_event ev = {.events = EPOLLIN | EPOLLOUT |
-						   EPOLLRDHUP | EPOLLET};
+		struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT |
+						    EPOLLRDHUP | EPOLLET };
 		struct conn *c;
 		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
 		int one = 1;
@@ -148,7 +148,7 @@ static int listen_on(unsigned short port)
 static int serve(int listener)
 {
 	struct epoll_event evs[MAX_EVENTS];
-	struct epoll_event ev = {.events = EPOLLIN};
+	struct epoll_event ev = { .events = EPOLLIN };
 	int ep, i, n;
 
 	ep = epoll_create1(0);
@@ -179,7 +179,7 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-	struct sigaction sa = {.sa_handler = on_stop};
+	struct sigaction sa = { .sa_handler = on_stop };
 	char *end;
 	long port;
 	int fd;

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPAWN       1000
+#define SPAWN	    1000
 #define SLEEPERS    1000
 #define SLEEP_NS    1000000
 #define MAX_SECONDS 30
@@ -202,7 +202,7 @@ static atomic_ullong wakeups[SLEEPERS];
 
 static void *sleeper(void *arg)
 {
-	struct timespec ts = {.tv_nsec = SLEEP_NS};
+	struct timespec ts = { .tv_nsec = SLEEP_NS };
 	atomic_ullong *count = arg;
 	unsigned long long n = 0;
 
@@ -218,7 +218,7 @@ static void *sleeper(void *arg)
 static double bench_sleepers(void)
 {
 	static pthread_t t[SLEEPERS];
-	struct timespec ms = {.tv_nsec = 1000000};
+	struct timespec ms = { .tv_nsec = 1000000 };
 	uint64_t start, ops = 0;
 	double rate;
 	int i;
@@ -304,10 +304,10 @@ static const struct {
 	const char *name;
 	double (*run)(void);
 } benches[] = {
-	{"create", bench_create},       {"spawn", bench_spawn},
-	{"cond", bench_cond},           {"sem", bench_sem},
-	{"yield", bench_yield},         {"sleepers", bench_sleepers},
-	{"cacheline", bench_cacheline},
+	{ "create", bench_create },	  { "spawn", bench_spawn },
+	{ "cond", bench_cond },		  { "sem", bench_sem },
+	{ "yield", bench_yield },	  { "sleepers", bench_sleepers },
+	{ "cacheline", bench_cacheline },
 };
 
 int main(int argc, char **argv)

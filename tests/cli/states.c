@@ -80,9 +80,9 @@ static NOINLINE void state_timer(void)
 
 static NOINLINE void state_poll(void)
 {
-	struct pollfd p[3] = {{.fd = pipes[0], .events = POLLIN},
-			      {.fd = pipes[0], .events = POLLIN},
-			      {.fd = pipes[0], .events = POLLIN}};
+	struct pollfd p[3] = { { .fd = pipes[0], .events = POLLIN },
+			       { .fd = pipes[0], .events = POLLIN },
+			       { .fd = pipes[0], .events = POLLIN } };
 
 	poll(p, 3, 1000000);
 	DONE();
@@ -114,7 +114,7 @@ static NOINLINE int compare(const void *a, const void *b)
 /* libc on the stack, between the program and itself. */
 static NOINLINE void state_callback(void)
 {
-	int numbers[2] = {1, 2};
+	int numbers[2] = { 1, 2 };
 
 	qsort(numbers, 2, sizeof(int), compare);
 	DONE();
@@ -148,7 +148,7 @@ static void churn(void)
 int main(int argc, char **argv)
 {
 	static void (*const states[])(void) = {
-		state_read, state_stdio,  state_futex,    state_timer,
+		state_read, state_stdio,  state_futex,	  state_timer,
 		state_poll, state_signal, state_callback, state_running,
 	};
 	const int n = sizeof(states) / sizeof(*states);

@@ -25,8 +25,8 @@ static inline void f_wait_while(uint32_t *addr, uint32_t val, int flag)
 static inline void f_wake_n(uint32_t *addr, int n, int flag)
 {
 	while (n) {
-		long r = futex(addr, FUTEX_WAKE | flag, (uint32_t)n, NULL,
-			       NULL, 0);
+		long r = futex(addr, FUTEX_WAKE | flag, (uint32_t)n, NULL, NULL,
+			       0);
 
 		CHECK(r >= 0 && r <= n);
 		n -= (int)r;

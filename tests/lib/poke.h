@@ -20,7 +20,7 @@ struct t_poker {
 
 static inline void t_poke_loop(struct t_poker *p, pid_t target)
 {
-	struct pollfd pf = {p->stop[0], POLLIN, 0};
+	struct pollfd pf = { p->stop[0], POLLIN, 0 };
 
 	do
 		CHECK(kill(target, p->sig) == 0);

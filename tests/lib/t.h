@@ -48,8 +48,8 @@
 #define T_SEC	 1000000000LL
 
 /* One write, so that lines of several threads and processes stay whole. */
-__attribute__((format(printf, 1, 2), unused)) static void
-t_say(const char *fmt, ...)
+__attribute__((format(printf, 1, 2), unused)) static void t_say(const char *fmt,
+								...)
 {
 	char buf[1024];
 	va_list ap;
@@ -66,8 +66,8 @@ t_say(const char *fmt, ...)
 	errno = saved;
 }
 
-__attribute__((noreturn, unused)) static void
-t_die(const char *file, int line, const char *what, int err)
+__attribute__((noreturn, unused)) static void t_die(const char *file, int line,
+						    const char *what, int err)
 {
 	char buf[512];
 	int n = snprintf(buf, sizeof(buf), "%s:%d: failed: %s (errno %d %s)\n",
@@ -164,7 +164,7 @@ static inline void t_took_at(const char *file, int line, long long start,
 
 static inline void t_settle(void)
 {
-	struct timespec ts = {0, 3 * T_MS};
+	struct timespec ts = { 0, 3 * T_MS };
 
 	while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
 		;

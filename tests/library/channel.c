@@ -36,7 +36,7 @@ START_TEST(oldest_first)
 	struct value {
 		int a;
 		char b[9];
-	} v = {0}, w;
+	} v = { 0 }, w;
 
 	OK(fib_channel_create(&ch, sizeof(v), 3));
 	for (int i = 0; i < 20; i++) {
@@ -130,8 +130,8 @@ static void closed_on(void *arg)
 {
 	int v = 0;
 
-	ck_assert_int_eq(arg ? fib_channel_send(ch, &v, FIB_NEVER)
-			     : fib_channel_recv(ch, &v, FIB_NEVER),
+	ck_assert_int_eq(arg ? fib_channel_send(ch, &v, FIB_NEVER) :
+			       fib_channel_recv(ch, &v, FIB_NEVER),
 			 -EPIPE);
 	atomic_fetch_add(&done, 1);
 }

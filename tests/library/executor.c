@@ -203,10 +203,10 @@ static void shut_own(void *arg)
 
 static void make(int kind, struct fib_sched *s)
 {
-	OK(kind == 0   ? fib_executor_new_thread(&ex)
-	   : kind == 1 ? fib_executor_async(&ex, 2)
-	   : kind == 2 ? fib_executor_looper(&ex, "l")
-		       : fib_executor_sched(&ex, s));
+	OK(kind == 0 ? fib_executor_new_thread(&ex) :
+	   kind == 1 ? fib_executor_async(&ex, 2) :
+	   kind == 2 ? fib_executor_looper(&ex, "l") :
+		       fib_executor_sched(&ex, s));
 }
 
 /* From one of its own threads, or its fibers, it would wait for itself. */
@@ -336,7 +336,8 @@ static void own_destroyed(void *self)
 
 START_TEST(custom)
 {
-	static const struct fib_executor_ops ops = {own_execute, own_destroyed};
+	static const struct fib_executor_ops ops = { own_execute,
+						     own_destroyed };
 
 	OK(fib_executor_create(&ex, &ops, &own));
 	OK(fib_executor_execute(ex, note, NULL));

@@ -207,8 +207,8 @@ static void client_of_proxy(void *arg)
 
 	OK(fib_connect(fd, (struct sockaddr *)&front, sizeof(front),
 		       FIB_NEVER));
-	OK(fib_sched_submit(fib_sched_current(), send_all,
-			    (void *)(intptr_t)fd, FIB_ANY_THREAD));
+	OK(fib_sched_submit(fib_sched_current(), send_all, (void *)(intptr_t)fd,
+			    FIB_ANY_THREAD));
 	while ((n = fib_read(fd, buf, sizeof(buf), 20 * SEC)) > 0)
 		for (long i = 0; i < n; i++, got++)
 			ck_assert_int_eq(buf[i], (char)(got / 100));
@@ -342,8 +342,8 @@ START_TEST(no_room_in_the_backlog)
 	struct fib_sched *s = started(1, true);
 
 	name.sun_family = AF_UNIX;
-	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
-		 "fib-library-%d", getpid());
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "fib-library-%d",
+		 getpid());
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
 	OK(bind(listener, (struct sockaddr *)&name, sizeof(name)));
 	OK(listen(listener, 0));
@@ -360,8 +360,8 @@ static void connect_nowhere(void *arg)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	ck_assert_int_eq(fib_connect(fd, (struct sockaddr *)&addr,
-				     sizeof(addr), FIB_NEVER),
+	ck_assert_int_eq(fib_connect(fd, (struct sockaddr *)&addr, sizeof(addr),
+				     FIB_NEVER),
 			 -ECONNREFUSED);
 	ck_assert_int_eq(fib_connect(fd, NULL, sizeof(addr), FIB_NEVER),
 			 -EFAULT);

@@ -84,8 +84,7 @@ START_TEST(twice)
 	ck_assert_int_eq(add(sv[0], FIB_EV_READ), -EEXIST);
 	ck_assert_uint_eq(fib_iom_pending(sched), 1);
 	OK(fib_iom_del_event(sched, sv[0], FIB_EV_READ));
-	ck_assert_int_eq(fib_iom_del_event(sched, sv[0], FIB_EV_READ),
-			 -ENOENT);
+	ck_assert_int_eq(fib_iom_del_event(sched, sv[0], FIB_EV_READ), -ENOENT);
 	finish(sched);
 	ck_assert_int_eq(fired[0], 0);
 }
@@ -110,8 +109,7 @@ START_TEST(bad_arguments)
 	fd = mkstemp(name);
 	unlink(name);
 	ck_assert_int_eq(add(fd, FIB_EV_READ), -EPERM);
-	ck_assert_int_eq(fib_iom_del_event(sched, 77777, FIB_EV_READ),
-			 -ENOENT);
+	ck_assert_int_eq(fib_iom_del_event(sched, 77777, FIB_EV_READ), -ENOENT);
 	ck_assert_int_eq(fib_iom_del_event(NULL, 0, FIB_EV_READ), -EINVAL);
 	ck_assert_int_eq(fib_iom_cancel_event(sched, 0, 4), -EINVAL);
 	ck_assert_int_eq(fib_iom_cancel_event(sched, 0, 1), -ENOENT);
@@ -305,9 +303,9 @@ START_TEST(stop_waits_for_events)
 
 	begin(2);
 	OK(add(sv[0], FIB_EV_READ));
-	ck_assert_int_eq(fib_timer_add(sched, 3600 * SEC,
-				       FIB_TIMER_RECURRING, count, NULL,
-				       NULL) > 0, 1);
+	ck_assert_int_eq(fib_timer_add(sched, 3600 * SEC, FIB_TIMER_RECURRING,
+				       count, NULL, NULL) > 0,
+			 1);
 	OK(pthread_create(&t, NULL, stop_main, NULL));
 	until(all_idle);
 	ck_assert(!stop_returned);

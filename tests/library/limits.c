@@ -57,8 +57,7 @@ START_TEST(memory_of_a_fiber)
 	sched = started(1, false);
 	before = memory();
 	for (int i = 0; i < wanted; i++)
-		OK(fib_sched_submit(sched, wait_at_gate, NULL,
-				    FIB_ANY_THREAD));
+		OK(fib_sched_submit(sched, wait_at_gate, NULL, FIB_ANY_THREAD));
 	until(all_entered);
 	each = (memory() - before) / wanted;
 	ck_assert_int_ge(each, 512);
@@ -78,9 +77,9 @@ static void no_more_memory(void)
 	OK(getrlimit(RLIMIT_AS, &lim));
 	lim.rlim_cur = 1;
 	OK(setrlimit(RLIMIT_AS, &lim));
-	ck_assert_ptr_eq(mmap(NULL, 4096, PROT_READ,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-			 MAP_FAILED);
+	ck_assert_ptr_eq(
+		mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		MAP_FAILED);
 }
 
 /* No timer was ever armed here: there is no room for the first. */

@@ -171,7 +171,7 @@ static void exits(void *arg)
 
 static void everything(int how)
 {
-	void (*const fn[])(void *) = { reads, receives,	 waits,
+	void (*const fn[])(void *) = { reads, receives,	   waits,
 				       holds, sleeps_long, spins };
 	struct fib_executor *pool, *looper;
 
@@ -188,8 +188,8 @@ static void everything(int how)
 	for (int i = 0; i < 10; i++)
 		if (fib_task_start(NULL, i % 2 ? pool : looper, task, NULL))
 			_exit(1);
-	if (fib_timer_add(sched, MSEC, FIB_TIMER_RECURRING, tick, NULL,
-			  NULL) < 0)
+	if (fib_timer_add(sched, MSEC, FIB_TIMER_RECURRING, tick, NULL, NULL) <
+	    0)
 		_exit(1);
 	fib_sleep(2 * MSEC);
 	if (how == 0)

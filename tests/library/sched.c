@@ -394,8 +394,8 @@ START_TEST(two_schedulers_want_it)
 	OK(fib_ready(f));
 	finish(a);
 	finish(b);
-	ck_assert_int_eq(
-		fib_sched_submit_fiber(NULL, f, FIB_ANY_THREAD), -EINVAL);
+	ck_assert_int_eq(fib_sched_submit_fiber(NULL, f, FIB_ANY_THREAD),
+			 -EINVAL);
 	OK(fib_destroy(f));
 }
 END_TEST

@@ -49,9 +49,9 @@ static int own_execute(void *self, void (*fn)(void *), void *arg)
 	return 0;
 }
 
-static const struct fib_executor_ops own_ops = {.execute = own_execute};
-static const char *const prefix[KINDS] = {"fib-thread", "fib-async", "loop",
-					  "test_", "own"};
+static const struct fib_executor_ops own_ops = { .execute = own_execute };
+static const char *const prefix[KINDS] = { "fib-thread", "fib-async", "loop",
+					   "test_", "own" };
 
 static struct fib_executor *make(enum kind kind)
 {
@@ -346,9 +346,9 @@ static long gated(void *arg)
 static void add_calls(int from)
 {
 	int (*const add[])(struct fib_task *, void (*)(long, void *),
-			   void *) = {fib_task_then, fib_task_catch,
-				      fib_task_finally, fib_task_then,
-				      fib_task_catch};
+			   void *) = { fib_task_then, fib_task_catch,
+				       fib_task_finally, fib_task_then,
+				       fib_task_catch };
 
 	for (int i = 0; i < 5; i++)
 		OK(add[i](task, call, (void *)(intptr_t)(from + i)));
@@ -360,7 +360,7 @@ static void add_calls(int from)
  */
 START_TEST(callbacks)
 {
-	static const int good[] = {0, 2, 3}, bad[] = {1, 2, 4};
+	static const int good[] = { 0, 2, 3 }, bad[] = { 1, 2, 4 };
 	const int *want = _i ? bad : good;
 	int v = _i ? -ENOTDIR : 7;
 
@@ -517,7 +517,7 @@ static void count(long result, void *arg)
  */
 START_TEST(dropped)
 {
-	struct fib_sem gate[2] = {FIB_SEM_INIT(0), FIB_SEM_INIT(0)};
+	struct fib_sem gate[2] = { FIB_SEM_INIT(0), FIB_SEM_INIT(0) };
 	struct fib_task *begun, *queued;
 	pthread_t thread;
 	void *n;

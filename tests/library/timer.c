@@ -46,8 +46,8 @@ START_TEST(in_order_and_never_early)
 		uint64_t ns = 100 * MSEC + (uint64_t)(i * 77 % 200) * MSEC;
 
 		due[i].from = now_ns() + ns;
-		ck_assert_int_gt(fib_timer_add(sched, ns, 0, note, &due[i],
-					       NULL), 0);
+		ck_assert_int_gt(
+			fib_timer_add(sched, ns, 0, note, &due[i], NULL), 0);
 		due[i].to = now_ns() + ns;
 	}
 	until(all_ran);
@@ -160,8 +160,9 @@ START_TEST(bad_arguments)
 	ck_assert_int_eq(fib_timer_add(sched, 1, 0, NULL, NULL, NULL), -EINVAL);
 	ck_assert_int_eq(fib_timer_add(sched, 1, 8, count, NULL, NULL),
 			 -EINVAL);
-	ck_assert_int_eq(fib_timer_add(sched, 0, FIB_TIMER_RECURRING, count,
-				       NULL, NULL), -EINVAL);
+	ck_assert_int_eq(
+		fib_timer_add(sched, 0, FIB_TIMER_RECURRING, count, NULL, NULL),
+		-EINVAL);
 	ck_assert_int_eq(fib_guard_create(NULL), -EINVAL);
 	ck_assert_int_eq(fib_guard_destroy(NULL), -EINVAL);
 	finish(sched);

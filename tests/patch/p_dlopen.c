@@ -38,7 +38,7 @@ static void expect(const char *what, long got, long want)
 /* cmp $-4096,%rax, which others jump to, must not be part of a window. */
 static void check_target(void *lib, const char *name)
 {
-	static const uint8_t cmp[] = {0x48, 0x3d, 0x00, 0xf0, 0xff, 0xff};
+	static const uint8_t cmp[] = { 0x48, 0x3d, 0x00, 0xf0, 0xff, 0xff };
 	char target[64];
 	long (*fn)(uint32_t *, int, int);
 
@@ -101,7 +101,7 @@ static void try_clone(void)
 
 static void use(void)
 {
-	struct timespec ts = {0, 1000000};
+	struct timespec ts = { 0, 1000000 };
 	long n = calls != NULL;
 
 	expect("wake",
@@ -129,7 +129,7 @@ static void *calling(void *arg)
 static void try_hot(const char *one, const char *other)
 {
 	void *lib = load(one);
-	volatile long n[4] = {0};
+	volatile long n[4] = { 0 };
 	pthread_t t[4];
 
 	stop = 0;

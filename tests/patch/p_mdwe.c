@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #ifndef PR_SET_MDWE
-#define PR_SET_MDWE              65
+#define PR_SET_MDWE		 65
 #define PR_MDWE_REFUSE_EXEC_GAIN 1
 #endif
 

@@ -32,8 +32,8 @@ static void on_alarm(int sig)
 
 static void storm(int flags, long usec)
 {
-	struct itimerval it = {{0, usec}, {0, usec}};
-	struct sigaction sa = {.sa_handler = on_alarm, .sa_flags = flags};
+	struct itimerval it = { { 0, usec }, { 0, usec } };
+	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = flags };
 
 	sigaction(SIGALRM, &sa, NULL);
 	setitimer(ITIMER_REAL, &it, NULL);
@@ -72,7 +72,7 @@ static long transfer(void)
 
 int main(void)
 {
-	struct timespec ts = {10, 0};
+	struct timespec ts = { 10, 0 };
 	volatile long jumps = 0;
 	char c;
 

@@ -97,7 +97,7 @@ static void forbid(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
 	};
-	struct sock_fprog prog = {4, code};
+	struct sock_fprog prog = { 4, code };
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
@@ -106,7 +106,7 @@ static void forbid(void)
 
 int main(void)
 {
-	char *argv[] = {"sh", "-c", "exit 5", NULL}, line[64] = "";
+	char *argv[] = { "sh", "-c", "exit 5", NULL }, line[64] = "";
 	posix_spawnattr_t attr;
 	sigset_t set;
 	pid_t pid;

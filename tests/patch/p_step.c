@@ -77,7 +77,7 @@ static void on_trap(int sig, siginfo_t *si, void *ctx)
 {
 	ucontext_t *uc = ctx;
 	uintptr_t pc = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-	struct search s = {.cfa = frame_cfa};
+	struct search s = { .cfa = frame_cfa };
 
 	stops++;
 	total++;
@@ -112,8 +112,9 @@ static int find_ours(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* The trap flag; no call in between, so that frame_cfa stays right. */
 #define STEP_ON                                                                \
-	__asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memor"  \
-								      "y")
+	__asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::           \
+				 : "memor"                                     \
+				   "y")
 #define STEP_OFF                                                               \
 	__asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::         \
 				 : "memory")
@@ -150,7 +151,7 @@ static void do_sem(void)
 
 static void do_sleep(void)
 {
-	struct timespec ts = {0, 1000};
+	struct timespec ts = { 0, 1000 };
 
 	if (nanosleep(&ts, NULL))
 		abort();
@@ -158,7 +159,7 @@ static void do_sleep(void)
 
 static void do_poll(void)
 {
-	struct pollfd p = {.fd = pipes[0], .events = POLLIN};
+	struct pollfd p = { .fd = pipes[0], .events = POLLIN };
 
 	if (poll(&p, 1, 0) < 0)
 		abort();
@@ -191,7 +192,7 @@ static void do_open(void)
 
 static void do_waits(void)
 {
-	struct timespec past = {1, 0};
+	struct timespec past = { 1, 0 };
 
 	if (sem_timedwait(&sem, &past) != -1)
 		abort();
@@ -211,13 +212,13 @@ int main(void)
 		const char *name;
 		void (*fn)(void);
 	} list[] = {
-		{"write", do_write},     {"read", do_read},
-		{"syscall", do_syscall}, {"sem", do_sem},
-		{"sleep", do_sleep},     {"poll", do_poll},
-		{"error", do_error},     {"signals", do_signals},
-		{"open", do_open},       {"waits", do_waits},
+		{ "write", do_write },	   { "read", do_read },
+		{ "syscall", do_syscall }, { "sem", do_sem },
+		{ "sleep", do_sleep },	   { "poll", do_poll },
+		{ "error", do_error },	   { "signals", do_signals },
+		{ "open", do_open },	   { "waits", do_waits },
 	};
-	struct sigaction sa = {.sa_flags = SA_SIGINFO};
+	struct sigaction sa = { .sa_flags = SA_SIGINFO };
 	int failed = 0;
 
 	if (dlsym(RTLD_DEFAULT, "passthru_calls"))

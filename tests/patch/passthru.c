@@ -45,7 +45,7 @@ static long do_clone(struct fib_regs *regs)
 static long do_clone3(struct fib_regs *regs)
 {
 	const uint8_t *from = (const uint8_t *)regs->rdi;
-	struct clone_args args = {0};
+	struct clone_args args = { 0 };
 	uint64_t top, sp, size = regs->rsi;
 
 	if (size > sizeof(args))
@@ -84,8 +84,8 @@ void fib_dispatch(struct fib_regs *regs)
 		break;
 	case SYS_read:
 	case SYS_futex:
-		count(regs->rax == SYS_read ? &passthru_counts.reads
-					    : &passthru_counts.futexes);
+		count(regs->rax == SYS_read ? &passthru_counts.reads :
+					      &passthru_counts.futexes);
 		/* fall through */
 	default:
 	other:

@@ -15,10 +15,10 @@ static long compared, differ;
 static int comparable(const char *mnemonic)
 {
 	static const char *const apart[] = {
-		"(bad)", ".byte", "rex",      "data16",   "lock",
-		"repz",  "repnz", "cs",       "ds",       "es",
-		"ss",    "fs",    "gs",       "addr32",   "notrack",
-		"bnd",   "fwait", "xacquire", "xrelease",
+		"(bad)", ".byte", "rex",      "data16",	  "lock",
+		"repz",	 "repnz", "cs",	      "ds",	  "es",
+		"ss",	 "fs",	  "gs",	      "addr32",	  "notrack",
+		"bnd",	 "fwait", "xacquire", "xrelease",
 	};
 
 	for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++) {

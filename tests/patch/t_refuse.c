@@ -69,13 +69,14 @@ static void tell(const char *name, int ok)
 static void addresses(void)
 {
 	/* mov $39,%eax; syscall; test %eax,%eax, which is a target; ret */
-	static const uint8_t bytes[] = {0xb8, 39,   0,    0,    0,
-					0x0f, 0x05, 0x85, 0xc0, 0xc3};
+	static const uint8_t bytes[] = { 0xb8, 39,   0,	   0,	 0,
+					 0x0f, 0x05, 0x85, 0xc0, 0xc3 };
 	uint8_t mark[16];
 	uintptr_t at = (uintptr_t)fib_slots + 4096;
 	uintptr_t slot = (uintptr_t)fib_slots + 3 * FIB_SLOT_SIZE;
 	struct fib_code code = {
-		.bytes = bytes, .addr = at, .len = 10, .mark = mark};
+		.bytes = bytes, .addr = at, .len = 10, .mark = mark
+	};
 	struct fib_site *s = &fib_sites[3];
 
 	fib_code_mark(&code);

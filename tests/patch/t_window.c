@@ -15,76 +15,77 @@
 struct window_case {
 	const char *name;
 	const char *bytes; /* hex; the first 0f05 marked by | is the site */
-	uintptr_t slot;    /* 0: SLOT */
-	int target;        /* offset of one more jump target, or -1 */
-	uint32_t pad;      /* the last so many bytes are padding */
+	uintptr_t slot;	   /* 0: SLOT */
+	int target;	   /* offset of one more jump target, or -1 */
+	uint32_t pad;	   /* the last so many bytes are padding */
 	int err;
-	int start, len;   /* of the window */
+	int start, len;	  /* of the window */
 	const char *head; /* of the slot, right before the core */
 	const char *tail;
 };
 
 static const struct window_case cases[] = {
-	{"forward, cmp", "b800000000|0f05483d00f0ffff7710c3", 0, -1, 0, 0, 5, 8,
-	 "", "483d00f0ffff e9d6ffffef"},
+	{ "forward, cmp", "b800000000|0f05483d00f0ffff7710c3", 0, -1, 0, 0, 5,
+	  8, "", "483d00f0ffff e9d6ffffef" },
 	/* je +2 to c3: from 0x20000034 to 0x1000000a */
-	{"forward, short jcc becomes near", "|0f0585c074049090909090c3", 0, -1,
-	 0, 0, 0, 6, "", "85c0 0f84d6ffffef e9cdffffef"},
-	{"forward, near jcc is moved", "|0f0585c00f84000000009090c3", 0, -1, 0,
-	 0, 0, 10, "", "85c0 0f84d6ffffef e9d1ffffef"},
-	{"forward, short jmp ends it", "|0f05eb0190c3", 0, -1, 0, 0, 0, 5, "",
-	 "e9d4ffffef"},
-	{"forward, ret and padding", "|0f05c366900f1f00", 0, -1, 5, 0, 0, 5, "",
-	 "c3"},
-	{"ret and code is no window", "|0f05c34889d8c3", 0, -1, 0, -ENOENT},
-	{"forward, RIP-relative store", "|0f05488905f700000090c3", 0, -1, 0, 0,
-	 0, 9, "", "488905cd0000f0 e9d1ffffef"},
-	{"forward, RIP-relative with immediate", "|0f05c705f600000001000000c3",
-	 0, -1, 0, 0, 0, 12, "", "c705cc0000f001000000 e9d1ffffef"},
-	{"RIP-relative does not reach", "|0f05488905000000809090c3", 0, -1, 0,
-	 -ERANGE},
-	{"slot is too far", "|0f05483d00f0ffffc3", 0x7f1410000000UL, -1, 0,
-	 -ERANGE},
-	{"forward, call", "|0f05e8f4000000c3", 0, -1, 0, 0, 0, 7, "",
-	 "6807000010 c7442404127f0000 e9bd0000f0"},
-	{"forward, indirect jump", "|0f0541ffe390c3", 0, -1, 0, 0, 0, 5, "",
-	 "41ffe3"},
-	{"forward, indirect call is refused", "|0f0541ffd390c3", 0, -1, 0,
-	 -ENOENT},
-	{"loop is refused", "|0f05e2fe9090c3", 0, -1, 0, -ENOENT},
-	{"second syscall is refused", "|0f050f0585c0c3", 0, -1, 0, -ENOENT},
-	{"second syscall behind makes it backward", "b801000000|0f050f0585c0c3",
-	 0, -1, 0, 0, 0, 7, "b801000000", "e9d6ffffef"},
-	{"xbegin is moved", "|0f05c7f802000000c3c3c3", 0, -1, 0, 0, 0, 8, "",
-	 "c7f8d8ffffef e9d1ffffef"},
-	{"tail that fills the slot", "|0f0585c0 2e2e2e2e2e2e81040c00000000c3",
-	 0, -1, 0, 0, 0, 17, "", "85c02e2e2e2e2e2e81040c00000000 e9d1ffffef"},
-	{"tail that leaves no room to return",
-	 "|0f0585c0 2e2e2e2e2e2e2e81040c00000000c3", 0, -1, 0, -ENOENT},
-	{"backward, target after the syscall", "b827000000|0f05483d00f0ffffc3",
-	 0, 7, 0, 0, 0, 7, "b827000000", "e9d6ffffef"},
-	{"target inside an instruction", "b827000000|0f05483d00f0ffffc3", 0, 10,
-	 0, 0, 0, 7, "b827000000", "e9d6ffffef"},
-	{"backward, target in the tail", "b827000000|0f0585c085c0c3", 0, 9, 0,
-	 0, 0, 7, "b827000000", "e9d6ffffef"},
-	{"backward, two instructions", "89c789fe|0f0585c0c3", 0, 6, 0, 0, 0, 6,
-	 "89c789fe", "e9d5ffffef"},
-	{"both sides", "89c7|0f05f7d85bc3", 0, 6, 0, 0, 0, 6, "89c7",
-	 "f7d8 e9d3ffffef"},
-	{"backward, RIP-relative load", "488b3df9000000|0f0585c0c3", 0, 9, 0, 0,
-	 0, 9, "488b3dec0000f0", "e9d8ffffef"},
-	{"backward, short jcc", "85c07504|0f0585c0c3", 0, 6, 0, 0, 0, 6,
-	 "85c0 0f85f4ffffef", "e9d5ffffef"},
-	{"target at the syscall and behind", "b827000000|0f0585c085c0c3", 0,
-	 -57, 0, -ENOENT},
-	{"backward never takes a call", "e800000000|0f05c34889d8", 0, -1, 0,
-	 -ENOENT},
-	{"branch in the function into the window",
-	 "|0f05483d00f0ffff 85c0 74f6c3", 0, -1, 0, -ENOENT},
-	{"branch to the first byte is fine", "|0f05483d00f0ffff 85c0 74f4c3", 0,
-	 -1, 0, 0, 0, 8, "", "483d00f0ffff e9d1ffffef"},
-	{"lea of a label is a target", "|0f05483d00f0ffff 488d05f1ffffff ffe0",
-	 0, -1, 0, 0, 0, 8, "", "483d00f0ffff e9d1ffffef"},
+	{ "forward, short jcc becomes near", "|0f0585c074049090909090c3", 0, -1,
+	  0, 0, 0, 6, "", "85c0 0f84d6ffffef e9cdffffef" },
+	{ "forward, near jcc is moved", "|0f0585c00f84000000009090c3", 0, -1, 0,
+	  0, 0, 10, "", "85c0 0f84d6ffffef e9d1ffffef" },
+	{ "forward, short jmp ends it", "|0f05eb0190c3", 0, -1, 0, 0, 0, 5, "",
+	  "e9d4ffffef" },
+	{ "forward, ret and padding", "|0f05c366900f1f00", 0, -1, 5, 0, 0, 5,
+	  "", "c3" },
+	{ "ret and code is no window", "|0f05c34889d8c3", 0, -1, 0, -ENOENT },
+	{ "forward, RIP-relative store", "|0f05488905f700000090c3", 0, -1, 0, 0,
+	  0, 9, "", "488905cd0000f0 e9d1ffffef" },
+	{ "forward, RIP-relative with immediate", "|0f05c705f600000001000000c3",
+	  0, -1, 0, 0, 0, 12, "", "c705cc0000f001000000 e9d1ffffef" },
+	{ "RIP-relative does not reach", "|0f05488905000000809090c3", 0, -1, 0,
+	  -ERANGE },
+	{ "slot is too far", "|0f05483d00f0ffffc3", 0x7f1410000000UL, -1, 0,
+	  -ERANGE },
+	{ "forward, call", "|0f05e8f4000000c3", 0, -1, 0, 0, 0, 7, "",
+	  "6807000010 c7442404127f0000 e9bd0000f0" },
+	{ "forward, indirect jump", "|0f0541ffe390c3", 0, -1, 0, 0, 0, 5, "",
+	  "41ffe3" },
+	{ "forward, indirect call is refused", "|0f0541ffd390c3", 0, -1, 0,
+	  -ENOENT },
+	{ "loop is refused", "|0f05e2fe9090c3", 0, -1, 0, -ENOENT },
+	{ "second syscall is refused", "|0f050f0585c0c3", 0, -1, 0, -ENOENT },
+	{ "second syscall behind makes it backward",
+	  "b801000000|0f050f0585c0c3", 0, -1, 0, 0, 0, 7, "b801000000",
+	  "e9d6ffffef" },
+	{ "xbegin is moved", "|0f05c7f802000000c3c3c3", 0, -1, 0, 0, 0, 8, "",
+	  "c7f8d8ffffef e9d1ffffef" },
+	{ "tail that fills the slot", "|0f0585c0 2e2e2e2e2e2e81040c00000000c3",
+	  0, -1, 0, 0, 0, 17, "", "85c02e2e2e2e2e2e81040c00000000 e9d1ffffef" },
+	{ "tail that leaves no room to return",
+	  "|0f0585c0 2e2e2e2e2e2e2e81040c00000000c3", 0, -1, 0, -ENOENT },
+	{ "backward, target after the syscall", "b827000000|0f05483d00f0ffffc3",
+	  0, 7, 0, 0, 0, 7, "b827000000", "e9d6ffffef" },
+	{ "target inside an instruction", "b827000000|0f05483d00f0ffffc3", 0,
+	  10, 0, 0, 0, 7, "b827000000", "e9d6ffffef" },
+	{ "backward, target in the tail", "b827000000|0f0585c085c0c3", 0, 9, 0,
+	  0, 0, 7, "b827000000", "e9d6ffffef" },
+	{ "backward, two instructions", "89c789fe|0f0585c0c3", 0, 6, 0, 0, 0, 6,
+	  "89c789fe", "e9d5ffffef" },
+	{ "both sides", "89c7|0f05f7d85bc3", 0, 6, 0, 0, 0, 6, "89c7",
+	  "f7d8 e9d3ffffef" },
+	{ "backward, RIP-relative load", "488b3df9000000|0f0585c0c3", 0, 9, 0,
+	  0, 0, 9, "488b3dec0000f0", "e9d8ffffef" },
+	{ "backward, short jcc", "85c07504|0f0585c0c3", 0, 6, 0, 0, 0, 6,
+	  "85c0 0f85f4ffffef", "e9d5ffffef" },
+	{ "target at the syscall and behind", "b827000000|0f0585c085c0c3", 0,
+	  -57, 0, -ENOENT },
+	{ "backward never takes a call", "e800000000|0f05c34889d8", 0, -1, 0,
+	  -ENOENT },
+	{ "branch in the function into the window",
+	  "|0f05483d00f0ffff 85c0 74f6c3", 0, -1, 0, -ENOENT },
+	{ "branch to the first byte is fine", "|0f05483d00f0ffff 85c0 74f4c3",
+	  0, -1, 0, 0, 0, 8, "", "483d00f0ffff e9d1ffffef" },
+	{ "lea of a label is a target", "|0f05483d00f0ffff 488d05f1ffffff ffe0",
+	  0, -1, 0, 0, 0, 8, "", "483d00f0ffff e9d1ffffef" },
 };
 
 static int hex(const char *s, uint8_t *out, int *mark)
@@ -142,12 +143,12 @@ static int consistent(const struct fib_site *s, const uint8_t *bytes)
 
 static int run(const struct window_case *c)
 {
-	uint8_t bytes[128] = {0}, mark[128];
+	uint8_t bytes[128] = { 0 }, mark[128];
 	int at = 0, n = hex(c->bytes, bytes, &at), err, ok = 1;
-	struct fib_code code = {bytes, CODE, (uint32_t)n - c->pad, c->pad,
-				mark};
+	struct fib_code code = { bytes, CODE, (uint32_t)n - c->pad, c->pad,
+				 mark };
 	uintptr_t slot = c->slot ? c->slot : SLOT;
-	struct fib_site s = {0};
+	struct fib_site s = { 0 };
 
 	fib_code_mark(&code);
 	if (c->target >= 0)
@@ -183,8 +184,8 @@ static int neighbours(void)
 	/* mov; syscall; mov %eax,%ebx; xor %edi,%edi; syscall; ret; more */
 	uint8_t bytes[64], mark[64];
 	int n = hex("b801000000 0f05 89c3 31c0 0f05 c3 4889d8c3", bytes, NULL);
-	struct fib_code code = {bytes, CODE, (uint32_t)n, 0, mark};
-	struct fib_site a = {0}, b = {0};
+	struct fib_code code = { bytes, CODE, (uint32_t)n, 0, mark };
+	struct fib_site a = { 0 }, b = { 0 };
 
 	fib_code_mark(&code);
 	return !fib_window_choose(&code, 5, SLOT, SLOT, &a) && a.len == 6 &&
@@ -196,9 +197,9 @@ static int jump_table(void)
 {
 	uint8_t bytes[64], mark[64];
 	int n = hex("0f05 85c0 85c0 c3", bytes, NULL);
-	struct fib_code code = {bytes, CODE, (uint32_t)n, 0, mark};
-	int32_t table[] = {6, 4, -8, 2};
-	uintptr_t addrs[] = {CODE + 1, 0, CODE + 3};
+	struct fib_code code = { bytes, CODE, (uint32_t)n, 0, mark };
+	int32_t table[] = { 6, 4, -8, 2 };
+	uintptr_t addrs[] = { CODE + 1, 0, CODE + 3 };
 
 	fib_code_mark(&code);
 	fib_code_table(&code, (uint8_t *)table, (uint8_t *)(table + 4), 4, CODE,
@@ -214,9 +215,9 @@ static int entry(void)
 {
 	uint8_t bytes[64], mark[64];
 	int n = hex("5f b83a000000 0f05 57 3d01f0ffff 7301 c3", bytes, NULL);
-	struct fib_code code = {bytes, CODE, (uint32_t)n, 0, mark};
-	struct fib_site s = {0};
-	static const uint8_t want[] = {0xe9, 0xfb, 0xff, 0xff, 0x0f, 0xcc};
+	struct fib_code code = { bytes, CODE, (uint32_t)n, 0, mark };
+	struct fib_site s = { 0 };
+	static const uint8_t want[] = { 0xe9, 0xfb, 0xff, 0xff, 0x0f, 0xcc };
 
 	fib_code_mark(&code);
 	return !fib_window_entry(&code, 6, SLOT, &s) && s.len == 6 && !s.slot &&
@@ -229,24 +230,24 @@ static int numbers(void)
 		const char *bytes;
 		long nr;
 	} list[] = {
-		{"b8ca000000 |0f05", 202},
-		{"48c7c0ca000000 |0f05", 202},
-		{"31c0 |0f05", 0},
-		{"6a3858 |0f05", 56},
-		{"b8ca000000 4989ca 31f6 bf01000000 |0f05", 202},
-		{"b8ca000000 e800000000 |0f05", -1},
-		{"b8ca000000 89c8 |0f05", -1},
-		{"b8ca000000 8b07 |0f05", -1},
-		{"b8ca000000 ffc0 |0f05", -1},
-		{"89f8 |0f05", -1},
-		{"41b8ca000000 |0f05", -1},
-		{"b8ca000000 31c9 |0f05 75fa", -1}, /* a loop to 31c9+2 */
+		{ "b8ca000000 |0f05", 202 },
+		{ "48c7c0ca000000 |0f05", 202 },
+		{ "31c0 |0f05", 0 },
+		{ "6a3858 |0f05", 56 },
+		{ "b8ca000000 4989ca 31f6 bf01000000 |0f05", 202 },
+		{ "b8ca000000 e800000000 |0f05", -1 },
+		{ "b8ca000000 89c8 |0f05", -1 },
+		{ "b8ca000000 8b07 |0f05", -1 },
+		{ "b8ca000000 ffc0 |0f05", -1 },
+		{ "89f8 |0f05", -1 },
+		{ "41b8ca000000 |0f05", -1 },
+		{ "b8ca000000 31c9 |0f05 75fa", -1 }, /* a loop to 31c9+2 */
 	};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
 		uint8_t bytes[64], mark[64];
 		int at, n = hex(list[i].bytes, bytes, &at);
-		struct fib_code code = {bytes, CODE, (uint32_t)n, 0, mark};
+		struct fib_code code = { bytes, CODE, (uint32_t)n, 0, mark };
 		long nr;
 
 		fib_code_mark(&code);

@@ -15,14 +15,13 @@ static long call(struct fib_io *io, void *buf, size_t n)
 	long r = fib_raw(reads ? SYS_recvfrom : SYS_sendto, io->s->fd, buf, n,
 			 MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
 
-	return r != -ENOTSOCK ? r :
-				fib_raw(reads ? SYS_read : SYS_write,
-					io->s->fd, buf, n);
+	return r != -ENOTSOCK ?
+		       r :
+		       fib_raw(reads ? SYS_read : SYS_write, io->s->fd, buf, n);
 }
 
 /* One call that waits; @limit_ns: 0 for ever. */
-static long transfer(int fd, uint8_t ev, void *buf, size_t n,
-		     uint64_t limit_ns)
+static long transfer(int fd, uint8_t ev, void *buf, size_t n, uint64_t limit_ns)
 {
 	struct fib_io io = FIB_IO(fib_fd_get(fd), ev);
 	long r;
@@ -133,8 +132,8 @@ static void run_pipe(uint64_t s)
 		int fd[2], small = 4096;
 
 		if (i == 1) {
-			stress_check(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0,
-						 fd));
+			stress_check(
+				!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd));
 			setsockopt(fd[1], SOL_SOCKET, SO_SNDBUF, &small,
 				   sizeof(small));
 		} else {
@@ -384,8 +383,8 @@ const struct scenario stress_poll = { "poll", run_poll };
 
 /* --- evict: a descriptor is closed under its readers ------------------------ */
 
-#define HOUSES 6
-#define MOVES  60
+#define HOUSES	6
+#define MOVES	60
 #define TENANTS 4
 
 struct house {
@@ -449,8 +448,7 @@ static int waiters_of(int fd)
 	int n = 0;
 
 	fib_lock(&s->lock);
-	fib_list_for_each(it, &s->waiters)
-	{
+	fib_list_for_each (it, &s->waiters) {
 		n++;
 	}
 	fib_unlock(&s->lock);

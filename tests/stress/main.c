@@ -20,9 +20,9 @@
 #define STACK	     (128ul * 1024)
 
 static const struct scenario *const scenarios[] = {
-	&stress_park,  &stress_late,  &stress_mutex, &stress_cond,
-	&stress_token, &stress_steal, &stress_spawn, &stress_timer,
-	&stress_block, &stress_pipe,  &stress_tcp,   &stress_poll,
+	&stress_park,  &stress_late,   &stress_mutex, &stress_cond,
+	&stress_token, &stress_steal,  &stress_spawn, &stress_timer,
+	&stress_block, &stress_pipe,   &stress_tcp,   &stress_poll,
 	&stress_evict, &stress_direct,
 };
 
@@ -83,8 +83,7 @@ static void dump(void)
 void stress_fail(const char *what, const char *file, int line)
 {
 	fprintf(stderr, "%s on %u workers, FIB_SEED=%llu FIB_DELAY=%d\n",
-		now.name, now.workers, (unsigned long long)now.seed,
-		now.delay);
+		now.name, now.workers, (unsigned long long)now.seed, now.delay);
 	fprintf(stderr, "%s:%d: %s\n", file, line, what);
 	dump();
 	abort();
@@ -203,7 +202,8 @@ static void child(const struct scenario *s)
 	joiner = fib_alloc();
 	stress_check(joiner);
 	stress_check(pthread_create(&t, NULL, watchdog, NULL) == 0);
-	stress_check(fib_sched_enter(&fib_sched, now.workers, joiner, &host) == 0);
+	stress_check(fib_sched_enter(&fib_sched, now.workers, joiner, &host) ==
+		     0);
 	s->run(now.seed);
 	stress_join();
 	_exit(0);
@@ -248,40 +248,43 @@ int main(int argc, char **argv)
 {
 	static const unsigned workers[] = { 1, 2, 4, 8 };
 	uint64_t first = number("FIB_SEED", (uint64_t)time(NULL));
-	uint64_t seeds = number("FIB_SEEDS", 1), only = number("FIB_WORKERS", 0);
+	uint64_t seeds = number("FIB_SEEDS", 1),
+		 only = number("FIB_WORKERS", 0);
 	int delay = (int)number("FIB_DELAY", 2), passed = 0, failed = 0;
 
 	printf("FIB_SEED=%llu FIB_SEEDS=%llu\n", (unsigned long long)first,
 	       (unsigned long long)seeds);
 	for (unsigned i = 0; i < FIB_ARRAY_SIZE(scenarios); i++)
-	for (unsigned k = 0; k < FIB_ARRAY_SIZE(workers); k++) {
-		int status = 0;
-		uint64_t t = fib_now_ns();
+		for (unsigned k = 0; k < FIB_ARRAY_SIZE(workers); k++) {
+			int status = 0;
+			uint64_t t = fib_now_ns();
 
-		if (!chosen(scenarios[i]->name, argc, argv) ||
-		    (only && workers[k] != only))
-			continue;
-		now.name = scenarios[i]->name;
-		now.workers = workers[k];
-		for (uint64_t n = 0; n < seeds && !status; n++) {
-			now.seed = first + n;
-			now.delay = delay == 2 ? now.seed & 1 : delay == 1;
-			status = run_once(scenarios[i]);
+			if (!chosen(scenarios[i]->name, argc, argv) ||
+			    (only && workers[k] != only))
+				continue;
+			now.name = scenarios[i]->name;
+			now.workers = workers[k];
+			for (uint64_t n = 0; n < seeds && !status; n++) {
+				now.seed = first + n;
+				now.delay =
+					delay == 2 ? now.seed & 1 : delay == 1;
+				status = run_once(scenarios[i]);
+			}
+			t = (fib_now_ns() - t) / MSEC;
+			if (status) {
+				failed++;
+				printf("FAIL %s, %u workers, FIB_SEED=%llu "
+				       "FIB_DELAY=%d: status %#x\n",
+				       now.name, now.workers,
+				       (unsigned long long)now.seed, now.delay,
+				       (unsigned)status);
+			} else {
+				passed++;
+				printf("ok   %s, %u workers %llu ms\n",
+				       now.name, now.workers,
+				       (unsigned long long)t);
+			}
 		}
-		t = (fib_now_ns() - t) / MSEC;
-		if (status) {
-			failed++;
-			printf("FAIL %s, %u workers, FIB_SEED=%llu "
-			       "FIB_DELAY=%d: status %#x\n",
-			       now.name, now.workers,
-			       (unsigned long long)now.seed, now.delay,
-			       (unsigned)status);
-		} else {
-			passed++;
-			printf("ok   %s, %u workers %llu ms\n", now.name,
-			       now.workers, (unsigned long long)t);
-		}
-	}
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed != 0;
 }

@@ -1,9 +1,9 @@
 /* Park and wake: letters that must not be lost, and wakers that are late. */
 #include "tests/stress/stress.h"
 
-#define BOXES	 4
-#define LETTERS	 3000
-#define WRITERS	 3 /* fibers that write to a box */
+#define BOXES	  4
+#define LETTERS	  3000
+#define WRITERS	  3 /* fibers that write to a box */
 #define OUTSIDERS 2 /* and threads */
 
 static uint64_t seed;
@@ -37,9 +37,9 @@ static void post(struct box *b, struct rnd *r)
 	l->value = 1 + rnd(r, 1000);
 	fib_add(&b->posted, l->value, relaxed);
 	l->next = fib_load(&b->head, relaxed);
-	while (!atomic_compare_exchange_weak_explicit(
-		&b->head, &l->next, l, memory_order_release,
-		memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(&b->head, &l->next, l,
+						      memory_order_release,
+						      memory_order_relaxed))
 		;
 	fib_wake(b->owner);
 	stress_progress();

@@ -25,8 +25,7 @@ START_TEST(list_order)
 		it[i].value = i;
 		fib_list_add_tail(&head, &it[i].node);
 	}
-	fib_list_for_each(n, &head)
-	{
+	fib_list_for_each (n, &head) {
 		struct item *x = fib_container_of(n, struct item, node);
 
 		ck_assert_int_eq(x->value, expect++);
@@ -47,8 +46,7 @@ START_TEST(list_delete_while_walking)
 		it[i].value = i;
 		fib_list_add_tail(&head, &it[i].node);
 	}
-	fib_list_for_each(n, &head)
-	{
+	fib_list_for_each (n, &head) {
 		if (fib_container_of(n, struct item, node)->value % 2 == 0)
 			fib_list_del(n);
 		seen++;

@@ -108,11 +108,13 @@ START_TEST(inline_keeps_all)
 		register uint64_t r14 __asm__("r14") = in + 3;
 		register uint64_t r15 __asm__("r15") = in + 4;
 
-		__asm__ volatile("" : "+r"(rbx), "+r"(r12), "+r"(r13),
-				      "+r"(r14), "+r"(r15));
+		__asm__ volatile(""
+				 : "+r"(rbx), "+r"(r12), "+r"(r13), "+r"(r14),
+				   "+r"(r15));
 		fib_ctx_switch_inline(&here, there);
-		__asm__ volatile("" : "+r"(rbx), "+r"(r12), "+r"(r13),
-				      "+r"(r14), "+r"(r15));
+		__asm__ volatile(""
+				 : "+r"(rbx), "+r"(r12), "+r"(r13), "+r"(r14),
+				   "+r"(r15));
 		v[0] = rbx;
 		v[1] = r12;
 		v[2] = r13;

@@ -24,8 +24,8 @@ static void wait_main(void *arg)
 {
 	struct call *c = arg;
 
-	c->result = fib_futex_wait(c->uaddr, *c->uaddr, c->bitset,
-				   c->deadline_ns);
+	c->result =
+		fib_futex_wait(c->uaddr, *c->uaddr, c->bitset, c->deadline_ns);
 	fib_store(&c->done, true, release);
 }
 
@@ -249,25 +249,33 @@ START_TEST(wake_op_as_the_kernel)
 
 	unit_start(1);
 	for (int op = 0; op < 16; op++)
-	for (int cmp = 0; cmp < 8; cmp++)
-	for (unsigned i = 0; i < FIB_ARRAY_SIZE(args); i++)
-	for (unsigned k = 0; k < FIB_ARRAY_SIZE(args); k++) {
-		uint32_t code = (uint32_t)op << 28 | (uint32_t)cmp << 24 |
-				((uint32_t)args[i] & 0xfff) << 12 |
-				((uint32_t)args[k] & 0xfff);
-		static uint32_t a[2], b[2];
-		long want;
-		int got;
+		for (int cmp = 0; cmp < 8; cmp++)
+			for (unsigned i = 0; i < FIB_ARRAY_SIZE(args); i++)
+				for (unsigned k = 0; k < FIB_ARRAY_SIZE(args);
+				     k++) {
+					uint32_t code =
+						(uint32_t)op << 28 |
+						(uint32_t)cmp << 24 |
+						((uint32_t)args[i] & 0xfff)
+							<< 12 |
+						((uint32_t)args[k] & 0xfff);
+					static uint32_t a[2], b[2];
+					long want;
+					int got;
 
-		a[0] = a[1] = 0;
-		b[0] = b[1] = 0x80000005u + k;
-		want = fib_raw(SYS_futex, &a[0], FUTEX_WAKE_OP_PRIVATE, 1, 1,
-			       &b[0], code);
-		got = fib_futex_wake_op(&a[1], &b[1], 1, 1, code);
-		ck_assert_msg(got == want && b[0] == b[1],
-			      "op %#x: %d, not %ld; %#x, not %#x", code, got,
-			      want, b[1], b[0]);
-	}
+					a[0] = a[1] = 0;
+					b[0] = b[1] = 0x80000005u + k;
+					want = fib_raw(SYS_futex, &a[0],
+						       FUTEX_WAKE_OP_PRIVATE, 1,
+						       1, &b[0], code);
+					got = fib_futex_wake_op(&a[1], &b[1], 1,
+								1, code);
+					ck_assert_msg(
+						got == want && b[0] == b[1],
+						"op %#x: %d, not %ld; %#x, not "
+						"%#x",
+						code, got, want, b[1], b[0]);
+				}
 }
 END_TEST
 
@@ -308,8 +316,7 @@ START_TEST(wake_by_a_thread)
 
 	unit_start(1);
 	pthread_create(&t, NULL, wake_from_thread, NULL);
-	ck_assert_int_eq(fib_futex_wait(&word, 0, FIB_FUTEX_ANY, FIB_NEVER),
-			 0);
+	ck_assert_int_eq(fib_futex_wait(&word, 0, FIB_FUTEX_ANY, FIB_NEVER), 0);
 	pthread_join(t, NULL);
 }
 END_TEST

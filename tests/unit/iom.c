@@ -34,7 +34,8 @@ START_TEST(slots)
 {
 	ck_assert_ptr_null(fib_iom_peek(&fib_sched, 70000));
 	ck_assert_ptr_nonnull(fib_iom_slot(&fib_sched, 70000));
-	ck_assert_ptr_eq(fib_iom_peek(&fib_sched, 70000), fib_iom_slot(&fib_sched, 70000));
+	ck_assert_ptr_eq(fib_iom_peek(&fib_sched, 70000),
+			 fib_iom_slot(&fib_sched, 70000));
 	ck_assert_int_eq(fib_iom_slot(&fib_sched, 70000)->fd, 70000);
 	ck_assert_ptr_null(fib_iom_slot(&fib_sched, -1));
 	ck_assert_ptr_null(fib_iom_slot(&fib_sched, 1 << 20));
@@ -139,9 +140,8 @@ START_TEST(pass_wakes_the_next)
 	for (int i = 0; i < 3; i++) {
 		uint32_t seq = fib_iom_begin(s);
 
-		ck_assert_int_eq(fib_iom_publish(s, &w[i], FIB_EV_READ, false,
-						 seq),
-				 0);
+		ck_assert_int_eq(
+			fib_iom_publish(s, &w[i], FIB_EV_READ, false, seq), 0);
 	}
 	put(3);
 	fib_iom_poll(0);
@@ -161,8 +161,7 @@ START_TEST(observers)
 	struct fib_waiter w[2], o[2];
 
 	for (int i = 0; i < 2; i++) {
-		fib_iom_publish(s, &w[i], FIB_EV_READ, false,
-				fib_iom_begin(s));
+		fib_iom_publish(s, &w[i], FIB_EV_READ, false, fib_iom_begin(s));
 		fib_iom_publish(s, &o[i], FIB_EV_READ, true, 0);
 	}
 	put(1);
@@ -187,10 +186,8 @@ START_TEST(directions)
 
 	while (send(sv[0], junk, sizeof(junk), MSG_DONTWAIT) > 0)
 		;
-	fib_iom_publish(s, &r, FIB_EV_READ, false,
-			fib_iom_begin(s));
-	fib_iom_publish(s, &w, FIB_EV_WRITE, false,
-			fib_iom_begin(s));
+	fib_iom_publish(s, &r, FIB_EV_READ, false, fib_iom_begin(s));
+	fib_iom_publish(s, &w, FIB_EV_WRITE, false, fib_iom_begin(s));
 	fib_iom_poll(0);
 	ck_assert(!fib_load(&r.woken, acquire));
 	ck_assert(!fib_load(&w.woken, acquire));
@@ -208,8 +205,7 @@ static void hang_up(int how)
 	struct fib_fd *s = start(SOCK_STREAM);
 	struct fib_waiter r;
 
-	fib_iom_publish(s, &r, FIB_EV_READ, false,
-			fib_iom_begin(s));
+	fib_iom_publish(s, &r, FIB_EV_READ, false, fib_iom_begin(s));
 	if (how < 0)
 		close(sv[1]);
 	else
@@ -246,8 +242,7 @@ START_TEST(err_wakes_writer)
 	s = fib_fd_get(p[1]);
 	while (write(p[1], junk, sizeof(junk)) > 0)
 		;
-	fib_iom_publish(s, &w, FIB_EV_WRITE, false,
-			fib_iom_begin(s));
+	fib_iom_publish(s, &w, FIB_EV_WRITE, false, fib_iom_begin(s));
 	fib_iom_poll(0);
 	ck_assert(!fib_load(&w.woken, acquire));
 	close(p[0]);
@@ -265,13 +260,13 @@ START_TEST(what_epoll_refuses)
 	unit_start(1);
 	fd = mkstemp(name);
 	unlink(name);
-	ck_assert_int_eq(fib_iom_publish(fib_fd_get(fd), &w, FIB_EV_READ,
-					 false, 0),
-			 -EPERM);
+	ck_assert_int_eq(
+		fib_iom_publish(fib_fd_get(fd), &w, FIB_EV_READ, false, 0),
+		-EPERM);
 	close(fd);
-	ck_assert_int_eq(fib_iom_publish(fib_fd_get(fd), &w, FIB_EV_READ,
-					 false, 0),
-			 -EBADF);
+	ck_assert_int_eq(
+		fib_iom_publish(fib_fd_get(fd), &w, FIB_EV_READ, false, 0),
+		-EBADF);
 	ck_assert_int_eq(fib_iom_publish(fib_fd_get(fib_sched.iom.epfd), &w,
 					 FIB_EV_READ, false, 0),
 			 -EINVAL);
@@ -286,8 +281,7 @@ START_TEST(generation)
 	uint32_t was = s->generation;
 	struct fib_waiter w;
 
-	fib_iom_publish(s, &w, FIB_EV_READ, false,
-			fib_iom_begin(s));
+	fib_iom_publish(s, &w, FIB_EV_READ, false, fib_iom_begin(s));
 	fib_iom_retract(&w);
 	/* the file stays open elsewhere, so epoll keeps it */
 	keep = dup(sv[0]);
@@ -297,8 +291,7 @@ START_TEST(generation)
 	close(sv[0]);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, fresh), 0);
 	ck_assert_int_eq(fresh[0], sv[0]);
-	fib_iom_publish(s, &w, FIB_EV_READ, false,
-			fib_iom_begin(s));
+	fib_iom_publish(s, &w, FIB_EV_READ, false, fib_iom_begin(s));
 	fib_iom_poll(0);
 	put(1);
 	fib_iom_poll(0);
@@ -317,16 +310,15 @@ START_TEST(same_file_again)
 	struct fib_waiter w;
 	int keep;
 
-	fib_iom_publish(s, &w, FIB_EV_READ, false,
-			fib_iom_begin(s));
+	fib_iom_publish(s, &w, FIB_EV_READ, false, fib_iom_begin(s));
 	fib_iom_retract(&w);
 	keep = dup(sv[0]);
 	fib_iom_forget(s, false);
 	close(sv[0]);
 	ck_assert_int_eq(dup2(keep, sv[0]), sv[0]);
-	ck_assert_int_eq(fib_iom_publish(s, &w, FIB_EV_READ, false,
-					 fib_iom_begin(s)),
-			 0);
+	ck_assert_int_eq(
+		fib_iom_publish(s, &w, FIB_EV_READ, false, fib_iom_begin(s)),
+		0);
 	put(1);
 	fib_iom_poll(0);
 	ck_assert(fib_load(&w.woken, acquire));
@@ -339,8 +331,7 @@ START_TEST(forget_shared)
 	struct fib_waiter w;
 	int keep = dup(sv[0]);
 
-	fib_iom_publish(s, &w, FIB_EV_READ, false,
-			fib_iom_begin(s));
+	fib_iom_publish(s, &w, FIB_EV_READ, false, fib_iom_begin(s));
 	fib_iom_retract(&w);
 	fib_iom_poll(0);
 	fib_iom_forget(s, true);
@@ -360,18 +351,18 @@ START_TEST(registered_while_closing)
 
 	fib_iom_forget(s, true);
 	s->kind = FIB_FD_DGRAM;
-	ck_assert_int_eq(fib_iom_publish(s, &late, FIB_EV_READ, false,
-					 fib_iom_begin(s)),
-			 0);
+	ck_assert_int_eq(
+		fib_iom_publish(s, &late, FIB_EV_READ, false, fib_iom_begin(s)),
+		0);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, fresh), 0);
 	ck_assert_int_eq(dup2(fresh[0], sv[0]), sv[0]);
 	fib_iom_closed(s);
 	/* it tries again, and the number's new file is a stranger */
 	ck_assert(fib_load(&late.woken, acquire));
 	ck_assert_int_eq(s->kind, FIB_FD_UNKNOWN);
-	ck_assert_int_eq(fib_iom_publish(s, &w, FIB_EV_READ, false,
-					 fib_iom_begin(s)),
-			 0);
+	ck_assert_int_eq(
+		fib_iom_publish(s, &w, FIB_EV_READ, false, fib_iom_begin(s)),
+		0);
 	ck_assert_int_eq(send(fresh[1], "x", 1, 0), 1);
 	fib_iom_poll(0);
 	ck_assert(fib_load(&w.woken, acquire));
@@ -403,8 +394,7 @@ START_TEST(evict)
 	int fd = sv[0];
 
 	for (int i = 0; i < 2; i++)
-		fib_iom_publish(s, &w[i], FIB_EV_READ, false,
-				fib_iom_begin(s));
+		fib_iom_publish(s, &w[i], FIB_EV_READ, false, fib_iom_begin(s));
 	fib_iom_publish(s, &o, FIB_EV_READ, true, 0);
 	fib_iom_poll(0);
 	fib_iom_evict(s);
@@ -480,8 +470,7 @@ START_TEST(short_read_is_outdated)
 	struct fib_waiter w;
 	uint32_t turn;
 
-	fib_iom_publish(s, &w, FIB_EV_READ, false,
-			fib_iom_begin(s));
+	fib_iom_publish(s, &w, FIB_EV_READ, false, fib_iom_begin(s));
 	turn = fib_add(&s->reads, 2, seq_cst) + 2;
 	put(1);
 	fib_iom_poll(0);
@@ -490,8 +479,7 @@ START_TEST(short_read_is_outdated)
 	ck_assert(!atomic_compare_exchange_strong(&s->reads, &turn, turn | 1));
 	/* and what has said so is taken back */
 	fib_or(&s->reads, 1, relaxed);
-	fib_iom_publish(s, &w, FIB_EV_READ, false,
-			fib_iom_begin(s));
+	fib_iom_publish(s, &w, FIB_EV_READ, false, fib_iom_begin(s));
 	put(1);
 	fib_iom_poll(0);
 	ck_assert(!(fib_load(&s->reads, relaxed) & 1));
@@ -538,8 +526,7 @@ START_TEST(sleeps_until_an_event)
 	struct fib_waiter w;
 	pthread_t t;
 
-	fib_iom_publish(s, &w, FIB_EV_READ, false,
-			fib_iom_begin(s));
+	fib_iom_publish(s, &w, FIB_EV_READ, false, fib_iom_begin(s));
 	pthread_create(&t, NULL, put_later, NULL);
 	while (!fib_load(&w.woken, acquire))
 		fib_park();

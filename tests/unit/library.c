@@ -31,8 +31,8 @@ START_TEST(a_million_descriptors)
 	ck_assert_int_eq(fib_sched_create(&s, 1, false, NULL), 0);
 	s->iom.control = pretend;
 	for (int fd = MILLION - 1; fd >= 0; fd--)
-		failed += fib_iom_add_event(s, fd, FIB_EV_READ, never, NULL) !=
-			  0;
+		failed +=
+			fib_iom_add_event(s, fd, FIB_EV_READ, never, NULL) != 0;
 	/* number 77 is the one that is not open */
 	ck_assert_uint_eq(failed, 1);
 	ck_assert_uint_eq(fib_iom_pending(s), MILLION - 1);
@@ -41,8 +41,9 @@ START_TEST(a_million_descriptors)
 	ck_assert_int_eq((int)(uint32_t)last_data, 0);
 	ck_assert_int_eq(fib_iom_add_event(s, 0, FIB_EV_READ, never, NULL),
 			 -EEXIST);
-	ck_assert_int_eq(fib_iom_add_event(s, MILLION - 1, FIB_EV_READ, never,
-					   NULL), -EEXIST);
+	ck_assert_int_eq(
+		fib_iom_add_event(s, MILLION - 1, FIB_EV_READ, never, NULL),
+		-EEXIST);
 	for (int fd = 0; fd < MILLION; fd++)
 		failed += fib_iom_del_event(s, fd, FIB_EV_READ) != 0;
 	ck_assert_uint_eq(failed, 2);

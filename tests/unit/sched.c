@@ -14,8 +14,7 @@ START_TEST(wake_before_park)
 	parks = unit_stat(FIB_STAT_parks);
 	fib_wake(self);
 	fib_wake(self);
-	ck_assert_int_eq(fib_load(&self->permit, relaxed),
-			 FIB_PERMIT_NOTIFIED);
+	ck_assert_int_eq(fib_load(&self->permit, relaxed), FIB_PERMIT_NOTIFIED);
 	fib_park();
 	ck_assert_int_eq(fib_load(&self->permit, relaxed), FIB_PERMIT_NONE);
 	/* it has not left its stack for that */

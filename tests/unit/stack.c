@@ -105,8 +105,8 @@ START_TEST(churn)
 			p[i][64 * 1024 - 1] = 1;
 		}
 		for (int i = 0; i < N; i++)
-			ck_assert(fib_stack_contains((uintptr_t)p[i],
-						     64 * 1024));
+			ck_assert(
+				fib_stack_contains((uintptr_t)p[i], 64 * 1024));
 		for (int i = 0; i < N; i++)
 			ck_assert(fib_stack_unmap((uintptr_t)p[i], 64 * 1024));
 	}
@@ -122,8 +122,7 @@ TCase *unit_stack(void)
 	tcase_add_test(t, map_and_find);
 	tcase_add_test(t, reuse_zeroes_the_top);
 	tcase_add_test_raise_signal(t, guard_faults, SIGSEGV);
-	tcase_add_test_raise_signal(t, guard_of_a_reused_stack_faults,
-				    SIGSEGV);
+	tcase_add_test_raise_signal(t, guard_of_a_reused_stack_faults, SIGSEGV);
 	tcase_add_test(t, guard_shrinks);
 	tcase_add_test(t, exec_is_the_kernels);
 	tcase_add_test(t, churn);

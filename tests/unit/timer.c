@@ -44,8 +44,7 @@ START_TEST(fires_in_order)
 	ck_assert_uint_eq(total, MANY);
 	ck_assert_uint_eq(h->count, 0);
 	ck_assert(fib_load(&h->next_ns, relaxed) == FIB_NEVER);
-	ck_assert_int_eq(fib_load(&waker.permit, relaxed),
-			 FIB_PERMIT_NOTIFIED);
+	ck_assert_int_eq(fib_load(&waker.permit, relaxed), FIB_PERMIT_NOTIFIED);
 }
 END_TEST
 

@@ -4,7 +4,7 @@
 #include "runtime/arch/x86_64/ctx.h"
 
 /* x87, SSE, AVX, and the three AVX-512 components */
-#define XSAVE_MASK 0xe7u
+#define XSAVE_MASK   0xe7u
 #define XSAVE_HEADER 512
 
 extern const char fib_ctx_entry[];

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BATCH    1000
+#define BATCH	 1000
 #define LONG_SEC 100 /* a timeout that never comes */
 
 struct bench {

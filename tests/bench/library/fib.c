@@ -101,7 +101,7 @@ static struct {
 	struct fib_mutex m;
 	struct fib_cond c;
 	uint64_t turn, n;
-} waits = {FIB_MUTEX_INIT, FIB_COND_INIT, 0, 0};
+} waits = { FIB_MUTEX_INIT, FIB_COND_INIT, 0, 0 };
 
 static void signaller(void *arg)
 {
@@ -181,10 +181,11 @@ static void across(uint64_t n)
 }
 
 static const struct bench benches[] = {
-	{"latency", latency}, {"throughput", throughput}, {"switch", yields},
-	{"resume", resume},   {"create", create},         {"timer", timer},
-	{"channel", channel}, {"timed_wait", timed_wait}, {"across", across},
-	{NULL, NULL},
+	{ "latency", latency }, { "throughput", throughput },
+	{ "switch", yields },	{ "resume", resume },
+	{ "create", create },	{ "timer", timer },
+	{ "channel", channel }, { "timed_wait", timed_wait },
+	{ "across", across },	{ NULL, NULL },
 };
 
 static struct {

@@ -76,7 +76,7 @@ static struct {
 	pth_mutex_t m;
 	pth_cond_t c;
 	uint64_t turn, n;
-} wait = {PTH_MUTEX_INIT, PTH_COND_INIT, 0, 0};
+} wait = { PTH_MUTEX_INIT, PTH_COND_INIT, 0, 0 };
 
 static void *signaller(void *arg)
 {
@@ -153,7 +153,7 @@ static void *echoer(void *arg)
 
 static void channel(uint64_t n)
 {
-	struct message m = {.value = 0};
+	struct message m = { .value = 0 };
 	pth_t other;
 
 	if (!there.port) {
@@ -171,9 +171,13 @@ static void channel(uint64_t n)
 }
 
 static const struct bench benches[] = {
-	{"latency", latency}, {"throughput", throughput}, {"switch", yields},
-	{"create", create},   {"timed_wait", timed_wait}, {"channel", channel},
-	{NULL, NULL},
+	{ "latency", latency },
+	{ "throughput", throughput },
+	{ "switch", yields },
+	{ "create", create },
+	{ "timed_wait", timed_wait },
+	{ "channel", channel },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)

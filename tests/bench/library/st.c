@@ -143,9 +143,13 @@ static void timed_wait(uint64_t n)
 }
 
 static const struct bench benches[] = {
-	{"latency", latency}, {"throughput", throughput}, {"switch", switches},
-	{"create", create},   {"timed_wait", timed_wait}, {"channel", channel},
-	{NULL, NULL},
+	{ "latency", latency },
+	{ "throughput", throughput },
+	{ "switch", switches },
+	{ "create", create },
+	{ "timed_wait", timed_wait },
+	{ "channel", channel },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)

@@ -10,8 +10,8 @@ static void *waiter(void *arg)
 {
 	int i = (int)(intptr_t)arg;
 
-	CHECK(futex(&gate, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL,
-		    1u << i) == 0);
+	CHECK(futex(&gate, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL, 1u << i) ==
+	      0);
 	__atomic_store_n(&woken[i], 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -19,8 +19,8 @@ static void *waiter(void *arg)
 static void wake_bits(uint32_t bits, int n)
 {
 	while (n) {
-		long r = futex(&gate, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX,
-			       NULL, NULL, bits);
+		long r = futex(&gate, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, NULL,
+			       NULL, bits);
 
 		CHECK(r >= 0 && r <= n);
 		n -= (int)r;
@@ -60,9 +60,8 @@ int main(void)
 	T_TOOK(t0, 19 * T_MS);
 	t0 = t_now();
 	ts = t_in(CLOCK_REALTIME, 20 * T_MS);
-	CHECK_ERR(futex(&gate,
-			FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, 0,
-			&ts, NULL, FUTEX_BITSET_MATCH_ANY),
+	CHECK_ERR(futex(&gate, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME,
+			0, &ts, NULL, FUTEX_BITSET_MATCH_ANY),
 		  ETIMEDOUT);
 	T_TOOK(t0, 19 * T_MS);
 	ts = t_ts(1);

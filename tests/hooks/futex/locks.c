@@ -10,8 +10,8 @@ static void lock(void)
 {
 	uint32_t c = 0;
 
-	if (__atomic_compare_exchange_n(&lock_word, &c, 1, 0,
-					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (__atomic_compare_exchange_n(&lock_word, &c, 1, 0, __ATOMIC_ACQUIRE,
+					__ATOMIC_RELAXED))
 		return;
 	if (c != 2)
 		c = __atomic_exchange_n(&lock_word, 2, __ATOMIC_ACQUIRE);

@@ -38,8 +38,8 @@ int main(void)
 	pthread_t th[5];
 	pid_t pid;
 
-	s = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	s = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		 -1, 0);
 	CHECK(s != MAP_FAILED);
 	for (int i = 0; i < 5; i++)
 		th[i] = t_thread(wait_go, NULL);

@@ -54,11 +54,11 @@ int main(void)
 		t_say("%s: 1 woken, %d moved, %d out",
 		      turn ? "cmp_requeue" : "requeue", moved, out);
 	}
-	CHECK_ERR(futex(&a, FUTEX_CMP_REQUEUE_PRIVATE, 1,
-			(void *)(intptr_t)1, &b, 7),
+	CHECK_ERR(futex(&a, FUTEX_CMP_REQUEUE_PRIVATE, 1, (void *)(intptr_t)1,
+			&b, 7),
 		  EAGAIN);
-	CHECK(futex(&a, FUTEX_CMP_REQUEUE_PRIVATE, 1, (void *)(intptr_t)1,
-		    &b, 0) == 0);
+	CHECK(futex(&a, FUTEX_CMP_REQUEUE_PRIVATE, 1, (void *)(intptr_t)1, &b,
+		    0) == 0);
 	t_say("wrong value: EAGAIN");
 	return 0;
 }

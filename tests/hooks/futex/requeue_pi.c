@@ -26,7 +26,8 @@ static void unlock(void)
 	uint32_t own = (uint32_t)gettid();
 
 	if (!atomic_compare_exchange_strong(&mutex, &own, 0))
-		CHECK_0(futex(&mutex, FUTEX_UNLOCK_PI | PRIV, 0, NULL, NULL, 0));
+		CHECK_0(futex(&mutex, FUTEX_UNLOCK_PI | PRIV, 0, NULL, NULL,
+			      0));
 }
 
 static void *waiter(void *arg)
@@ -105,16 +106,17 @@ static void refusals(void)
 
 	CHECK_ERR(futex(&cond, FUTEX_WAIT_REQUEUE_PI | PRIV, 0, NULL, &cond, 0),
 		  EINVAL);
-	CHECK_ERR(futex(&cond, FUTEX_WAIT_REQUEUE_PI | PRIV, 1, NULL, &mutex, 0),
-		  EAGAIN);
-	CHECK_ERR(futex(&cond, FUTEX_CMP_REQUEUE_PI | PRIV, 2, (void *)1, &mutex,
-			0),
+	CHECK_ERR(
+		futex(&cond, FUTEX_WAIT_REQUEUE_PI | PRIV, 1, NULL, &mutex, 0),
+		EAGAIN);
+	CHECK_ERR(futex(&cond, FUTEX_CMP_REQUEUE_PI | PRIV, 2, (void *)1,
+			&mutex, 0),
 		  EINVAL);
 	CHECK_ERR(futex(&cond, FUTEX_CMP_REQUEUE_PI | PRIV, 1, (void *)1, &cond,
 			0),
 		  EINVAL);
-	CHECK_ERR(futex(&cond, FUTEX_CMP_REQUEUE_PI | PRIV, 1, (void *)1, &mutex,
-			7),
+	CHECK_ERR(futex(&cond, FUTEX_CMP_REQUEUE_PI | PRIV, 1, (void *)1,
+			&mutex, 7),
 		  EAGAIN);
 	CHECK_0(futex(&cond, FUTEX_CMP_REQUEUE_PI | PRIV, 1, (void *)1, &mutex,
 		      0));

@@ -5,23 +5,21 @@ static uint32_t w;
 
 static void *timed(void *arg)
 {
-	struct timespec ts = {0, 25 * T_MS};
+	struct timespec ts = { 0, 25 * T_MS };
 	long long t0 = t_now();
 	uint32_t mine = 0;
 
-	CHECK_ERR(futex(&mine, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0),
-		  ETIMEDOUT);
+	CHECK_ERR(futex(&mine, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0), ETIMEDOUT);
 	T_TOOK(t0, 25 * T_MS);
 	ts = t_ts(0);
-	CHECK_ERR(futex(&mine, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0),
-		  ETIMEDOUT);
+	CHECK_ERR(futex(&mine, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0), ETIMEDOUT);
 	ts.tv_nsec = -1;
 	CHECK_ERR(futex(&mine, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0), EINVAL);
 	ts.tv_nsec = 1000000000;
 	CHECK_ERR(futex(&mine, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0), EINVAL);
-	CHECK_ERR(futex((char *)&mine + 1, FUTEX_WAIT_PRIVATE, 0, NULL, NULL,
-			0),
-		  EINVAL);
+	CHECK_ERR(
+		futex((char *)&mine + 1, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0),
+		EINVAL);
 	CHECK_ERR(futex((void *)16, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0),
 		  EFAULT);
 	CHECK_ERR(futex(&mine, 99, 0, NULL, NULL, 0), ENOSYS);
@@ -30,7 +28,7 @@ static void *timed(void *arg)
 
 static void *long_wait(void *arg)
 {
-	struct timespec ts = {100, 0};
+	struct timespec ts = { 100, 0 };
 
 	CHECK(futex(&w, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0) == 0);
 	return arg;

@@ -33,8 +33,7 @@ int main(void)
 		word = 5;
 		CHECK_ERR(futex(&word, FUTEX_WAIT | flag, 4, NULL, NULL, 0),
 			  EAGAIN);
-		CHECK(futex(&word, FUTEX_WAKE | flag, 100, NULL, NULL, 0) ==
-		      0);
+		CHECK(futex(&word, FUTEX_WAKE | flag, 100, NULL, NULL, 0) == 0);
 		for (int i = 0; i < N; i++)
 			th[i] = t_thread(wait_once, NULL);
 		/* Everyone is woken exactly once, one at a time, then all. */
@@ -43,8 +42,7 @@ int main(void)
 		f_wake_n(&gate, N - 4, flag);
 		for (int i = 0; i < N; i++)
 			t_join(th[i]);
-		CHECK(futex(&gate, FUTEX_WAKE | flag, 100, NULL, NULL, 0) ==
-		      0);
+		CHECK(futex(&gate, FUTEX_WAKE | flag, 100, NULL, NULL, 0) == 0);
 		word = 0;
 		th[0] = t_thread(pong, NULL);
 		for (uint32_t i = 0; i < TURNS; i++) {

@@ -23,9 +23,9 @@ static void *waiter(void *arg)
 
 int main(void)
 {
-	struct futex_waitv v = {.uaddr = (uintptr_t)&w[0],
-				.val = 1,
-				.flags = FUTEX_32 | FUTEX_PRIVATE_FLAG};
+	struct futex_waitv v = { .uaddr = (uintptr_t)&w[0],
+				 .val = 1,
+				 .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG };
 	struct timespec ts = t_in(CLOCK_MONOTONIC, 20 * T_MS);
 	pthread_t th;
 

@@ -17,8 +17,7 @@ static void *wait_b(void *arg)
 	/* b's value moves under us: only a wake ends it. */
 	do
 		r = futex(&b, FUTEX_WAIT_PRIVATE,
-			  __atomic_load_n(&b, __ATOMIC_SEQ_CST), NULL, NULL,
-			  0);
+			  __atomic_load_n(&b, __ATOMIC_SEQ_CST), NULL, NULL, 0);
 	while (r != 0);
 	__atomic_add_fetch(&on_b, 1, __ATOMIC_SEQ_CST);
 	return arg;

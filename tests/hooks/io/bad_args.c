@@ -5,7 +5,7 @@ static void *check(void *arg)
 {
 	char *volatile where = (char *)16;
 	char *bad = where, c = 'x';
-	struct iovec v = {&c, 1};
+	struct iovec v = { &c, 1 };
 	int p[2], sv[2], d;
 
 	(void)arg;

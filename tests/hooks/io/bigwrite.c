@@ -24,7 +24,7 @@ static void *writer(void *arg)
 static void *reader(void *arg)
 {
 	struct job *j = arg;
-	static const size_t sizes[] = {1, 700, 4096, 65536, 100000};
+	static const size_t sizes[] = { 1, 700, 4096, 65536, 100000 };
 	unsigned char *b = malloc(100000);
 	size_t at = 0;
 	ssize_t n;
@@ -58,8 +58,8 @@ int main(void)
 			t_pair(p);
 		else
 			t_tcp_pair(p);
-		w[i] = (struct job){p[1], i};
-		r[i] = (struct job){p[0], i};
+		w[i] = (struct job){ p[1], i };
+		r[i] = (struct job){ p[0], i };
 		a[i] = t_thread(writer, &w[i]);
 		b[i] = t_thread(reader, &r[i]);
 	}

@@ -50,7 +50,7 @@ int main(void)
 
 	for (int i = 0; i < PAIRS; i++) {
 		t_pair(sv[i]);
-		cl[i] = (struct client){sv[i][1], i};
+		cl[i] = (struct client){ sv[i][1], i };
 		a[i] = t_thread(serve, &sv[i][0]);
 		b[i] = t_thread(client, &cl[i]);
 	}

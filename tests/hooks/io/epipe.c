@@ -65,7 +65,6 @@ int main(void)
 	t_say("reader gone while the writer is blocked: EPIPE");
 	t_handle(SIGPIPE, on_pipe, 0);
 	t_join(t_thread(write_into_void, NULL));
-	t_say("handled %d times, %d in the writing thread", handled,
-	      in_thread);
+	t_say("handled %d times, %d in the writing thread", handled, in_thread);
 	return 0;
 }

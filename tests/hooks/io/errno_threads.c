@@ -7,7 +7,7 @@ static int p[N][2];
 
 static void *check(void *arg)
 {
-	static const int last[] = {EBADF, ENOENT, ENOTSOCK, ESPIPE};
+	static const int last[] = { EBADF, ENOENT, ENOTSOCK, ESPIPE };
 	int i = (int)(intptr_t)arg, *cached = &errno;
 	char c;
 

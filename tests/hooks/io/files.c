@@ -47,7 +47,7 @@ static void *devices(void *arg)
 int main(void)
 {
 	pthread_t th[N];
-	int count[N] = {0}, fd;
+	int count[N] = { 0 }, fd;
 	struct stat st;
 	char line[16];
 

@@ -12,8 +12,8 @@ static void *blocked(void *arg)
 {
 	int fd = *(int *)arg;
 	char buf[8];
-	struct pollfd pf[1] = {{fd, POLLIN, 0}};
-	struct timespec ts = {30, 0};
+	struct pollfd pf[1] = { { fd, POLLIN, 0 } };
+	struct timespec ts = { 30, 0 };
 	fd_set set;
 
 	CHECK(read(fd, buf, eight) == 8);

@@ -36,8 +36,7 @@ int main(void)
 		char path[PATH_MAX];
 		int f;
 
-		snprintf(path, sizeof(path), "%s/%c", getenv("T_TMP"),
-			 'a' + i);
+		snprintf(path, sizeof(path), "%s/%c", getenv("T_TMP"), 'a' + i);
 		f = open(path, O_CREAT | O_WRONLY, 0600);
 		CHECK(f >= 0);
 		t_close(f);

@@ -37,7 +37,7 @@ static void *by_ofd(void *arg)
 
 	CHECK(fd >= 0);
 	for (int i = 0; i < TURNS; i++) {
-		struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+		struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
 		CHECK(fcntl(fd, F_OFD_SETLKW, &fl) == 0);
 		hold();
@@ -63,7 +63,7 @@ static void all(const char *what, void *(*fn)(void *))
 
 static void *wait_for_child(void *arg)
 {
-	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
 	CHECK(fcntl(*(int *)arg, F_SETLKW, &fl) == 0);
 	return NULL;
@@ -85,7 +85,7 @@ int main(void)
 	pid = fork();
 	CHECK(pid >= 0);
 	if (pid == 0) {
-		struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+		struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
 		CHECK(fcntl(fd, F_SETLK, &fl) == 0);
 		t_put(p[1], 'l');
@@ -93,7 +93,7 @@ int main(void)
 		_exit(0);
 	}
 	CHECK(t_get(p[0]) == 'l');
-	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	CHECK_ERR(fcntl(fd, F_SETLK, &fl), EAGAIN);
 	th = t_thread(wait_for_child, &fd);
 	t_settle();

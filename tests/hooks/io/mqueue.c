@@ -20,7 +20,7 @@ static void *receiver(void *arg)
 
 int main(void)
 {
-	struct mq_attr at = {.mq_maxmsg = 4, .mq_msgsize = 16};
+	struct mq_attr at = { .mq_maxmsg = 4, .mq_msgsize = 16 };
 	struct timespec ts;
 	char name[32], msg[16];
 	long long t0;

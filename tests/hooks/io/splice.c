@@ -61,7 +61,7 @@ int main(void)
 
 	t_pipe(p);
 	t_pipe(q);
-	struct iovec v = {data, 1000};
+	struct iovec v = { data, 1000 };
 	CHECK(vmsplice(p[1], &v, 1, 0) == 1000);
 	CHECK(tee(p[0], q[1], 1000, 0) == 1000);
 	t_read(p[0], got, 1000);

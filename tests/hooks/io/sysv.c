@@ -29,7 +29,7 @@ static int inside, most;
 
 static void *critical(void *arg)
 {
-	struct sembuf down = {0, -1, 0}, up = {0, 1, 0};
+	struct sembuf down = { 0, -1, 0 }, up = { 0, 1, 0 };
 
 	for (int i = 0; i < 50; i++) {
 		int now;
@@ -47,8 +47,8 @@ static void *critical(void *arg)
 
 int main(void)
 {
-	struct sembuf down = {0, -1, 0}, up = {0, 1, 0};
-	struct timespec ts = {0, 20 * T_MS};
+	struct sembuf down = { 0, -1, 0 }, up = { 0, 1, 0 };
+	struct timespec ts = { 0, 20 * T_MS };
 	struct msg m;
 	pthread_t th[5];
 

@@ -13,7 +13,7 @@ static void *one(void *arg)
 int main(void)
 {
 	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
-	struct itimerspec it = {{0, 0}, {0, 30 * T_MS}};
+	struct itimerspec it = { { 0, 0 }, { 0, 30 * T_MS } };
 	long long t0;
 	pthread_t th[3];
 	uint64_t v, sum = 0;
@@ -25,7 +25,7 @@ int main(void)
 	T_TOOK(t0, 30 * T_MS);
 	t_say("one shot");
 
-	it = (struct itimerspec){{0, 5 * T_MS}, {0, 5 * T_MS}};
+	it = (struct itimerspec){ { 0, 5 * T_MS }, { 0, 5 * T_MS } };
 	t0 = t_now();
 	CHECK(timerfd_settime(fd, 0, &it, NULL) == 0);
 	while (sum < 10) {
@@ -41,7 +41,7 @@ int main(void)
 		CHECK((intptr_t)t_join(th[i]) >= 1);
 	t_say("three readers, each got a tick");
 
-	it = (struct itimerspec){{0, 0}, t_in(CLOCK_MONOTONIC, 20 * T_MS)};
+	it = (struct itimerspec){ { 0, 0 }, t_in(CLOCK_MONOTONIC, 20 * T_MS) };
 	t0 = t_now();
 	CHECK(timerfd_settime(fd, TFD_TIMER_ABSTIME, &it, NULL) == 0);
 	CHECK((intptr_t)t_join(t_thread(one, &fd)) == 1);

@@ -4,7 +4,7 @@
 static void *send_vec(void *arg)
 {
 	char a[3] = "abc", b[1] = "d", c[6] = "efghij";
-	struct iovec v[4] = {{a, 3}, {b, 1}, {NULL, 0}, {c, 6}};
+	struct iovec v[4] = { { a, 3 }, { b, 1 }, { NULL, 0 }, { c, 6 } };
 
 	for (int i = 0; i < 50; i++)
 		CHECK(writev(*(int *)arg, v, 4) == 10);
@@ -20,7 +20,7 @@ static void receive(int rd, int wr)
 	ssize_t n;
 
 	for (;;) {
-		struct iovec v[2] = {{x, 4}, {y, 6}};
+		struct iovec v[2] = { { x, 4 }, { y, 6 } };
 
 		n = readv(rd, v, 2);
 		CHECK(n >= 0);
@@ -38,9 +38,9 @@ static void receive(int rd, int wr)
 
 int main(void)
 {
-	struct iovec bad[2] = {{(void *)8, 4}, {(void *)8, 4}};
+	struct iovec bad[2] = { { (void *)8, 4 }, { (void *)8, 4 } };
 	char path[PATH_MAX], b[8], buf[8];
-	struct iovec v[2] = {{b, 3}, {b + 3, 4}};
+	struct iovec v[2] = { { b, 3 }, { b + 3, 4 } };
 	volatile int minus = -1, many = 1025;
 	int p[2], fd;
 

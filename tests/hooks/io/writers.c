@@ -18,7 +18,7 @@ static void *writer(void *arg)
 int main(void)
 {
 	pthread_t th[WRITERS];
-	int count[128] = {0};
+	int count[128] = { 0 };
 	char rec[SIZE];
 
 	t_pipe(p);

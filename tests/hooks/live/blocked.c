@@ -153,14 +153,20 @@ static void setup_msg(void)
 
 static void block_msg(void)
 {
-	struct { long type; char text; } m;
+	struct {
+		long type;
+		char text;
+	} m;
 
 	CHECK(msgrcv(id, &m, 1, 0, 0) == 1);
 }
 
 static void release_msg(void)
 {
-	struct { long type; char text; } m = { 1, 'x' };
+	struct {
+		long type;
+		char text;
+	} m = { 1, 'x' };
 
 	for (int i = 0; i < BLOCKED; i++)
 		CHECK(msgsnd(id, &m, 1, 0) == 0);

@@ -36,7 +36,7 @@ static void *member(void *arg)
 
 static void *client(void *arg)
 {
-	int id = (int)(intptr_t)arg, next[N] = {0}, from, seq;
+	int id = (int)(intptr_t)arg, next[N] = { 0 }, from, seq;
 	int fd = t_connect(port);
 	FILE *in = fdopen(fd, "r");
 	char line[200];

@@ -12,8 +12,7 @@ static void *refused(void *arg)
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	CHECK(fd >= 0);
-	CHECK_ERR(connect(fd, (struct sockaddr *)&a, sizeof(a)),
-		  ECONNREFUSED);
+	CHECK_ERR(connect(fd, (struct sockaddr *)&a, sizeof(a)), ECONNREFUSED);
 	CHECK(fcntl(fd, F_GETFL) == O_RDWR);
 	t_close(fd);
 	return arg;
@@ -44,7 +43,7 @@ static void *nonblocking(void *arg)
 	r = connect(fd, (struct sockaddr *)&a, sizeof(a));
 	CHECK(r == -1);
 	CHECK(errno == EINPROGRESS);
-	pf = (struct pollfd){fd, POLLOUT, 0};
+	pf = (struct pollfd){ fd, POLLOUT, 0 };
 	CHECK(poll(&pf, 1, 10000) == 1);
 	CHECK(pf.revents == POLLOUT);
 	CHECK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) == 0);
@@ -55,9 +54,8 @@ static void *nonblocking(void *arg)
 	a = t_addr(closed_port);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	CHECK(fd >= 0);
-	CHECK_ERR(connect(fd, (struct sockaddr *)&a, sizeof(a)),
-		  EINPROGRESS);
-	pf = (struct pollfd){fd, POLLOUT, 0};
+	CHECK_ERR(connect(fd, (struct sockaddr *)&a, sizeof(a)), EINPROGRESS);
+	pf = (struct pollfd){ fd, POLLOUT, 0 };
 	CHECK(poll(&pf, 1, 10000) == 1);
 	CHECK(pf.revents == (POLLOUT | POLLERR | POLLHUP));
 	CHECK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) == 0);
@@ -69,22 +67,20 @@ static void *nonblocking(void *arg)
 static void *wrong(void *arg)
 {
 	struct sockaddr_in a = t_addr(port);
-	struct sockaddr_un u = {.sun_family = AF_UNIX};
+	struct sockaddr_un u = { .sun_family = AF_UNIX };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	CHECK(fd >= 0);
 	CHECK_ERR(connect(fd, (struct sockaddr *)&a, 4), EINVAL);
 	a.sin_family = 99;
-	CHECK_ERR(connect(fd, (struct sockaddr *)&a, sizeof(a)),
-		  EAFNOSUPPORT);
+	CHECK_ERR(connect(fd, (struct sockaddr *)&a, sizeof(a)), EAFNOSUPPORT);
 	t_close(fd);
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	CHECK(fd >= 0);
 	strcpy(u.sun_path, "/nonexistent/socket");
 	CHECK_ERR(connect(fd, (struct sockaddr *)&u, sizeof(u)), ENOENT);
 	strcpy(u.sun_path, "/");
-	CHECK_ERR(connect(fd, (struct sockaddr *)&u, sizeof(u)),
-		  ECONNREFUSED);
+	CHECK_ERR(connect(fd, (struct sockaddr *)&u, sizeof(u)), ECONNREFUSED);
 	t_close(fd);
 	return arg;
 }

@@ -4,7 +4,7 @@
  */
 #include "t.h"
 
-static struct sockaddr_un addr = {.sun_family = AF_UNIX};
+static struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
 static int open_one(void)
 {
@@ -26,13 +26,12 @@ static void *blocked(void *arg)
 
 int main(void)
 {
-	struct timeval tv = {0, 40000};
+	struct timeval tv = { 0, 40000 };
 	int l = open_one(), fd, n = 0;
 	pthread_t th[5];
 	long long t0;
 
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/s",
-		 getenv("T_TMP"));
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/s", getenv("T_TMP"));
 	CHECK(bind(l, (struct sockaddr *)&addr, sizeof(addr)) == 0);
 	CHECK(listen(l, 2) == 0);
 	for (;; n++) {
@@ -50,8 +49,7 @@ int main(void)
 	fd = open_one();
 	CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) == 0);
 	t0 = t_now();
-	CHECK_ERR(connect(fd, (struct sockaddr *)&addr, sizeof(addr)),
-		  EAGAIN);
+	CHECK_ERR(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), EAGAIN);
 	T_TOOK(t0, 39 * T_MS);
 	t_close(fd);
 	t_say("timeout: EAGAIN");

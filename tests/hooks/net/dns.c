@@ -17,10 +17,11 @@ static void *name_server(void *arg)
 		unsigned char b[512];
 		struct sockaddr_in from;
 		socklen_t len = sizeof(from);
-		ssize_t n = recvfrom(fd, b, 400, 0, (struct sockaddr *)&from,
-				     &len);
-		static const unsigned char answer[] = {
-			0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 1, 2, 3};
+		ssize_t n =
+			recvfrom(fd, b, 400, 0, (struct sockaddr *)&from, &len);
+		static const unsigned char answer[] = { 0xc0, 12, 0, 1,	 0, 1,
+							0,    0,  0, 60, 0, 4,
+							10,   1,  2, 3 };
 
 		CHECK(n >= 0);
 		if (n == 0)

@@ -36,8 +36,7 @@ static void *listen_loop(void *arg)
 		CHECK(fd >= 0);
 		CHECK(len == sizeof(peer));
 		CHECK(peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK));
-		CHECK_0(pthread_create(&th, NULL, serve,
-				       (void *)(intptr_t)fd));
+		CHECK_0(pthread_create(&th, NULL, serve, (void *)(intptr_t)fd));
 		CHECK_0(pthread_detach(th));
 	}
 	return NULL;

@@ -24,8 +24,8 @@ static void *resolve(void *arg)
 				    NI_NUMERICHOST | NI_NUMERICSERV));
 		CHECK(strcmp(host, "127.0.0.1") == 0);
 		freeaddrinfo(ai);
-		CHECK(gethostbyname_r("localhost", &he, buf, sizeof(buf),
-				      &res, &err) == 0);
+		CHECK(gethostbyname_r("localhost", &he, buf, sizeof(buf), &res,
+				      &err) == 0);
 		CHECK(res && he.h_length == 4);
 	}
 	return arg;

@@ -14,7 +14,7 @@ static int receive(int flags, struct timespec *ts)
 
 	memset(mm, 0, sizeof(mm));
 	for (int i = 0; i < N; i++) {
-		v[i] = (struct iovec){b[i], sizeof(b[i])};
+		v[i] = (struct iovec){ b[i], sizeof(b[i]) };
 		mm[i].msg_hdr.msg_iov = &v[i];
 		mm[i].msg_hdr.msg_iovlen = 1;
 	}
@@ -48,7 +48,7 @@ static void transmit(int fd, int n)
 	memset(mm, 0, sizeof(mm));
 	for (int i = 0; i < n; i++) {
 		memset(b[i], 'a' + i, sizeof(b[i]));
-		v[i] = (struct iovec){b[i], (size_t)i + 1};
+		v[i] = (struct iovec){ b[i], (size_t)i + 1 };
 		mm[i].msg_hdr.msg_iov = &v[i];
 		mm[i].msg_hdr.msg_iovlen = 1;
 	}

@@ -46,7 +46,7 @@ static void stream(const char *what, int sv[2])
 
 static void *wait_urgent(void *arg)
 {
-	struct pollfd pf = {*(int *)arg, POLLPRI, 0};
+	struct pollfd pf = { *(int *)arg, POLLPRI, 0 };
 	char c;
 
 	CHECK(poll(&pf, 1, 20000) == 1);

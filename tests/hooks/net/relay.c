@@ -25,7 +25,7 @@ static void *pump(void *arg)
 static void *relay_one(void *arg)
 {
 	int a = (int)(intptr_t)arg, b = t_connect(backend_port);
-	struct way up = {a, b}, down = {b, a};
+	struct way up = { a, b }, down = { b, a };
 	pthread_t th = t_thread(pump, &up);
 
 	pump(&down);
@@ -38,7 +38,7 @@ static void *relay_one(void *arg)
 static void *echo(void *arg)
 {
 	int fd = (int)(intptr_t)arg;
-	struct way w = {fd, fd};
+	struct way w = { fd, fd };
 
 	pump(&w);
 	t_close(fd);
@@ -89,7 +89,7 @@ static void *feed(void *arg)
 
 static void *client(void *arg)
 {
-	struct client c = {t_connect(relay_port), (unsigned)(intptr_t)arg};
+	struct client c = { t_connect(relay_port), (unsigned)(intptr_t)arg };
 	pthread_t th = t_thread(feed, &c);
 	unsigned char b[7000];
 	size_t at = 0;
@@ -108,8 +108,8 @@ static void *client(void *arg)
 
 int main(void)
 {
-	struct loop be = {t_listen(&backend_port), echo},
-		    re = {t_listen(&relay_port), relay_one};
+	struct loop be = { t_listen(&backend_port), echo },
+		    re = { t_listen(&relay_port), relay_one };
 	pthread_t b = t_thread(serve, &be), r = t_thread(serve, &re), c[N];
 
 	for (int i = 0; i < N; i++)

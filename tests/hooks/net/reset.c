@@ -28,7 +28,7 @@ static void *writer(void *arg)
 
 static void *poller(void *arg)
 {
-	struct pollfd pf = {*(int *)arg, POLLIN, 0};
+	struct pollfd pf = { *(int *)arg, POLLIN, 0 };
 
 	CHECK(poll(&pf, 1, 20000) == 1);
 	CHECK(pf.revents == (POLLIN | POLLERR | POLLHUP));
@@ -38,7 +38,7 @@ static void *poller(void *arg)
 static void all(const char *what, void *(*fn)(void *))
 {
 	static int sv[N][2];
-	struct linger now = {1, 0};
+	struct linger now = { 1, 0 };
 	pthread_t th[N];
 
 	for (int i = 0; i < N; i++) {

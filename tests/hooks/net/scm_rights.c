@@ -8,12 +8,12 @@ enum { N = 20 };
 
 static void send_fd(int via, int fd, char tag)
 {
-	char ctl[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec v = {&tag, 1};
-	struct msghdr m = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = ctl,
-			   .msg_controllen = sizeof(ctl)};
+	char ctl[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec v = { &tag, 1 };
+	struct msghdr m = { .msg_iov = &v,
+			    .msg_iovlen = 1,
+			    .msg_control = ctl,
+			    .msg_controllen = sizeof(ctl) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 	c->cmsg_level = SOL_SOCKET;
@@ -26,11 +26,11 @@ static void send_fd(int via, int fd, char tag)
 static int recv_fd(int via, char *tag, size_t room)
 {
 	char ctl[CMSG_SPACE(sizeof(int))];
-	struct iovec v = {tag, room};
-	struct msghdr m = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = ctl,
-			   .msg_controllen = sizeof(ctl)};
+	struct iovec v = { tag, room };
+	struct msghdr m = { .msg_iov = &v,
+			    .msg_iovlen = 1,
+			    .msg_control = ctl,
+			    .msg_controllen = sizeof(ctl) };
 	struct cmsghdr *c;
 	int fd;
 

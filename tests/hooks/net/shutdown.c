@@ -27,7 +27,7 @@ static void *acceptor(void *arg)
 
 static void *poller(void *arg)
 {
-	struct pollfd pf = {*(int *)arg, POLLRDHUP, 0};
+	struct pollfd pf = { *(int *)arg, POLLRDHUP, 0 };
 
 	CHECK(poll(&pf, 1, 20000) == 1);
 	CHECK(pf.revents & POLLRDHUP);

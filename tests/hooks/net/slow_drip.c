@@ -23,8 +23,7 @@ static void *writer(void *arg)
 {
 	int fd = *(int *)arg, one = 1;
 
-	CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) ==
-	      0);
+	CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0);
 	for (int i = 0; i < BYTES; i++) {
 		t_put(fd, (char)i);
 		if (i % 7 == 0)

@@ -5,7 +5,7 @@ enum { MS = 40 };
 
 static void limit(int fd, int opt)
 {
-	struct timeval tv = {0, MS * 1000}, got;
+	struct timeval tv = { 0, MS * 1000 }, got;
 	socklen_t len = sizeof(got);
 
 	CHECK(setsockopt(fd, SOL_SOCKET, opt, &tv, sizeof(tv)) == 0);
@@ -16,8 +16,8 @@ static void limit(int fd, int opt)
 static void receive(int fd, int how)
 {
 	char b[4];
-	struct iovec v = {b, 4};
-	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+	struct iovec v = { b, 4 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
 	long long t0 = t_now();
 
 	switch (how) {

@@ -19,8 +19,7 @@ static void *client(void *arg)
 		CHECK(sendto(fd, msg, sizeof(msg), 0, (struct sockaddr *)&a,
 			     sizeof(a)) == sizeof(msg));
 		CHECK(recvfrom(fd, msg, sizeof(msg), 0,
-			       (struct sockaddr *)&from, &len) ==
-		      sizeof(msg));
+			       (struct sockaddr *)&from, &len) == sizeof(msg));
 		CHECK(msg[0] == id + 1000);
 		CHECK(msg[1] == i);
 		CHECK(from.sin_port == a.sin_port);
@@ -43,8 +42,8 @@ static void *server(void *arg)
 			return NULL;
 		CHECK(n == sizeof(msg));
 		msg[0] += 1000;
-		CHECK(sendto(fd, msg, sizeof(msg), 0,
-			     (struct sockaddr *)&from, len) == sizeof(msg));
+		CHECK(sendto(fd, msg, sizeof(msg), 0, (struct sockaddr *)&from,
+			     len) == sizeof(msg));
 	}
 }
 
@@ -54,8 +53,8 @@ int main(void)
 	pthread_t th[CLIENTS], srv[3];
 	struct sockaddr_in a = t_addr(port);
 	char b[8];
-	struct iovec v = {b, 4};
-	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+	struct iovec v = { b, 4 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
 
 	for (int i = 0; i < 3; i++)
 		srv[i] = t_thread(server, &s);

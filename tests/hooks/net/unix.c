@@ -106,8 +106,7 @@ static void datagrams(void)
 int main(void)
 {
 	addr.sun_family = AF_UNIX;
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/s",
-		 getenv("T_TMP"));
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/s", getenv("T_TMP"));
 	addr_len = sizeof(addr);
 	connected("stream, named", SOCK_STREAM);
 	connected("seqpacket, named", SOCK_SEQPACKET);

@@ -15,13 +15,13 @@ static void *loop(void *arg)
 
 	CHECK(ep >= 0);
 	for (int i = 0; i < N; i++) {
-		struct epoll_event e = {.events = EPOLLIN | flags,
-					.data.u32 = (uint32_t)i};
+		struct epoll_event e = { .events = EPOLLIN | flags,
+					 .data.u32 = (uint32_t)i };
 
 		CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, sv[i][0], &e) == 0);
 		CHECK_ERR(epoll_ctl(ep, EPOLL_CTL_ADD, sv[i][0], &e), EEXIST);
 	}
-	struct epoll_event e = {.events = EPOLLIN, .data.u32 = 9999};
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = 9999 };
 	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, stop_fd, &e) == 0);
 	for (;;) {
 		int n = epoll_wait(ep, ev, 16, -1);
@@ -42,8 +42,8 @@ static void *loop(void *arg)
 			}
 			if (flags & EPOLLONESHOT) {
 				e = (struct epoll_event){
-					.events = EPOLLIN | flags,
-					.data.u32 = i};
+					.events = EPOLLIN | flags, .data.u32 = i
+				};
 				CHECK(epoll_ctl(ep, EPOLL_CTL_MOD, sv[i][0],
 						&e) == 0);
 			}
@@ -91,9 +91,9 @@ static void *waiting(void *arg)
 static void details(void)
 {
 	int ep = epoll_create1(0), outer = epoll_create1(0), p[2];
-	struct epoll_event e = {.events = EPOLLIN}, ev[4];
+	struct epoll_event e = { .events = EPOLLIN }, ev[4];
 	struct pollfd pf;
-	struct timespec ts = {0, 20 * T_MS};
+	struct timespec ts = { 0, 20 * T_MS };
 	pthread_t th;
 	long long t0;
 
@@ -117,7 +117,7 @@ static void details(void)
 	t_settle();
 	t_put(p[1], 'x');
 	t_join(th);
-	pf = (struct pollfd){outer, POLLIN, 0};
+	pf = (struct pollfd){ outer, POLLIN, 0 };
 	CHECK(poll(&pf, 1, 10000) == 1);
 	CHECK(epoll_wait(outer, ev, 4, -1) == 1);
 	t_get(p[0]);

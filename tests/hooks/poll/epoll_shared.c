@@ -30,7 +30,7 @@ static void *worker(void *arg)
 
 int main(void)
 {
-	struct epoll_event e = {.events = EPOLLIN};
+	struct epoll_event e = { .events = EPOLLIN };
 	pthread_t th[THREADS];
 
 	listener = t_listen(&port);

@@ -12,7 +12,7 @@ struct wait {
 static void *waiter(void *arg)
 {
 	struct wait *w = arg;
-	struct pollfd pf[2] = {{w->fd, w->events, 0}, {-1, 0, 0}};
+	struct pollfd pf[2] = { { w->fd, w->events, 0 }, { -1, 0, 0 } };
 
 	CHECK(poll(pf, 2, 20000) == 1);
 	CHECK((pf[0].revents & w->want) == w->want);
@@ -22,7 +22,7 @@ static void *waiter(void *arg)
 static void *waiter_for_ever(void *arg)
 {
 	struct wait *w = arg;
-	struct pollfd pf = {w->fd, w->events, 0};
+	struct pollfd pf = { w->fd, w->events, 0 };
 
 	CHECK(ppoll(&pf, 1, NULL, NULL) == 1);
 	CHECK((pf.revents & w->want) == w->want);
@@ -37,7 +37,7 @@ int main(void)
 	struct wait w;
 
 	t_pipe(p);
-	w = (struct wait){p[0], POLLIN, POLLIN};
+	w = (struct wait){ p[0], POLLIN, POLLIN };
 	for (int i = 0; i < 8; i++)
 		th[i] = t_thread(i % 2 ? waiter : waiter_for_ever, &w);
 	t_settle();
@@ -48,7 +48,7 @@ int main(void)
 
 	t_get(p[0]);
 	t_write(p[1], block, sizeof(block));
-	w = (struct wait){p[1], POLLOUT, POLLOUT};
+	w = (struct wait){ p[1], POLLOUT, POLLOUT };
 	for (int i = 0; i < 8; i++)
 		th[i] = t_thread(i % 2 ? waiter : waiter_for_ever, &w);
 	t_settle();
@@ -57,7 +57,7 @@ int main(void)
 		t_join(th[i]);
 	t_say("room wakes all 8");
 
-	w = (struct wait){p[0], POLLIN, POLLHUP};
+	w = (struct wait){ p[0], POLLIN, POLLHUP };
 	for (int i = 0; i < 8; i++)
 		th[i] = t_thread(i % 2 ? waiter : waiter_for_ever, &w);
 	t_settle();
@@ -70,7 +70,7 @@ int main(void)
 	t_pair(p);
 	t_put(p[1], 'y');
 	for (int i = 0; i < 50; i++) {
-		struct pollfd pf = {p[0], POLLIN, 0};
+		struct pollfd pf = { p[0], POLLIN, 0 };
 
 		CHECK(poll(&pf, 1, 20000) == 1);
 		CHECK(pf.revents == POLLIN);

@@ -20,12 +20,12 @@ static void *speaker(void *arg)
 int main(void)
 {
 	struct pollfd pf[N];
-	int turn[N] = {0}, left = N * ROUNDS;
+	int turn[N] = { 0 }, left = N * ROUNDS;
 	pthread_t th[4];
 
 	for (int i = 0; i < N; i++) {
 		t_pair(sv[i]);
-		pf[i] = (struct pollfd){sv[i][0], POLLIN, 0};
+		pf[i] = (struct pollfd){ sv[i][0], POLLIN, 0 };
 	}
 	for (int i = 0; i < 4; i++)
 		th[i] = t_thread(speaker, (void *)(intptr_t)i);

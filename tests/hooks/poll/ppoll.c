@@ -11,7 +11,7 @@ static void on_sig(int sig)
 
 int main(void)
 {
-	struct timespec ts = {0, 25 * T_MS}, was;
+	struct timespec ts = { 0, 25 * T_MS }, was;
 	sigset_t block, old, empty;
 	struct t_poker poker;
 	struct pollfd pf;
@@ -20,7 +20,7 @@ int main(void)
 
 	t_be_threaded();
 	t_pipe(p);
-	pf = (struct pollfd){p[0], POLLIN, 0};
+	pf = (struct pollfd){ p[0], POLLIN, 0 };
 	t0 = t_now();
 	was = ts;
 	CHECK(ppoll(&pf, 1, &ts, NULL) == 0);
@@ -30,7 +30,7 @@ int main(void)
 	CHECK(ppoll(&pf, 1, &ts, NULL) == 0);
 	ts.tv_nsec = 1000000000;
 	CHECK_ERR(ppoll(&pf, 1, &ts, NULL), EINVAL);
-	ts = (struct timespec){-1, 0};
+	ts = (struct timespec){ -1, 0 };
 	CHECK_ERR(ppoll(&pf, 1, &ts, NULL), EINVAL);
 	t_say("timeouts");
 

@@ -13,7 +13,7 @@ static void on_sig(int sig)
 int main(void)
 {
 	sigset_t block, now, empty;
-	struct timespec ts = {0, 5 * T_MS};
+	struct timespec ts = { 0, 5 * T_MS };
 	struct t_poker poker;
 	fd_set r;
 	int p[2];
@@ -30,7 +30,7 @@ int main(void)
 		int before = hits;
 
 		CHECK(select(0, NULL, NULL, NULL,
-			     &(struct timeval){0, 1000}) == 0);
+			     &(struct timeval){ 0, 1000 }) == 0);
 		CHECK(hits == before);
 		FD_ZERO(&r);
 		FD_SET(p[0], &r);

@@ -4,8 +4,8 @@
 
 static void *check(void *arg)
 {
-	struct timeval tv = {0, 0};
-	struct timespec ts = {0, 20 * T_MS};
+	struct timeval tv = { 0, 0 };
+	struct timespec ts = { 0, 20 * T_MS };
 	fd_set r, w, e;
 	int p[2], hi, gone;
 	long long t0;
@@ -27,7 +27,7 @@ static void *check(void *arg)
 	CHECK(select(hi, &r, NULL, NULL, &tv) == 0);
 	CHECK(!FD_ISSET(p[0], &r));
 	FD_SET(p[0], &r);
-	tv = (struct timeval){0, 20000};
+	tv = (struct timeval){ 0, 20000 };
 	t0 = t_now();
 	CHECK(select(hi, &r, NULL, NULL, &tv) == 0);
 	T_TOOK(t0, 20 * T_MS);
@@ -41,7 +41,7 @@ static void *check(void *arg)
 	t_put(p[1], 'x');
 	FD_SET(p[0], &r);
 	FD_SET(p[1], &w);
-	tv = (struct timeval){1000, 0};
+	tv = (struct timeval){ 1000, 0 };
 	CHECK(select(hi, &r, &w, NULL, &tv) == 2);
 	CHECK(tv.tv_sec >= 998 && tv.tv_sec < 1000);
 	FD_SET(p[0], &r);
@@ -59,9 +59,9 @@ static void *check(void *arg)
 	CHECK_ERR(select(gone + 1, NULL, &w, NULL, NULL), EBADF);
 	volatile int minus = -1;
 	CHECK_ERR(select(minus, NULL, NULL, NULL, NULL), EINVAL);
-	tv = (struct timeval){-1, 0};
+	tv = (struct timeval){ -1, 0 };
 	CHECK_ERR(select(0, NULL, NULL, NULL, &tv), EINVAL);
-	ts = (struct timespec){0, -1};
+	ts = (struct timespec){ 0, -1 };
 	CHECK_ERR(pselect(0, NULL, NULL, NULL, &ts, NULL), EINVAL);
 	fd_set *volatile bad = (fd_set *)16;
 	CHECK_ERR(select(hi, bad, NULL, NULL, NULL), EFAULT);
@@ -79,7 +79,7 @@ static void *bounce(void *arg)
 	struct side *s = arg;
 
 	for (int i = 0; i < s->n; i++) {
-		struct timeval tv = {20, 0};
+		struct timeval tv = { 20, 0 };
 		fd_set r;
 
 		FD_ZERO(&r);
@@ -104,8 +104,8 @@ int main(void)
 	t_say("threads");
 	for (int i = 0; i < 12; i += 2) {
 		t_pair(sv);
-		s[i] = (struct side){sv[0], 200};
-		s[i + 1] = (struct side){sv[1], 200};
+		s[i] = (struct side){ sv[0], 200 };
+		s[i + 1] = (struct side){ sv[1], 200 };
 		th[i] = t_thread(bounce, &s[i]);
 		th[i + 1] = t_thread(bounce, &s[i + 1]);
 		t_put(sv[0], 'b');

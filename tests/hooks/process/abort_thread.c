@@ -32,7 +32,7 @@ static void *aborts(void *arg)
 
 int main(int argc, char **argv)
 {
-	struct rlimit none = {0, 0};
+	struct rlimit none = { 0, 0 };
 
 	CHECK(argc == 2);
 	CHECK(setrlimit(RLIMIT_CORE, &none) == 0);

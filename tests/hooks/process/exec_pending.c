@@ -17,7 +17,7 @@ static void add(sigset_t *set)
 
 static int count(int sig)
 {
-	struct timespec now = {0, 0};
+	struct timespec now = { 0, 0 };
 	siginfo_t info;
 	sigset_t set;
 	int n = 0;

@@ -14,7 +14,8 @@ static void *nothing(void *arg)
 
 static void all_effective(void)
 {
-	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3,
+						 0 };
 	struct __user_cap_data_struct data[2];
 
 	CHECK(!syscall(SYS_capget, &head, data));
@@ -29,7 +30,7 @@ static void *later(void *arg)
 
 	CHECK(getuid() == 65534 && geteuid() == 65534);
 	CHECK(getgroups(4, g) == 1 && g[0] == 7);
-	CHECK(!setgroups(2, (gid_t[]){8, 9}));
+	CHECK(!setgroups(2, (gid_t[]){ 8, 9 }));
 	return arg;
 }
 
@@ -44,7 +45,7 @@ int main(void)
 	CHECK(!setresuid(65534, 65534, 65534));
 	CHECK_ERR(setgroups(0, NULL), EPERM);
 	all_effective();
-	CHECK(!setgroups(1, (gid_t[]){7}));
+	CHECK(!setgroups(1, (gid_t[]){ 7 }));
 	CHECK(!setresgid(6, 6, 6));
 	t_say("one thread: uid %d, gid %d", getuid(), getgid());
 	t_join(t_thread(later, NULL));

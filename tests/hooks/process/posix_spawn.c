@@ -11,8 +11,8 @@ static void *run(void *arg)
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
 	sigset_t set;
-	char *argv[] = {"sh", "-c", "read x; echo \"$x there\"; echo e >&2",
-			NULL},
+	char *argv[] = { "sh", "-c", "read x; echo \"$x there\"; echo e >&2",
+			 NULL },
 	     buf[64];
 	int in[2], out[2];
 	size_t n = 0;
@@ -24,8 +24,8 @@ static void *run(void *arg)
 	CHECK_0(posix_spawn_file_actions_init(&fa));
 	CHECK_0(posix_spawn_file_actions_adddup2(&fa, in[0], 0));
 	CHECK_0(posix_spawn_file_actions_adddup2(&fa, out[1], 1));
-	CHECK_0(posix_spawn_file_actions_addopen(&fa, 2, "/dev/null",
-						 O_WRONLY, 0));
+	CHECK_0(posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", O_WRONLY,
+						 0));
 	/* Closing in the child must close nothing here. */
 	CHECK_0(posix_spawn_file_actions_addclose(&fa, in[1]));
 	CHECK_0(posix_spawn_file_actions_addclose(&fa, out[0]));
@@ -34,8 +34,8 @@ static void *run(void *arg)
 	CHECK_0(posix_spawnattr_setsigmask(&at, &set));
 	sigaddset(&set, SIGTERM);
 	CHECK_0(posix_spawnattr_setsigdefault(&at, &set));
-	CHECK_0(posix_spawnattr_setflags(
-		&at, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+	CHECK_0(posix_spawnattr_setflags(&at, POSIX_SPAWN_SETSIGMASK |
+						      POSIX_SPAWN_SETSIGDEF));
 	CHECK_0(posix_spawnp(&pid, "sh", &fa, &at, argv, environ));
 	t_write(in[1], "hello\n", 6);
 	t_close(out[1]);

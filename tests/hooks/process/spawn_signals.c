@@ -20,7 +20,7 @@ static void on_sig(int sig)
 
 int main(void)
 {
-	char *argv[] = {"true", NULL};
+	char *argv[] = { "true", NULL };
 	struct t_poker a, b;
 
 	me = getpid();

@@ -6,7 +6,7 @@ enum { N = 6 };
 static void *run(void *arg)
 {
 	volatile int shared = 1;
-	char *argv[] = {"sh", "-c", "exit 9", NULL};
+	char *argv[] = { "sh", "-c", "exit 9", NULL };
 	int st, p[2];
 	pid_t pid;
 

@@ -42,7 +42,7 @@ static void *waiter(void *arg)
 		break;
 	case 3: {
 		int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-		struct pollfd pf = {fd, POLLIN, 0};
+		struct pollfd pf = { fd, POLLIN, 0 };
 
 		if (fd >= 0) {
 			CHECK(poll(&pf, 1, 10000) == 1);

@@ -24,7 +24,7 @@ static void *compute(void *arg)
 
 int main(void)
 {
-	struct itimerval it = {{0, 5000}, {0, 5000}}, old;
+	struct itimerval it = { { 0, 5000 }, { 0, 5000 } }, old;
 	pthread_t th[2];
 	int p[2];
 	char c;
@@ -47,7 +47,7 @@ int main(void)
 	for (int i = 0; i < 2; i++)
 		t_join(th[i]);
 	ticks = 0;
-	it = (struct itimerval){{0, 0}, {0, 20000}};
+	it = (struct itimerval){ { 0, 0 }, { 0, 20000 } };
 	CHECK(setitimer(ITIMER_REAL, &it, NULL) == 0);
 	while (!ticks)
 		CHECK_ERR(poll(NULL, 0, 10000), EINTR);
@@ -56,7 +56,7 @@ int main(void)
 	/* Processor time: the signal comes to one that computes. */
 	t_handle(SIGVTALRM, on_alarm, 0);
 	ticks = 0;
-	it = (struct itimerval){{0, 10000}, {0, 10000}};
+	it = (struct itimerval){ { 0, 10000 }, { 0, 10000 } };
 	CHECK(setitimer(ITIMER_VIRTUAL, &it, NULL) == 0);
 	while (ticks < 3)
 		;

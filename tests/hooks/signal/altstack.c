@@ -24,7 +24,7 @@ static void on_sig(int sig)
 
 static void *work(void *arg)
 {
-	stack_t ss = {0}, old;
+	stack_t ss = { 0 }, old;
 
 	CHECK(sigaltstack(NULL, &old) == 0);
 	CHECK(old.ss_flags == SS_DISABLE);

@@ -133,7 +133,7 @@ static int get_again(void)
 /* Mostly there is something before the call is made. */
 static int get_late(void)
 {
-	struct pollfd p = {.fd = fds[0], .events = POLLIN};
+	struct pollfd p = { .fd = fds[0], .events = POLLIN };
 
 	for (;;) {
 		for (volatile int i = 0; i < 3000; i++)
@@ -152,7 +152,7 @@ static int get_event(void)
 
 static int polled(void)
 {
-	struct pollfd p = {.fd = fds[0], .events = POLLIN};
+	struct pollfd p = { .fd = fds[0], .events = POLLIN };
 	int r;
 
 	do
@@ -203,8 +203,8 @@ static void children(int id)
 			_exit(0);
 		}
 		do
-			r = id ? waitid(P_PID, (id_t)child, &si, WEXITED)
-			       : waitpid(child, NULL, 0);
+			r = id ? waitid(P_PID, (id_t)child, &si, WEXITED) :
+				 waitpid(child, NULL, 0);
 		while (r < 0 && errno == EINTR);
 		CHECK(r == (id ? 0 : child));
 		CHECK(hits == before + 1);
@@ -277,7 +277,7 @@ static void tell_msg(void)
 	struct {
 		long type;
 		char c;
-	} m = {1, 'x'};
+	} m = { 1, 'x' };
 
 	CHECK(!kill(getppid(), SIGUSR1));
 	CHECK(!msgsnd(ipc, &m, 1, 0));
@@ -299,7 +299,7 @@ static int wait_msg(void)
 
 static void tell_semop(void)
 {
-	struct sembuf op = {0, 1, 0};
+	struct sembuf op = { 0, 1, 0 };
 
 	CHECK(!kill(getppid(), SIGUSR1));
 	CHECK(!semop(ipc, &op, 1));
@@ -307,7 +307,7 @@ static void tell_semop(void)
 
 static int wait_semop(void)
 {
-	struct sembuf op = {0, -1, 0};
+	struct sembuf op = { 0, -1, 0 };
 	int r;
 
 	do
@@ -362,7 +362,7 @@ static void taken(void)
 	t_pipe(fds);
 	begin(tell_fd);
 	for (int i = 0; i < ROUNDS; i++) {
-		struct timespec none = {0, 0};
+		struct timespec none = { 0, 0 };
 
 		ask();
 		CHECK(get() == 1);
@@ -408,7 +408,7 @@ int main(int argc, char **argv)
 		t_pipe(fds);
 		by_fd(selected, tell_fd);
 	} else if (!strcmp(how, "epoll")) {
-		struct epoll_event ev = {.events = EPOLLIN};
+		struct epoll_event ev = { .events = EPOLLIN };
 
 		t_pipe(fds);
 		epfd = epoll_create1(0);
@@ -438,7 +438,7 @@ int main(int argc, char **argv)
 		by_fd(wait_semop, tell_semop);
 		CHECK(!semctl(ipc, 0, IPC_RMID));
 	} else if (!strcmp(how, "mqueue")) {
-		struct mq_attr attr = {.mq_maxmsg = 4, .mq_msgsize = 1};
+		struct mq_attr attr = { .mq_maxmsg = 4, .mq_msgsize = 1 };
 
 		snprintf(path, sizeof(path), "/before_data.%d", getpid());
 		mq = mq_open(path, O_RDWR | O_CREAT | O_EXCL, 0600, &attr);

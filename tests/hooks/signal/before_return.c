@@ -22,7 +22,8 @@ static void work(void)
 /* A late SIGALRM would end the process. */
 static void itimers(void)
 {
-	struct itimerval every = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+	struct itimerval every = { { 0, 50 }, { 0, 50 } },
+			 never = { { 0, 0 }, { 0, 0 } };
 
 	for (int i = 0; i < 300; i++) {
 		int then;
@@ -41,9 +42,9 @@ static void itimers(void)
 
 static void timers(void)
 {
-	struct itimerspec every = {{0, 50000}, {0, 50000}}, never = {0};
-	struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL,
-			      .sigev_signo = SIGRTMIN + 1};
+	struct itimerspec every = { { 0, 50000 }, { 0, 50000 } }, never = { 0 };
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL,
+			       .sigev_signo = SIGRTMIN + 1 };
 	timer_t id;
 
 	CHECK(!timer_create(CLOCK_MONOTONIC, &ev, &id));
@@ -65,7 +66,8 @@ static void timers(void)
 /* The handler goes while the timer still runs; ignored from then on. */
 static void replaced(void)
 {
-	struct itimerval every = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+	struct itimerval every = { { 0, 50 }, { 0, 50 } },
+			 never = { { 0, 0 }, { 0, 0 } };
 
 	for (int i = 0; i < 300; i++) {
 		int then;

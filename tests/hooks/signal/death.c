@@ -52,13 +52,14 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int sig;
-	} names[] = {{"TERM", SIGTERM}, {"INT", SIGINT},   {"HUP", SIGHUP},
-		     {"USR1", SIGUSR1}, {"KILL", SIGKILL}, {"ALRM", SIGALRM},
-		     {"PIPE", SIGPIPE}, {"SEGV", SIGSEGV}, {"ABRT", SIGABRT},
-		     {"QUIT", SIGQUIT}};
+	} names[] = { { "TERM", SIGTERM }, { "INT", SIGINT },
+		      { "HUP", SIGHUP },   { "USR1", SIGUSR1 },
+		      { "KILL", SIGKILL }, { "ALRM", SIGALRM },
+		      { "PIPE", SIGPIPE }, { "SEGV", SIGSEGV },
+		      { "ABRT", SIGABRT }, { "QUIT", SIGQUIT } };
 	pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 	pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-	struct rlimit none = {0, 0};
+	struct rlimit none = { 0, 0 };
 	struct pollfd pf;
 	pthread_t th[5];
 	int p[2], port, l = t_listen(&port);
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
 			_exit(0);
 		}
 	}
-	pf = (struct pollfd){p[0], POLLIN, 0};
+	pf = (struct pollfd){ p[0], POLLIN, 0 };
 	for (;;) {
 		switch (argv[3][0]) {
 		case 'a':

@@ -24,7 +24,7 @@ static void on_trap(int sig)
 static void *check(void *arg)
 {
 	char *volatile page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	volatile int zero = 0;
 	volatile uintptr_t low = 16;
 	char path[PATH_MAX];
@@ -73,7 +73,7 @@ static void *check(void *arg)
 
 int main(void)
 {
-	static const int sigs[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+	static const int sigs[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
 	struct sigaction sa;
 	pthread_t th[6];
 

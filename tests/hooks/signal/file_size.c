@@ -21,7 +21,7 @@ static void on_signal(int sig)
 static void *writer(void *arg)
 {
 	const char *how = arg;
-	char path[] = "/tmp/file_size.XXXXXX", b[100] = {0};
+	char path[] = "/tmp/file_size.XXXXXX", b[100] = { 0 };
 	int fd = mkstemp(path);
 	sigset_t set;
 
@@ -40,7 +40,7 @@ static void *writer(void *arg)
 	else
 		CHECK(write(fd, b, 100) == -1 && errno == EFBIG);
 	if (!strcmp(how, "blocked")) {
-		struct timespec none = {0, 0};
+		struct timespec none = { 0, 0 };
 
 		CHECK(!sigpending(&set) && sigismember(&set, SIGXFSZ));
 		CHECK(sigtimedwait(&set, NULL, &none) == SIGXFSZ);
@@ -56,7 +56,7 @@ static void *writer(void *arg)
 
 int main(int argc, char **argv)
 {
-	struct rlimit core = {0, 0}, size = {150, RLIM_INFINITY};
+	struct rlimit core = { 0, 0 }, size = { 150, RLIM_INFINITY };
 
 	CHECK(argc == 2);
 	CHECK(!setrlimit(RLIMIT_CORE, &core));

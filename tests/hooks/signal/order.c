@@ -25,9 +25,9 @@ static void on_sig(int sig)
 static void *run(void *arg)
 {
 	const char *how = arg;
-	static const int sigs[] = {SIGUSR2, SIGHUP, SIGUSR1, SIGTERM};
+	static const int sigs[] = { SIGUSR2, SIGHUP, SIGUSR1, SIGTERM };
 	sigset_t all, none;
-	union sigval v = {0};
+	union sigval v = { 0 };
 
 	sigfillset(&all);
 	sigemptyset(&none);
@@ -49,7 +49,7 @@ static void *run(void *arg)
 
 int main(int argc, char **argv)
 {
-	static const int sigs[] = {SIGUSR2, SIGHUP, SIGUSR1, SIGTERM};
+	static const int sigs[] = { SIGUSR2, SIGHUP, SIGUSR1, SIGTERM };
 	struct sigaction sa;
 	sigset_t all;
 
@@ -65,8 +65,8 @@ int main(int argc, char **argv)
 	CHECK_0(pthread_sigmask(SIG_SETMASK, &all, NULL));
 	t_join(t_thread(run, argv[1]));
 	for (int i = 0; i < n; i++)
-		t_say("%d", seen[i] >= SIGRTMIN ? 100 + seen[i] - SIGRTMIN :
-						  seen[i]);
+		t_say("%d",
+		      seen[i] >= SIGRTMIN ? 100 + seen[i] - SIGRTMIN : seen[i]);
 	t_say("%d deep", deepest);
 	return 0;
 }

@@ -30,7 +30,7 @@ static void *work(void *arg)
 {
 	volatile int turn = 0, one = 1;
 	pthread_attr_t a;
-	stack_t ss = {0};
+	stack_t ss = { 0 };
 	char *lo;
 	size_t size;
 

@@ -67,7 +67,7 @@ static void on_sig(int sig)
 #define IS(name) (strcmp(what, name) == 0)
 
 static int sv[2], p[2], full[2], l, ep, ev, file, other_file, mq, sem, ul;
-static struct sockaddr_un uaddr = {.sun_family = AF_UNIX};
+static struct sockaddr_un uaddr = { .sun_family = AF_UNIX };
 static char path[PATH_MAX], fifo[PATH_MAX], big[1 << 16];
 static sem_t psem;
 static pid_t child;
@@ -75,9 +75,9 @@ static uint32_t word;
 
 static long in_net(void)
 {
-	struct iovec v = {big, 1};
-	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
-	struct timeval tv = {100, 0};
+	struct iovec v = { big, 1 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+	struct timeval tv = { 100, 0 };
 
 	if (IS("accept"))
 		return accept(l, NULL, NULL);
@@ -106,9 +106,9 @@ static long in_net(void)
 
 static long in_poll(void)
 {
-	struct pollfd pf = {sv[0], POLLIN, 0};
+	struct pollfd pf = { sv[0], POLLIN, 0 };
 	struct epoll_event e;
-	struct timespec ts = {100, 0};
+	struct timespec ts = { 100, 0 };
 	fd_set set;
 
 	FD_ZERO(&set);
@@ -128,7 +128,7 @@ static long in_poll(void)
 
 static long in_signals(void)
 {
-	struct timespec ts = {100, 0};
+	struct timespec ts = { 100, 0 };
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -160,9 +160,9 @@ static long in_io(void)
 
 static long in_others(void)
 {
-	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct timespec ts = t_in(CLOCK_REALTIME, 100 * T_SEC);
-	struct sembuf down = {0, -1, 0};
+	struct sembuf down = { 0, -1, 0 };
 	struct {
 		long type;
 		char b[8];
@@ -208,8 +208,8 @@ static long call(void)
 
 static void prepare(void)
 {
-	struct epoll_event e = {.events = EPOLLIN};
-	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct epoll_event e = { .events = EPOLLIN };
+	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int port, hold[2];
 
 	t_pipe(hold);
@@ -256,9 +256,10 @@ static void prepare(void)
 static int restarts(void)
 {
 	static const char *const never[] = {
-		"poll",	 "ppoll",   "select",	 "pselect",	 "epoll_wait",
-		"pause", "sigsuspend", "sigtimedwait", "msgrcv", "semop",
-		"recv_timeout", "sem_timedwait"};
+		"poll",	      "ppoll", "select",       "pselect",
+		"epoll_wait", "pause", "sigsuspend",   "sigtimedwait",
+		"msgrcv",     "semop", "recv_timeout", "sem_timedwait"
+	};
 
 	for (size_t i = 0; i < T_LEN(never); i++)
 		if (IS(never[i]))
@@ -306,7 +307,7 @@ static void *finish(void *arg)
 	else if (IS("flock"))
 		CHECK(flock(other_file, LOCK_UN) == 0);
 	else if (IS("record_lock")) {
-		struct flock fl = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+		struct flock fl = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
 		CHECK(fcntl(other_file, F_OFD_SETLK, &fl) == 0);
 	} else if (IS("read_pipe"))

@@ -67,9 +67,9 @@ int main(void)
 	t_say("pending in the process and in a thread");
 	for (int i = 1; i <= 3; i++) {
 		CHECK(sigqueue(getpid(), SIGRTMIN + 2,
-			       (union sigval){.sival_int = i}) == 0);
+			       (union sigval){ .sival_int = i }) == 0);
 		CHECK(sigqueue(getpid(), SIGRTMIN + 1,
-			       (union sigval){.sival_int = i}) == 0);
+			       (union sigval){ .sival_int = i }) == 0);
 	}
 	CHECK_0(pthread_sigmask(SIG_SETMASK, &old, NULL));
 	CHECK(n == 7);

@@ -34,7 +34,7 @@ static void *blocked(void *arg)
 
 static void *sleeping(void *arg)
 {
-	struct timespec ts = {100, 0};
+	struct timespec ts = { 100, 0 };
 
 	id = 1;
 	self[1] = pthread_self();

@@ -57,7 +57,7 @@ static void client(int port, pid_t server, int sig)
 		CHECK(t_get(fd[i]) == 'a');
 	/* Until the server has seen it: the handler may run before a call. */
 	for (;;) {
-		struct pollfd pf = {fd[0], POLLIN, 0};
+		struct pollfd pf = { fd[0], POLLIN, 0 };
 
 		if (kill(server, sig) != 0)
 			break;
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < N; i++)
 		accept_one();
 	while (!stop) {
-		struct pollfd pf = {listener, POLLIN, 0};
+		struct pollfd pf = { listener, POLLIN, 0 };
 		fd_set r;
 
 		FD_ZERO(&r);

@@ -36,8 +36,8 @@ int main(void)
 	t_settle();
 	for (int i = 0; i < 5; i++)
 		CHECK(sigqueue(getpid(), SIGRTMIN,
-			       (union sigval){.sival_int = i}) == 0);
-	pf = (struct pollfd){fd, POLLIN, 0};
+			       (union sigval){ .sival_int = i }) == 0);
+	pf = (struct pollfd){ fd, POLLIN, 0 };
 	while (poll(&pf, 1, 0) != 0)
 		sched_yield();
 	CHECK(kill(getpid(), SIGTERM) == 0);

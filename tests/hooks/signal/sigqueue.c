@@ -48,7 +48,7 @@ int main(void)
 		for (int i = 0; i < N; i++)
 			CHECK_0(pthread_sigqueue(
 				th[i], SIGRTMIN + 5,
-				(union sigval){.sival_int = i + 1}));
+				(union sigval){ .sival_int = i + 1 }));
 	for (int i = 0; i < N; i++)
 		t_join(th[i]);
 	t_say("%d threads, 30 values each", N);

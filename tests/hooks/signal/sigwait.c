@@ -27,7 +27,7 @@ static void *signals(void *arg)
 			break;
 		case 2:
 			sig = sigtimedwait(&set, &si,
-					   &(struct timespec){100, 0});
+					   &(struct timespec){ 100, 0 });
 			CHECK(sig == si.si_signo);
 			break;
 		}
@@ -54,7 +54,7 @@ static void *worker(void *arg)
 
 int main(void)
 {
-	struct timespec ts = {0, 20 * T_MS};
+	struct timespec ts = { 0, 20 * T_MS };
 	pthread_t s, th[N];
 	siginfo_t si;
 	long long t0;

@@ -65,7 +65,7 @@ int main(void)
 	}
 	/* Signals that were sent while it was stopped may have met. */
 	while (!done) {
-		struct pollfd pf = {up[0], POLLIN, 0};
+		struct pollfd pf = { up[0], POLLIN, 0 };
 
 		if (poll(&pf, 1, 5) == 1)
 			done = t_get(up[0]) == 'c';

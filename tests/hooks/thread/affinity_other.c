@@ -76,7 +76,7 @@ static void *ends(void *arg)
 
 static void race_with_the_end(void)
 {
-	struct sched_param sp = {0};
+	struct sched_param sp = { 0 };
 	cpu_set_t one;
 
 	CPU_ZERO(&one);
@@ -94,7 +94,7 @@ static void race_with_the_end(void)
 
 int main(int argc, char **argv)
 {
-	struct sched_param sp = {0};
+	struct sched_param sp = { 0 };
 	pthread_t th, free_one;
 	cpu_set_t all;
 	int policy;

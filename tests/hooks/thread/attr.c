@@ -49,9 +49,9 @@ static void run(struct want *w, pthread_attr_t *a)
 
 int main(void)
 {
-	static const size_t sizes[] = {16384, 65536, 100 * 4096, 1 << 20,
-				       64 << 20};
-	struct want w = {0, 4096, NULL};
+	static const size_t sizes[] = { 16384, 65536, 100 * 4096, 1 << 20,
+					64 << 20 };
+	struct want w = { 0, 4096, NULL };
 	pthread_attr_t a;
 	struct rlimit rl;
 	size_t size;
@@ -64,7 +64,7 @@ int main(void)
 		run(&w, &a);
 		t_say("stack of %zu", sizes[i]);
 	}
-	static const size_t guards[] = {0, 4096, 65536};
+	static const size_t guards[] = { 0, 4096, 65536 };
 	CHECK_0(pthread_attr_setstacksize(&a, 1 << 20));
 	w.size = 1 << 20;
 	for (size_t i = 0; i < T_LEN(guards); i++) {
@@ -92,7 +92,7 @@ int main(void)
 	CHECK_0(pthread_getattr_default_np(&a));
 	CHECK_0(pthread_attr_getstacksize(&a, &size));
 	CHECK(rl.rlim_cur == RLIM_INFINITY || size == rl.rlim_cur);
-	w = (struct want){size, 4096, NULL};
+	w = (struct want){ size, 4096, NULL };
 	run(&w, NULL);
 	t_say("default");
 	CHECK_0(pthread_attr_setstacksize(&a, 512 << 10));

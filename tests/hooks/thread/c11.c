@@ -54,7 +54,7 @@ static int work(void *arg)
 
 int main(void)
 {
-	struct timespec ts = {0, 20 * T_MS};
+	struct timespec ts = { 0, 20 * T_MS };
 	thrd_t th[N];
 	int sum = 0, r;
 	long long t0;

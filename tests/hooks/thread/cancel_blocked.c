@@ -64,10 +64,10 @@ static void with_mutex(void *arg)
 
 static void block_in_sockets(int sv[2], int p[2])
 {
-	struct pollfd pf = {sv[0], POLLIN, 0};
-	struct iovec v = {big, 10};
-	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
-	struct epoll_event ev = {.events = EPOLLIN};
+	struct pollfd pf = { sv[0], POLLIN, 0 };
+	struct iovec v = { big, 10 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+	struct epoll_event ev = { .events = EPOLLIN };
 	fd_set set;
 	int port, ep;
 
@@ -109,7 +109,7 @@ static void block_in_sockets(int sv[2], int p[2])
 
 static void block_in_time(void)
 {
-	struct timespec ts = {1000, 0};
+	struct timespec ts = { 1000, 0 };
 
 	if (IS("sleep"))
 		sleep(1000);
@@ -168,7 +168,7 @@ static char fifo[PATH_MAX];
 
 static void block_in_others(void)
 {
-	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct {
 		long type;
 		char b[8];
@@ -206,7 +206,7 @@ static void *victim(void *arg)
 	block_in_threads();
 	block_in_others();
 	if (IS("connect")) {
-		struct sockaddr_un u = {.sun_family = AF_UNIX};
+		struct sockaddr_un u = { .sun_family = AF_UNIX };
 		int l = socket(AF_UNIX, SOCK_STREAM, 0);
 
 		snprintf(u.sun_path, sizeof(u.sun_path), "%s/u",
@@ -215,10 +215,9 @@ static void *victim(void *arg)
 		CHECK(listen(l, 0) == 0);
 		for (;;)
 			CHECK(connect(socket(AF_UNIX, SOCK_STREAM, 0),
-				      (struct sockaddr *)&u,
-				      sizeof(u)) == 0);
+				      (struct sockaddr *)&u, sizeof(u)) == 0);
 	} else if (IS("mq_receive")) {
-		struct mq_attr at = {.mq_maxmsg = 1, .mq_msgsize = 8};
+		struct mq_attr at = { .mq_maxmsg = 1, .mq_msgsize = 8 };
 		char name[32], b[8];
 		mqd_t q;
 
@@ -242,7 +241,7 @@ static void *sleeps_on(void *arg)
 
 int main(int argc, char **argv)
 {
-	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int hold[2], other;
 	pthread_t th;
 

@@ -17,7 +17,7 @@ static void clean(void *arg)
 static void *victim(void *arg)
 {
 	int kind = (int)(intptr_t)arg % 4;
-	struct pollfd pf = {sv[0], POLLIN, 0};
+	struct pollfd pf = { sv[0], POLLIN, 0 };
 	char c;
 
 	if (kind == 3)

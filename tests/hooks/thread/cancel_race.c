@@ -66,7 +66,7 @@ int main(void)
 	left = taken = 0;
 	for (int i = 0; i < TURNS; i++) {
 		pthread_t th = t_thread(acceptor, &l);
-		struct pollfd pf = {l, POLLIN, 0};
+		struct pollfd pf = { l, POLLIN, 0 };
 
 		fd = socket(AF_INET, SOCK_STREAM, 0);
 		CHECK(fd >= 0);

@@ -21,8 +21,8 @@ static void *short_life(void *arg)
 static void *maker(void *arg)
 {
 	for (int i = 0; i < TURNS; i++)
-		CHECK((intptr_t)t_join(t_thread(
-			      short_life, (void *)(intptr_t)i)) == i + 1);
+		CHECK((intptr_t)t_join(t_thread(short_life,
+						(void *)(intptr_t)i)) == i + 1);
 	return arg;
 }
 

@@ -72,7 +72,7 @@ static void *timed(void *arg)
 	pthread_cond_t c;
 	pthread_condattr_t a;
 	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-	static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC};
+	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC };
 
 	for (size_t i = 0; i < 2; i++) {
 		struct timespec ts;

@@ -45,11 +45,10 @@ int main(void)
 		sum += (intptr_t)t_join(th[i]);
 	t_say("sum of squares %ld", sum);
 	for (int i = 0; i < 3000; i++)
-		CHECK((intptr_t)t_join(t_thread(
-			      square, (void *)(intptr_t)i)) == i * i);
+		CHECK((intptr_t)t_join(t_thread(square, (void *)(intptr_t)i)) ==
+		      i * i);
 	t_say("3000 in a row");
-	t_say("nested %d",
-	      (int)(intptr_t)t_join(t_thread(nested, (void *)40)));
+	t_say("nested %d", (int)(intptr_t)t_join(t_thread(nested, (void *)40)));
 	t_say("pthread_exit %d",
 	      (int)(intptr_t)t_join(t_thread(exits, (void *)41)));
 

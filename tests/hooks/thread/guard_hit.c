@@ -26,7 +26,7 @@ static void *work(void *arg)
 
 int main(void)
 {
-	struct rlimit none = {0, 0};
+	struct rlimit none = { 0, 0 };
 	pthread_t th[4];
 
 	CHECK(setrlimit(RLIMIT_CORE, &none) == 0);

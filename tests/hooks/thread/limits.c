@@ -13,7 +13,7 @@ static void *blocked(void *arg)
 int main(void)
 {
 	static pthread_t th[4000];
-	struct rlimit rl = {3ul << 30, 3ul << 30};
+	struct rlimit rl = { 3ul << 30, 3ul << 30 };
 	pthread_attr_t a;
 	int n = 0, r = 0;
 

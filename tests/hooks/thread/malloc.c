@@ -24,8 +24,7 @@ static void *work(void *arg)
 			for (size_t k = 0; k < n; k++)
 				CHECK(p[k] == (n & 0xff));
 		}
-		p = __atomic_exchange_n(&slot[x % SLOTS], p,
-					__ATOMIC_ACQ_REL);
+		p = __atomic_exchange_n(&slot[x % SLOTS], p, __ATOMIC_ACQ_REL);
 		free(p);
 		if (i % 100 == 0)
 			sched_yield();

@@ -66,10 +66,10 @@ int main(void)
 	static const struct {
 		const char *name;
 		int type;
-	} types[] = {{"normal", PTHREAD_MUTEX_NORMAL},
-		     {"recursive", PTHREAD_MUTEX_RECURSIVE},
-		     {"errorcheck", PTHREAD_MUTEX_ERRORCHECK},
-		     {"adaptive", PTHREAD_MUTEX_ADAPTIVE_NP}};
+	} types[] = { { "normal", PTHREAD_MUTEX_NORMAL },
+		      { "recursive", PTHREAD_MUTEX_RECURSIVE },
+		      { "errorcheck", PTHREAD_MUTEX_ERRORCHECK },
+		      { "adaptive", PTHREAD_MUTEX_ADAPTIVE_NP } };
 	pthread_mutexattr_t a;
 	pthread_mutex_t m;
 

@@ -17,7 +17,7 @@ enum { TURNS = 100, THREADS = 3, PROCESSES = 3 };
 static struct shared {
 	pthread_mutex_t mu;
 	long counter, inside;
-} *s;
+} * s;
 
 static int ready[2];
 

@@ -11,7 +11,7 @@ static struct shared {
 	sem_t sem;
 	int turn;
 	long counter;
-} *s;
+} * s;
 
 static void alternate(int me)
 {

@@ -14,12 +14,12 @@ typedef double vec __attribute__((vector_size(32)));
 
 static void *work(void *arg)
 {
-	static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
-				    FE_TOWARDZERO};
+	static const int modes[] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
+				     FE_TOWARDZERO };
 	int i = (int)(intptr_t)arg, mode = modes[i % 4];
 	volatile double one = 1, three = 3;
 	double third, sum = 0, expect = 0;
-	vec v = {i, i + 1, i + 2, i + 3};
+	vec v = { i, i + 1, i + 2, i + 3 };
 	long double ld = i;
 
 	CHECK(fesetround(mode) == 0);

@@ -60,8 +60,10 @@ static void *held_for_read(void *arg)
 
 int main(void)
 {
-	static const int kinds[] = {PTHREAD_RWLOCK_PREFER_READER_NP,
-				    PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP};
+	static const int kinds[] = {
+		PTHREAD_RWLOCK_PREFER_READER_NP,
+		PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP
+	};
 	pthread_t th[READERS + WRITERS];
 	pthread_rwlockattr_t at;
 

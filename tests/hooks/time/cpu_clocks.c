@@ -43,7 +43,7 @@ static void burn(int ms)
 
 static void rest(int ms)
 {
-	struct timespec ts = {0, ms * MS};
+	struct timespec ts = { 0, ms * MS };
 
 	CHECK(nanosleep(&ts, NULL) == 0);
 }
@@ -178,9 +178,9 @@ static void on_timer(int sig)
 
 static void *timer_thread(void *arg)
 {
-	struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL,
-			      .sigev_signo = SIGUSR1};
-	struct itimerspec it = {.it_value = {0, 50 * MS}};
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL,
+			       .sigev_signo = SIGUSR1 };
+	struct itimerspec it = { .it_value = { 0, 50 * MS } };
 	timer_t timer;
 	long long before;
 

@@ -15,7 +15,7 @@ static void *compute(void *arg)
 static void *sleeper(void *arg)
 {
 	for (int i = 0; i < 5; i++) {
-		struct timespec ts = {0, 20 * T_MS};
+		struct timespec ts = { 0, 20 * T_MS };
 		long long t0 = t_now();
 
 		CHECK(nanosleep(&ts, NULL) == 0);

@@ -16,8 +16,8 @@ static void on_sig(int sig)
 
 int main(int argc, char **argv)
 {
-	enum t_poke_from from = argc > 1 && argv[1][0] == 'c' ? T_FROM_CHILD
-							      : T_FROM_THREAD;
+	enum t_poke_from from =
+		argc > 1 && argv[1][0] == 'c' ? T_FROM_CHILD : T_FROM_THREAD;
 	struct timespec ts, rem;
 	struct t_poker poker;
 	sigset_t block;
@@ -32,11 +32,10 @@ int main(int argc, char **argv)
 		CHECK_ERR(nanosleep(&ts, &rem), EINTR);
 		CHECK(rem.tv_sec >= 97 && rem.tv_sec <= 100);
 		rem = t_ts(0);
-		CHECK_RC(clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &rem),
-			 EINTR);
+		CHECK_RC(clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &rem), EINTR);
 		CHECK(rem.tv_sec >= 97 && rem.tv_sec <= 100);
 		ts = t_in(CLOCK_REALTIME, 100 * T_SEC);
-		rem = (struct timespec){77, 77};
+		rem = (struct timespec){ 77, 77 };
 		CHECK_RC(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &ts,
 					 &rem),
 			 EINTR);

@@ -3,7 +3,7 @@
 
 static void *check(void *arg)
 {
-	struct timespec ts = {0, 20 * T_MS}, rem = {77, 77};
+	struct timespec ts = { 0, 20 * T_MS }, rem = { 77, 77 };
 	long long t0 = t_now();
 
 	CHECK(nanosleep(&ts, NULL) == 0);
@@ -21,8 +21,8 @@ static void *check(void *arg)
 	t0 = t_now();
 	CHECK_0(clock_nanosleep(CLOCK_BOOTTIME, 0, &ts, NULL));
 	T_TOOK(t0, 20 * T_MS);
-	static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC,
-					   CLOCK_BOOTTIME, CLOCK_TAI};
+	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC,
+					    CLOCK_BOOTTIME, CLOCK_TAI };
 	for (size_t i = 0; i < T_LEN(clocks); i++) {
 		t0 = t_now();
 		ts = t_in(clocks[i], 20 * T_MS);
@@ -40,7 +40,7 @@ static void *check(void *arg)
 	ts.tv_nsec = 1000000000;
 	CHECK_ERR(nanosleep(&ts, NULL), EINVAL);
 	CHECK_RC(clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL), EINVAL);
-	ts = (struct timespec){-1, 0};
+	ts = (struct timespec){ -1, 0 };
 	CHECK_ERR(nanosleep(&ts, NULL), EINVAL);
 	CHECK_RC(clock_nanosleep(999, 0, &ts, NULL), EINVAL);
 	CHECK_RC(clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &ts, NULL),

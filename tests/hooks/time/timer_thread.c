@@ -22,7 +22,7 @@ static void on_signal(int sig, siginfo_t *si, void *ctx)
 int main(void)
 {
 	struct sigevent se;
-	struct itimerspec it = {{0, 4 * T_MS}, {0, 4 * T_MS}};
+	struct itimerspec it = { { 0, 4 * T_MS }, { 0, 4 * T_MS } };
 	struct sigaction sa;
 	sigset_t block, wait;
 	timer_t t;

@@ -11,8 +11,9 @@
 #include "fib.h"
 
 #define CHECK(cond)                                                            \
-	((cond) ? (void)0 :                                                    \
-		  (fprintf(stderr, "line %d: %s\n", __LINE__, #cond), exit(1)))
+	((cond) ?                                                              \
+		 (void)0 :                                                     \
+		 (fprintf(stderr, "line %d: %s\n", __LINE__, #cond), exit(1)))
 #define PAIRS 20
 #define TURNS 50
 

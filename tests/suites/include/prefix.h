@@ -22,19 +22,19 @@
 #define __set_errno(e) (errno = (e))
 
 /* internal-signals.h */
-#define SIGCANCEL __SIGRTMIN
-#define SIGTIMER  SIGCANCEL
-#define SIGSETXID (__SIGRTMIN + 1)
+#define SIGCANCEL		__SIGRTMIN
+#define SIGTIMER		SIGCANCEL
+#define SIGSETXID		(__SIGRTMIN + 1)
 #define is_internal_signal(sig) ((sig) == SIGCANCEL || (sig) == SIGSETXID)
 
 /* atomic.h */
-#define atomic_load_relaxed(p)	      __atomic_load_n(p, __ATOMIC_RELAXED)
-#define atomic_load_acquire(p)	      __atomic_load_n(p, __ATOMIC_ACQUIRE)
-#define atomic_store_relaxed(p, v)    __atomic_store_n(p, v, __ATOMIC_RELAXED)
-#define atomic_store_release(p, v)    __atomic_store_n(p, v, __ATOMIC_RELEASE)
-#define atomic_fetch_add_relaxed(p, v) \
+#define atomic_load_relaxed(p)	   __atomic_load_n(p, __ATOMIC_RELAXED)
+#define atomic_load_acquire(p)	   __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define atomic_store_relaxed(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define atomic_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define atomic_fetch_add_relaxed(p, v)                                         \
 	__atomic_fetch_add(p, v, __ATOMIC_RELAXED)
-#define atomic_fetch_add_acq_rel(p, v) \
+#define atomic_fetch_add_acq_rel(p, v)                                         \
 	__atomic_fetch_add(p, v, __ATOMIC_ACQ_REL)
 
 /* shlib-compat.h; x86-64 begins with 2.2.5 */
@@ -44,9 +44,8 @@
 #define SUITES_GLIBC_2_1	     "GLIBC_2.2.5"
 #define SUITES_GLIBC_2_2	     "GLIBC_2.2.5"
 #define SUITES_GLIBC_2_2_5	     "GLIBC_2.2.5"
-#define SUITES_SYMVER(local, sym, v) \
-	__asm__(".symver " #local ", " #sym "@" v);
-#define compat_symbol_reference(lib, local, sym, version) \
+#define SUITES_SYMVER(local, sym, v) __asm__(".symver " #local ", " #sym "@" v);
+#define compat_symbol_reference(lib, local, sym, version)                      \
 	SUITES_SYMVER(local, sym, SUITES_##version)
 
 /* allocate_once.h */
