@@ -61,6 +61,13 @@ long fib_sys_kill(int pid, int sig)
  */
 static _Atomic uint64_t signalfds; /* what any of them ever showed */
 
+static bool shown(int sig)
+{
+	return (fib_load(&signalfds, seq_cst) & FIB_SIG(sig)) &&
+	       !fib_signal_wanted(sig) &&
+	       (fib_procfs_signalfds() & FIB_SIG(sig));
+}
+
 void fib_signalfd_init(void)
 {
 	fib_store(&signalfds, fib_procfs_signalfds(), relaxed);
@@ -105,8 +112,7 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 		return -ESRCH;
 	if (!ordinary(sig))
 		return fib_raw(SYS_kill, own_pid(), sig);
-	if ((fib_load(&signalfds, seq_cst) & FIB_SIG(sig)) &&
-	    !fib_signal_wanted(sig))
+	if (shown(sig))
 		return to_signalfd(sig, info);
 	return fib_signal_send(f, sig, info, false);
 }

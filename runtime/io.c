@@ -51,6 +51,14 @@ static int limit(struct fib_io *io)
 	return r;
 }
 
+/* 0: to be tried again. */
+static long block(struct fib_io *io)
+{
+	long r = limit(io);
+
+	return r ? r : fib_io_block(io);
+}
+
 /*
  * For chaos: before a call is tried, wait for a moment as if it would block.
  * Whatever ends that, it is tried after.
@@ -108,12 +116,7 @@ long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 			turn = fib_add(&s->reads, 2, seq_cst) + 2;
 		fib_io_begin(io);
 		r = fib_raw6(nr, io->s->fd, a[1], a[2], a[3], a[4], a[5]);
-		if (r != -EAGAIN)
-			break;
-		r = limit(io);
-		if (r == 0)
-			r = fib_io_block(io);
-		if (r)
+		if (r != -EAGAIN || (r = block(io)))
 			break;
 	}
 	FIB_CHAOS_POINT(io_short);
@@ -142,12 +145,7 @@ long fib_io_polled(struct fib_io *io, long nr, const long a[6])
 						   a[4], a[5]);
 			fib_iom_release(io->s, io->ev);
 		}
-		if (r != -EAGAIN)
-			break;
-		r = limit(io);
-		if (r == 0)
-			r = fib_io_block(io);
-		if (r)
+		if (r != -EAGAIN || (r = block(io)))
 			break;
 	}
 	/* n_tty_read() tells who waited of the hang-up, and others of EOF. */

@@ -1,6 +1,7 @@
 /*
  * signalfd shows signals that are directed at the reading thread, to read, poll
- * and epoll: one made before there are threads, and one made by a thread.
+ * and epoll: one made before there are threads, and one made by a thread. Once
+ * it is closed, such a signal is that thread's alone again.
  */
 #include "t.h"
 #include <poll.h>
@@ -80,6 +81,21 @@ static void *blocks(void *fd)
 	return NULL;
 }
 
+static void expect_pending(int sig, int is)
+{
+	sigset_t pending;
+
+	CHECK(sigpending(&pending) == 0 && sigismember(&pending, sig) == is);
+}
+
+static void *after_close(void *arg)
+{
+	close(early);
+	CHECK(raise(SIGUSR1) == 0);
+	expect_pending(SIGUSR1, 1);
+	return arg;
+}
+
 int main(void)
 {
 	sigset_t all;
@@ -98,5 +114,10 @@ int main(void)
 	CHECK(read(p[0], &c, 1) == 1);
 	CHECK_0(pthread_kill(t, SIGUSR1));
 	t_join(t);
+
+	/* What a thread that has ended left behind is nobody's. */
+	t_join(t_thread(after_close, NULL));
+	expect_pending(SIGUSR1, 0);
+	t_say("closed");
 	return 0;
 }
