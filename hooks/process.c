@@ -40,47 +40,92 @@ struct clone_call {
 	unsigned long tls;
 };
 
-/* Where the child's registers lie on its new stack, or 0. */
+/*
+ * Memory that the program named, perhaps in a process that has no handler of
+ * ours to catch a fault: the kernel tells, which copies a set before it looks
+ * at what is to be done with it. @n: 8 to a page.
+ */
+static bool readable(uintptr_t at, size_t n)
+{
+	return fib_raw(SYS_rt_sigprocmask, -1, at, 0, 8) != -EFAULT &&
+	       fib_raw(SYS_rt_sigprocmask, -1, at + n - 8, 0, 8) != -EFAULT;
+}
+
+static bool writable(uintptr_t at, size_t n)
+{
+	return fib_raw(SYS_rt_sigprocmask, 0, 0, at, 8) == 0 &&
+	       fib_raw(SYS_rt_sigprocmask, 0, 0, at + n - 8, 8) == 0;
+}
+
+/* As copy_clone_args_from_user() and clone3_stack_valid() of kernel/fork.c. */
+static long fetch_args(struct clone_args *c, uintptr_t user, size_t size)
+{
+	size_t n = size < sizeof(*c) ? size : sizeof(*c);
+
+	if (size > FIB_PAGE)
+		return -E2BIG;
+	if (size < CLONE_ARGS_SIZE_VER0)
+		return -EINVAL;
+	if (!readable(user, size))
+		return -EFAULT;
+	memset(c, 0, sizeof(*c));
+	memcpy(c, (const void *)user, n);
+	for (size_t i = n; i < size; i++)
+		if (((const char *)user)[i])
+			return -E2BIG;
+	return !c->stack == !c->stack_size ? 0 : -EINVAL;
+}
+
+/*
+ * Where the child's registers lie on its new stack. Where there is no memory,
+ * the child dies of it as natively, if the kernel makes one at all.
+ */
 static uintptr_t lay_child(const struct fib_regs *r, uintptr_t stack,
 			   uint64_t mask)
 {
 	struct fib_regs *child;
 
-	if (!stack)
-		return 0;
 	stack &= ~7ul;
 	child = (struct fib_regs *)(stack - FIB_RED_ZONE - sizeof(*child));
+	if (!writable((uintptr_t)child, sizeof(*child)))
+		return stack;
 	*child = *r;
 	child->rax = 0;
 	child->rcx = mask; /* the child's; scratch for the program */
 	return (uintptr_t)child;
 }
 
-/* A process of its own: make the very call, but on a stack prepared. */
+/*
+ * A process of its own: make the very call, but on a stack prepared. Without a
+ * stack it is a fork, whatever it asks for: a child that shared this one would
+ * run our frames on it.
+ */
 static long clone_process(struct fib_regs *r, uint64_t mask)
 {
-	struct clone_args copy;
-	uintptr_t at, top;
+	struct clone_args c;
+	size_t size = r->rsi < sizeof(c) ? r->rsi : sizeof(c);
+	uint64_t vfork = CLONE_VM | CLONE_VFORK;
+	uintptr_t at;
+	long err;
 
 	if (r->rax == SYS_clone) {
+		if (!r->rsi)
+			return fib_raw(SYS_clone, r->rdi & ~vfork, 0, r->rdx,
+				       r->r10, r->r8);
 		at = lay_child(r, r->rsi, mask);
-		if (!at)
-			return fib_raw(SYS_clone, r->rdi, 0, r->rdx, r->r10,
-				       r->r8);
 		return fib_tramp_clone(SYS_clone, (long)r->rdi, (long)at,
 				       (long)r->rdx, (long)r->r10, (long)r->r8);
 	}
-	memset(&copy, 0, sizeof(copy));
-	memcpy(&copy, (void *)r->rdi,
-	       r->rsi < sizeof(copy) ? r->rsi : sizeof(copy));
-	top = copy.stack ? copy.stack + copy.stack_size : 0;
-	at = lay_child(r, top, mask);
-	if (!at)
-		return fib_raw(SYS_clone3, r->rdi, r->rsi);
-	copy.stack_size = at - copy.stack;
-	return fib_tramp_clone(
-		SYS_clone3, (long)&copy,
-		(long)(r->rsi < sizeof(copy) ? r->rsi : sizeof(copy)), 0, 0, 0);
+	err = fetch_args(&c, r->rdi, r->rsi);
+	if (err)
+		return err;
+	if (!c.stack) {
+		c.flags &= ~vfork;
+		return fib_raw(SYS_clone3, &c, size);
+	}
+	at = lay_child(r, c.stack + c.stack_size, mask);
+	c.stack_size = at - c.stack;
+	return fib_tramp_clone(SYS_clone3, (long)&c, (long)size, 0, 0, 0);
 }
 
 /* The child of fib_tramp_clone(), on its own stack, with the parent's %gs. */
@@ -129,7 +174,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 		return fib_thread_clone_fiber(r, flags, stack, ptid, ctid, tls);
 	}
 	r->r11 = r->rax; /* for fib_clone_child(); scratch for the program */
-	if (!(flags & CLONE_VM))
+	if (!(flags & CLONE_VM) || !stack)
 		return fork_process(f, r);
 	fib_fd_shared();
 	if (flags & CLONE_VFORK)
@@ -148,13 +193,16 @@ long fib_sys_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 
 long fib_sys_clone3(const void *args, size_t size)
 {
-	const struct clone_args *c = args;
+	struct clone_args c;
+	long r = fetch_args(&c, (uintptr_t)args, size);
 
-	if (size < CLONE_ARGS_SIZE_VER0)
+	if (r)
+		return r;
+	if ((c.flags & CLONE_THREAD) && (c.exit_signal || (c.flags & CSIGNAL)))
 		return -EINVAL;
-	return do_clone(c->flags | c->exit_signal,
-			c->stack ? c->stack + c->stack_size : 0,
-			(int *)c->parent_tid, (int *)c->child_tid, c->tls);
+	return do_clone(c.flags | c.exit_signal,
+			c.stack ? c.stack + c.stack_size : 0,
+			(int *)c.parent_tid, (int *)c.child_tid, c.tls);
 }
 
 long fib_sys_fork(void)
@@ -179,12 +227,10 @@ long fib_sys_vfork(void)
 
 bool fib_clone_foreign(struct fib_regs *r)
 {
-	const struct clone_args *c = (const void *)r->rdi;
-	bool stack = r->rax == SYS_clone	    ? r->rsi != 0 :
-		     r->rsi >= CLONE_ARGS_SIZE_VER0 ? c->stack != 0 :
-						      false;
+	struct clone_args c;
 
-	if (!stack)
+	if (r->rax == SYS_clone ? !r->rsi :
+				  fetch_args(&c, r->rdi, r->rsi) || !c.stack)
 		return false;
 	r->r11 = r->rax;
 	r->rax = (uint64_t)clone_process(r, 0);
