@@ -128,10 +128,13 @@ static long write_all(struct fib_fd *s, const struct iovec *iov, int n, long nr)
 
 	for (;;) {
 		long a[6] = { s->fd, (long)iov, n };
-		bool one = nr == SYS_write;
-		long w[6] = { s->fd, (long)iov->iov_base, (long)iov->iov_len };
 
-		r = nowait(s, FIB_EV_WRITE, iov, n, nr, one ? w : a);
+		/* write()'s vector is ours, writev()'s may not be there. */
+		if (nr == SYS_write) {
+			a[1] = (long)iov->iov_base;
+			a[2] = (long)iov->iov_len;
+		}
+		r = nowait(s, FIB_EV_WRITE, iov, n, nr, a);
 		if (r <= 0)
 			break;
 		done += r;

@@ -182,6 +182,14 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 	return sent((long)done, r, flags);
 }
 
+/* With a control message a descriptor may have gone to another process. */
+static long passed(const struct msghdr *msg, long r)
+{
+	if (r >= 0 && msg->msg_controllen)
+		fib_fd_shared();
+	return r;
+}
+
 long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct fib_fd *s = socket_slot(fd);
@@ -189,20 +197,17 @@ long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 	struct msghdr rest;
 	long done = 0, r;
 
-	if (!s || (flags & MSG_DONTWAIT)) {
-		if (s && msg && msg->msg_controllen)
-			fib_fd_shared(); /* SCM_RIGHTS, perhaps */
-		return sent(0, fib_pass(SYS_sendmsg, a), flags);
+	if (!s || (flags & MSG_DONTWAIT))
+		return sent(0, passed(msg, fib_pass(SYS_sendmsg, a)), flags);
+	if (edge_unreliable(s)) {
+		r = blocking_send(s, SYS_sendmsg, a, 2, flags);
+		return sent(0, passed(msg, r), flags);
 	}
-	if (edge_unreliable(s))
-		return sent(0, blocking_send(s, SYS_sendmsg, a, 2, flags),
-			    flags);
 	a[2] |= MSG_DONTWAIT;
 	r = fib_io_call(&FIB_IO(s, FIB_EV_WRITE), 0, SYS_sendmsg, a);
 	if (r < 0)
 		return sent(0, r, flags);
-	if (msg->msg_controllen)
-		fib_fd_shared();
+	passed(msg, r);
 	done = r;
 	rest = *msg;
 	rest.msg_control = NULL;

@@ -15,10 +15,13 @@ static void *check(void *arg)
 	t_put(sv[1], 'a');
 	CHECK_ERR(read(p[0], bad, 1), EFAULT);
 	CHECK_ERR(write(p[1], bad, 1), EFAULT);
+	CHECK_ERR(readv(p[0], (struct iovec *)bad, 1), EFAULT);
+	CHECK_ERR(writev(p[1], (struct iovec *)bad, 1), EFAULT);
 	CHECK_ERR(recv(sv[0], bad, 1, 0), EFAULT);
 	CHECK_ERR(send(sv[0], bad, 1, 0), EFAULT);
 	CHECK_ERR(recvmsg(sv[0], (struct msghdr *)bad, 0), EFAULT);
 	CHECK_ERR(sendmsg(sv[0], (struct msghdr *)bad, 0), EFAULT);
+	CHECK_ERR(sendmsg(sv[0], (struct msghdr *)bad, MSG_DONTWAIT), EFAULT);
 	CHECK(t_get(p[0]) == 'a');
 	CHECK_ERR(read(-1, &c, 1), EBADF);
 	CHECK_ERR(read(5000, &c, 1), EBADF);
