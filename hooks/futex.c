@@ -297,17 +297,36 @@ long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
 	return r == -EINTR ? ts ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS : r;
 }
 
+/* What do_futex() and get_futex_key() of kernel/futex refuse before all else. */
+static int refused(const uint32_t *uaddr, int op, const uint32_t *uaddr2)
+{
+	int cmd = op & FUTEX_CMD_MASK;
+	uint32_t word;
+
+	if ((op & FUTEX_CLOCK_REALTIME) && cmd != FUTEX_WAIT_BITSET &&
+	    cmd != FUTEX_WAIT_REQUEUE_PI && cmd != FUTEX_LOCK_PI2)
+		return -ENOSYS;
+	if (((uintptr_t)uaddr & 3) ||
+	    ((cmd == FUTEX_REQUEUE || cmd == FUTEX_CMP_REQUEUE) &&
+	     ((uintptr_t)uaddr2 & 3)))
+		return -EINVAL;
+	/* Only of a word that may be shared it has to find the page. */
+	return op & FUTEX_PRIVATE_FLAG ? 0 : fib_peek32(uaddr, &word);
+}
+
 long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 		   uint32_t *uaddr2, uint32_t val3)
 {
 	const long a[6] = { (long)uaddr,   op,		 (long)val,
 			    (long)timeout, (long)uaddr2, (long)val3 };
 	const struct timespec *ts = (const void *)timeout;
+	int r;
 
 	if (!(op & FUTEX_PRIVATE_FLAG) && is_shared((uintptr_t)uaddr))
 		return shared(a);
-	if ((uintptr_t)uaddr & 3)
-		return -EINVAL;
+	r = refused(uaddr, op, uaddr2);
+	if (r)
+		return r;
 	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 		return wait(op, uaddr, val, ts, FIB_FUTEX_ANY);
