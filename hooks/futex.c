@@ -6,7 +6,8 @@
  * mutexes and pthread_join use the shared form on private memory. A word is
  * shared if it lies in a mapping made with MAP_SHARED or by shmat: the table
  * below is filled from /proc/self/maps when the runtime starts, and kept by the
- * mmap hook. A private operation is private by its own word.
+ * hooks of mmap, mremap and shmat. A private operation is private by its own
+ * word.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -19,7 +20,7 @@ struct range {
 };
 
 static struct fib_lock ranges_lock;
-static struct range range[RANGES]; /* sorted, disjoint */
+static struct range range[RANGES]; /* disjoint */
 static _Atomic uint32_t nranges;
 static _Atomic bool overflow; /* too many: no operation is private */
 /* Threads that are no fibers and wait in the kernel. */
@@ -27,22 +28,30 @@ static _Atomic int foreign_waiters;
 
 /* --- shared mappings ----------------------------------------------------- */
 
+static struct range next[RANGES];
+
+static uint32_t put_locked(uint32_t n, uintptr_t from, uintptr_t to)
+{
+	if (from >= to)
+		return n;
+	if (n == RANGES) {
+		fib_store(&overflow, true, relaxed);
+		return n;
+	}
+	next[n] = (struct range){ from, to };
+	return n + 1;
+}
+
+/* What is left of each range on either side. */
 static void cut_locked(uintptr_t from, uintptr_t to)
 {
 	uint32_t n = fib_load(&nranges, relaxed), out = 0;
-	static struct range next[RANGES + 1];
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct range r = range[i];
 
-		if (r.to <= from || r.from >= to) {
-			next[out++] = r;
-			continue;
-		}
-		if (r.from < from && out < RANGES)
-			next[out++] = (struct range){ r.from, from };
-		if (r.to > to && out < RANGES)
-			next[out++] = (struct range){ to, r.to };
+		out = put_locked(out, r.from, r.to < from ? r.to : from);
+		out = put_locked(out, r.from > to ? r.from : to, r.to);
 	}
 	memcpy(range, next, out * sizeof(*range));
 	fib_store(&nranges, out, release);
@@ -67,7 +76,24 @@ void fib_shared_map(uintptr_t addr, size_t len, bool shared)
 	fib_unlock(&ranges_lock);
 }
 
-static bool is_shared(uintptr_t addr)
+void fib_shared_lose(void)
+{
+	fib_store(&overflow, true, relaxed);
+}
+
+void fib_shared_detach(uintptr_t addr)
+{
+	fib_lock(&ranges_lock);
+	for (uint32_t i = 0; i < fib_load(&nranges, relaxed); i++) {
+		if (range[i].from == addr) {
+			cut_locked(addr, range[i].to);
+			break;
+		}
+	}
+	fib_unlock(&ranges_lock);
+}
+
+bool fib_shared_at(uintptr_t addr)
 {
 	bool r = false;
 
@@ -283,7 +309,7 @@ long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
 		/* 32 bits, private or not; the rest are errors */
 		if ((v[i].flags & ~128u) != 2 || v[i].reserved)
 			return fib_pass(SYS_futex_waitv, a);
-		kernel |= !(v[i].flags & 128) && is_shared(v[i].uaddr);
+		kernel |= !(v[i].flags & 128) && fib_shared_at(v[i].uaddr);
 	}
 	if (kernel)
 		return fib_blocking(SYS_futex_waitv, a);
@@ -322,7 +348,7 @@ long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 	const struct timespec *ts = (const void *)timeout;
 	int r;
 
-	if (!(op & FUTEX_PRIVATE_FLAG) && is_shared((uintptr_t)uaddr))
+	if (!(op & FUTEX_PRIVATE_FLAG) && fib_shared_at((uintptr_t)uaddr))
 		return shared(a);
 	r = refused(uaddr, op, uaddr2);
 	if (r)

@@ -274,6 +274,11 @@ uint64_t fib_procfs_signalfds(void);
 /** Scan the mappings once, then keep track. */
 void fib_shared_init(void);
 void fib_shared_map(uintptr_t addr, size_t len, bool shared);
+/** What shmat() mapped at @addr is gone. */
+void fib_shared_detach(uintptr_t addr);
+/** Too much is not known: from now on any word may be shared. */
+void fib_shared_lose(void);
+bool fib_shared_at(uintptr_t addr);
 /** FUTEX_WAKE from a thread that is no fiber. */
 long fib_futex_foreign(const long a[6]);
 

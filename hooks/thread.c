@@ -18,6 +18,7 @@
 #include <sched.h>
 #include <asm/prctl.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include "hooks/hooks.h"
 #include "preload/arch/x86_64/regs.h"
 #include "runtime/arch/x86_64/ctx.h"
@@ -412,6 +413,43 @@ long fib_sys_munmap(uintptr_t addr, size_t len)
 		return 0;
 	fib_shared_map(addr, len, false);
 	return fib_raw(SYS_munmap, addr, len);
+}
+
+long fib_sys_mremap(uintptr_t from, size_t len, size_t new_len, int flags,
+		    uintptr_t to)
+{
+	bool shared = fib_shared_at(from);
+	long r = fib_raw(SYS_mremap, from, len, new_len, flags, to);
+
+	if (r < 0 && r > -4096)
+		return r;
+	if (!(flags & MREMAP_DONTUNMAP))
+		fib_shared_map(from, len, false);
+	fib_shared_map((uintptr_t)r, new_len, shared);
+	return r;
+}
+
+long fib_sys_shmat(int id, const void *addr, int flags)
+{
+	long r = fib_raw(SYS_shmat, id, addr, flags);
+	struct shmid_ds ds;
+
+	if (r < 0 && r > -4096)
+		return r;
+	if (fib_raw(SYS_shmctl, id, IPC_STAT, &ds) == 0)
+		fib_shared_map((uintptr_t)r, ds.shm_segsz, true);
+	else
+		fib_shared_lose();
+	return r;
+}
+
+long fib_sys_shmdt(const void *addr)
+{
+	long r = fib_raw(SYS_shmdt, addr);
+
+	if (r == 0)
+		fib_shared_detach((uintptr_t)addr);
+	return r;
 }
 
 long fib_sys_mprotect(uintptr_t addr, size_t len, int prot)

@@ -1,4 +1,11 @@
-/* A futex word shared with a child process, by mapping alone. */
+/*
+ * A futex word shared with a child process, by mapping alone.
+ *
+ * t-case: mmap
+ * t-case: shmat
+ * t-case: mremap
+ */
+#include <sys/shm.h>
 #include "futex.h"
 
 enum { TURNS = 300 };
@@ -33,14 +40,42 @@ static void pong(void)
 	}
 }
 
-int main(void)
+static void *map(int flags)
 {
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			flags | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	return at;
+}
+
+static void *attach(void)
+{
+	int id = shmget(IPC_PRIVATE, 4096, 0600);
+	void *at = shmat(id, NULL, 0);
+
+	CHECK(at != (void *)-1);
+	CHECK(shmctl(id, IPC_RMID, NULL) == 0);
+	return at;
+}
+
+static void *move(void)
+{
+	void *to = map(MAP_PRIVATE);
+
+	CHECK(mremap(map(MAP_SHARED), 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED,
+		     to) == to);
+	return to;
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
 	pthread_t th[5];
 	pid_t pid;
 
-	s = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		 -1, 0);
-	CHECK(s != MAP_FAILED);
+	t_be_threaded();
+	s = how[0] == 's' ? attach() : how[1] == 'r' ? move() : map(MAP_SHARED);
 	for (int i = 0; i < 5; i++)
 		th[i] = t_thread(wait_go, NULL);
 	t_settle();
