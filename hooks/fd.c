@@ -127,8 +127,7 @@ static uint64_t sock_timeout(int fd, int name)
 	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &tv, &len);
 	if (tv.tv_sec == 0 && tv.tv_usec == 0)
 		return FIB_NEVER;
-	return (uint64_t)tv.tv_sec * FIB_NSEC_PER_SEC +
-	       (uint64_t)tv.tv_usec * 1000;
+	return fib_timeval_ns(&tv);
 }
 
 static void refresh(struct fib_fd *s)

@@ -120,6 +120,8 @@ uint64_t fib_ns_left(uint64_t deadline_ns);
 long fib_time_left(uint64_t deadline_ns, struct timespec *ts);
 /** The program's *@ts in ns; -EINVAL, -EFAULT. */
 int64_t fib_timespec_ns(const struct timespec *ts);
+/** *@tv, which is valid, in ns; INT64_MAX at most. */
+uint64_t fib_timeval_ns(const struct timeval *tv);
 /** @ns as a timespec to the program's *@ts: 0 or -EFAULT. */
 int fib_timespec_put(struct timespec *ts, uint64_t ns);
 

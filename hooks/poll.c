@@ -334,8 +334,7 @@ long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)
 			return -EFAULT;
 		if (copy.tv_sec < 0 || copy.tv_usec < 0)
 			return -EINVAL;
-		left = (uint64_t)copy.tv_sec * FIB_NSEC_PER_SEC +
-		       (uint64_t)copy.tv_usec * 1000;
+		left = fib_timeval_ns(&copy);
 		deadline = left ? fib_deadline_in(left) : 0;
 	}
 	ret = do_select(n, r, w, x, deadline);

@@ -162,3 +162,12 @@ int64_t fib_timespec_ns(const struct timespec *user)
 		return INT64_MAX;
 	return ts->tv_sec * (int64_t)FIB_NSEC_PER_SEC + ts->tv_nsec;
 }
+
+uint64_t fib_timeval_ns(const struct timeval *tv)
+{
+	uint64_t ns = (uint64_t)tv->tv_usec * 1000;
+
+	if (tv->tv_sec >= INT64_MAX / (int64_t)FIB_NSEC_PER_SEC)
+		return INT64_MAX;
+	return (uint64_t)tv->tv_sec * FIB_NSEC_PER_SEC + ns;
+}

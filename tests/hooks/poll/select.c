@@ -2,6 +2,30 @@
 #include "t.h"
 #include <sys/select.h>
 
+static int later[2];
+
+static void *put_later(void *arg)
+{
+	t_settle();
+	t_put(later[1], 'x');
+	return arg;
+}
+
+/* In ns these are just over 2^64. */
+static void wait_for_centuries(void)
+{
+	struct timeval tv = { 18446744073, 709552 };
+	pthread_t th;
+	fd_set r;
+
+	t_pipe(later);
+	th = t_thread(put_later, NULL);
+	FD_ZERO(&r);
+	FD_SET(later[0], &r);
+	CHECK(select(later[0] + 1, &r, NULL, NULL, &tv) == 1);
+	t_join(th);
+}
+
 static void *check(void *arg)
 {
 	struct timeval tv = { 0, 0 };
@@ -96,6 +120,7 @@ int main(void)
 	static struct side s[12];
 	int sv[2];
 
+	wait_for_centuries();
 	check(NULL);
 	t_say("main");
 	for (int i = 0; i < 3; i++)
