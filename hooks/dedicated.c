@@ -13,6 +13,8 @@
 #include <sys/resource.h>
 #include "hooks/hooks.h"
 
+#define DEADLINE 6 /* SCHED_DEADLINE, linux/sched.h */
+
 /* A worker that is not dedicated; the caller's if there is none. */
 static int common_tid(void)
 {
@@ -132,10 +134,22 @@ static bool same_policy(int policy, const void *user)
 	       !fib_copy(&priority, user, sizeof(priority)) && priority == 0;
 }
 
+/*
+ * A real-time thread may keep its processor to itself. The monitor goes before
+ * it, where it may: no signal would reach it otherwise.
+ */
+static void expect_policy(int policy)
+{
+	policy &= ~SCHED_RESET_ON_FORK;
+	if (policy == SCHED_FIFO || policy == SCHED_RR || policy == DEADLINE)
+		fib_monitor_urgent();
+}
+
 long fib_sys_sched_setscheduler(int tid, int policy, const void *param)
 {
 	if (is_common(tid) && same_policy(policy, param))
 		return 0;
+	expect_policy(policy);
 	return change(SYS_sched_setscheduler, 0,
 		      (long[6]){ tid, policy, (long)param });
 }
@@ -154,6 +168,10 @@ long fib_sys_sched_getattr(int tid, void *attr, unsigned size, unsigned flags)
 
 long fib_sys_sched_setattr(int tid, void *attr, unsigned flags)
 {
+	uint32_t head[2]; /* size, policy */
+
+	if (!fib_copy(head, attr, sizeof(head)))
+		expect_policy((int)head[1]);
 	return change(SYS_sched_setattr, 0,
 		      (long[6]){ tid, (long)attr, flags });
 }

@@ -19,6 +19,7 @@
 #include <sys/signalfd.h>
 #include "hooks/signal.h"
 #include "runtime/chaos.h"
+#include "runtime/cputime.h"
 
 static int fd = -1;
 static _Atomic uint64_t left;
@@ -51,25 +52,36 @@ bool fib_signal_wanted(int sig)
 
 /*
  * The kernel counts CPU time where it is used, and there an interval timer's
- * signal goes first (check_cpu_itimer()): that makes a profile. Here, to one of
- * those that run now, in turn.
+ * signal goes first (check_cpu_itimer()): that makes a profile. Here, to whose
+ * thread has used most since it last had one: fetch_lock is held.
  */
 static struct fib *pick_running(int sig)
 {
-	static _Atomic uint32_t turn;
 	uint32_t n = fib_load(&fib_sched.workers, acquire);
-	uint32_t from = fib_add(&turn, 1, relaxed);
+	struct fib_worker *most = NULL;
+	struct fib *picked = NULL;
+	uint64_t used = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = fib_sched.worker[(from + i) % n];
+		struct fib_worker *w = fib_sched.worker[i];
 		struct fib *f = __atomic_load_n(&w->cur, __ATOMIC_RELAXED);
+		uint64_t ns;
 
-		if (f && !fib_load(&w->gone, relaxed) &&
-		    !fib_load(&w->blocking, relaxed) &&
-		    fib_load(&f->tid, acquire) && fib_signal_accepts(f, sig))
-			return f;
+		if (!f || fib_load(&w->gone, relaxed) ||
+		    fib_load(&w->blocking, relaxed) ||
+		    !fib_load(&f->tid, acquire) || !fib_signal_accepts(f, sig))
+			continue;
+		ns = fib_cpu_thread_ns(fib_load(&w->tid, relaxed)) -
+		     w->profiled_ns;
+		if (most && ns <= used)
+			continue;
+		used = ns;
+		most = w;
+		picked = f;
 	}
-	return NULL;
+	if (most)
+		most->profiled_ns += used;
+	return picked;
 }
 
 bool fib_signal_route(int sig, const siginfo_t *info)

@@ -19,6 +19,7 @@ struct waiter {
 	struct bucket *_Atomic bucket;
 	uint32_t *uaddr;
 	uint32_t bitset;
+	int priority;	 /* real-time priority, 0: none */
 	uint32_t pi_tid; /* waits for ownership; 0: an ordinary waiter */
 	uint32_t requeue_tid, *requeue_to; /* may be moved to wait for that */
 	_Atomic bool woken;
@@ -61,10 +62,29 @@ static void unlock_two(struct bucket *a, struct bucket *b)
 		fib_unlock(&b->lock);
 }
 
+/* By priority, and in the order of their coming: __futex_queue(). */
 static void add_locked(struct bucket *b, struct waiter *w)
 {
-	fib_list_add_tail(&b->waiters, &w->node);
+	struct fib_list *at = &b->waiters;
+
+	while (fib_unlikely(w->priority) && at->prev != &b->waiters &&
+	       fib_container_of(at->prev, struct waiter, node)->priority <
+		       w->priority)
+		at = at->prev;
+	fib_list_add_tail(at, &w->node);
 	fib_store(&w->bucket, b, relaxed);
+}
+
+/* One that is not dedicated is as its worker, which has none. */
+static int own_priority(void)
+{
+	int priority = 0;
+
+#ifdef FIB_PRELOAD
+	if (fib_self()->bound)
+		fib_raw(SYS_sched_getparam, 0, &priority);
+#endif
+	return priority;
 }
 
 static void give_up(struct waiter *w)
@@ -138,7 +158,8 @@ int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 {
 	struct waiter w = { .fib = fib_self(),
 			    .uaddr = uaddr,
-			    .bitset = bitset };
+			    .bitset = bitset,
+			    .priority = own_priority() };
 	int r = queue(&w, val);
 
 	if (r)
@@ -162,6 +183,7 @@ int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 		w[queued].fib = fib_self();
 		w[queued].uaddr = word[queued].uaddr;
 		w[queued].bitset = FIB_FUTEX_ANY;
+		w[queued].priority = own_priority();
 		r = queue(&w[queued], word[queued].val);
 		if (r)
 			break;
@@ -401,7 +423,10 @@ int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 		      bool try_only, bool (*alive)(uint32_t tid))
 {
 	struct bucket *b = bucket_of(uaddr);
-	struct waiter w = { .fib = fib_self(), .uaddr = uaddr, .pi_tid = tid };
+	struct waiter w = { .fib = fib_self(),
+			    .uaddr = uaddr,
+			    .priority = own_priority(),
+			    .pi_tid = tid };
 	int r;
 
 	lock_bucket(b);
@@ -464,6 +489,7 @@ int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
 {
 	struct waiter w = { .fib = fib_self(),
 			    .uaddr = from,
+			    .priority = own_priority(),
 			    .requeue_to = to,
 			    .requeue_tid = tid };
 	int r;

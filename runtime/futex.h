@@ -7,6 +7,9 @@
  * fib_wake(). Requeue moves a waiter and changes its bucket, so a waiter that
  * gives up looks its bucket up again under the lock.
  *
+ * Who waits is woken in the order of coming, but for dedicated fibers with
+ * real-time priorities: those are ahead, by priority, as in the kernel.
+ *
  * Waiting is for fibers; waking for any thread of the process. Two buckets
  * are locked in address order; they rank above timers and run queues.
  */
@@ -49,10 +52,10 @@ struct fib_futex_word {
 int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 		    uint64_t deadline_ns);
 /**
- * Priority inheritance mutexes, without the inheritance: fibers have no
- * priorities. The word holds the owner's @tid; unlock hands it to the first
- * waiter, as kernel/futex/pi.c does. 0, -EDEADLK, -ESRCH (the owner is none of
- * ours), -EAGAIN (@try), -ETIMEDOUT, -EINTR, -EPERM (not the owner), -EFAULT.
+ * Priority inheritance mutexes, without the inheritance. The word holds the
+ * owner's @tid; unlock hands it to the first waiter, as kernel/futex/pi.c does.
+ * 0, -EDEADLK, -ESRCH (the owner is none of ours), -EAGAIN (@try), -ETIMEDOUT,
+ * -EINTR, -EPERM (not the owner), -EFAULT.
  */
 int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 		      bool try_only, bool (*alive)(uint32_t tid));

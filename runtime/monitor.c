@@ -48,6 +48,15 @@ void fib_monitor_poke(void)
 	fib_raw(SYS_write, poke_fd, &one, sizeof(one));
 }
 
+void fib_monitor_urgent(void)
+{
+	int priority = 99;
+
+	/* What it creates is a worker, with a worker's priority. */
+	fib_raw(SYS_sched_setscheduler, fib_load(&fib_monitor_tid, relaxed),
+		SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
+}
+
 /* Put one more worker to work: one that retired, or a new one. */
 bool fib_start_spare(struct fib_sched *s)
 {

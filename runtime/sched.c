@@ -546,6 +546,12 @@ void fib_sched_yield(void)
 {
 #ifdef FIB_PRELOAD
 	struct fib *f = fib_self();
+
+	/* There is no other on its thread. */
+	if (f->bound) {
+		fib_raw(SYS_sched_yield);
+		return;
+	}
 #else
 	struct fib_worker *w = fib_worker_self();
 	struct fib *f = w->cur;

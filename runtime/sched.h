@@ -126,6 +126,7 @@ struct fib_worker {
 	bool took_wake;		       /* and has not slept since */
 	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
+	uint64_t profiled_ns;	   /* CPU time at its last SIGPROF: receiver.c */
 	void *stack;
 	void *altstack;		   /* the host's, for its signal handler */
 	_Atomic uint32_t identity; /* the host's: change last made */
@@ -373,6 +374,8 @@ void fib_worker_loop(struct fib_worker *w);
 int fib_monitor_start(struct fib_sched *s);
 void fib_monitor_poke(void);
 void fib_monitor_forget(void);
+/** Real-time priority for the monitor, if the process may have it. */
+void fib_monitor_urgent(void);
 extern _Atomic uint32_t fib_monitor_asleep;
 extern _Atomic uint32_t fib_monitor_tid;
 void fib_worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id);

@@ -106,6 +106,7 @@ struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 	fib_store(&w->taken, bound != NULL, relaxed);
 	fib_store(&w->gone, 0, relaxed);
 	fib_store(&w->born, 0, relaxed);
+	w->profiled_ns = 0;
 	if (bound)
 		bound->bound = w;
 	/* Known before it runs: others look at its queue and timers. */
