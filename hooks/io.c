@@ -56,6 +56,20 @@ long fib_io_block(struct fib_io *io)
 	return fib_io_failed(io, r);
 }
 
+/*
+ * There are files that take what is written and whose poll never says so
+ * (fanotify, /dev/kmsg): the kernel waits for room in them, if they ever have
+ * none.
+ */
+static bool tells_room(struct fib_fd *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLOUT };
+
+	if (!s->tells_room)
+		s->tells_room = fib_raw(SYS_poll, &p, 1, 0) != 0;
+	return s->tells_room;
+}
+
 /* Pipes and their like take RWF_NOWAIT; what does not is polled from then. */
 static long nowait(struct fib_fd *s, uint8_t ev, const struct iovec *iov, int n,
 		   long nr, const long a[6])
@@ -74,6 +88,8 @@ static long nowait(struct fib_fd *s, uint8_t ev, const struct iovec *iov, int n,
 	}
 	if (fib_fd_nonblock(s))
 		return fib_pass(nr, a);
+	if (ev == FIB_EV_WRITE && !tells_room(s))
+		return fib_blocking(nr, a);
 	return fib_io_polled(&FIB_IO(s, ev), nr, a);
 }
 

@@ -375,6 +375,7 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	s->kind = FIB_FD_UNKNOWN;
 	s->attr_epoch = s->born_epoch = 0;
 	s->busy = s->contended = s->polled = 0;
+	s->tells_room = false;
 	fib_store(&s->error, 0, relaxed);
 	/* whoever tries the old file is not to wait for the new one */
 	fib_add(&s->edges, 1, release);
