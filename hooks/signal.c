@@ -220,10 +220,11 @@ struct fib_kernel_sigaction fib_signal_take_action(int sig)
 	fib_lock(&fib_sig_lock);
 	a = fib_sig_act[sig];
 	if ((a.flags & SA_RESETHAND) && a.handler > 1) {
+		/* Flags and mask stay. */
 		fib_sig_act[sig].handler = (uintptr_t)SIG_DFL;
 		fib_signal_note_handler(sig);
 		if (!(FIB_SIG(sig) & FIB_FAULTS))
-			fib_signal_kernel_action(sig, (uintptr_t)SIG_DFL);
+			fib_raw(SYS_rt_sigaction, sig, &fib_sig_act[sig], 0, 8);
 	}
 	fib_unlock(&fib_sig_lock);
 	return a;

@@ -54,10 +54,13 @@ static void *check(void *arg)
 	raise(SIGUSR1);
 	CHECK(n == 3);
 	CHECK(order[0] == 1 && order[1] == 2 && order[2] == 3);
-	t_handle(SIGUSR2, second, SA_RESETHAND);
+	t_handle(SIGUSR2, second, SA_RESETHAND | SA_SIGINFO);
 	raise(SIGUSR2);
 	CHECK(sigaction(SIGUSR2, NULL, &old) == 0);
 	CHECK(old.sa_handler == SIG_DFL);
+	/* The handler alone: the flags stay. */
+	CHECK((old.sa_flags & (int)(SA_RESETHAND | SA_SIGINFO)) ==
+	      (int)(SA_RESETHAND | SA_SIGINFO));
 	CHECK(sigaction(SIGUSR1, NULL, &old) == 0);
 	CHECK(old.sa_handler == first);
 	CHECK(old.sa_flags == SA_RESTART ||
