@@ -139,6 +139,48 @@ static void look_at(int sig)
 	fib_unlock(&fetch_lock);
 }
 
+/*
+ * The signals of faults are open in workers, for the faults. One that somebody
+ * sent is no fault: the kernel's handler, which may have interrupted anything,
+ * leaves it here. As in a queue of the kernel's, there is one of a kind.
+ */
+static _Atomic uint64_t claimed, arrived;
+static siginfo_t arrived_info[FIB_SIGRTMIN];
+
+void fib_signal_arrived(int sig, const siginfo_t *info)
+{
+	if (fib_or(&claimed, FIB_SIG(sig), acquire) & FIB_SIG(sig))
+		return;
+	arrived_info[sig] = *info;
+	fib_or(&arrived, FIB_SIG(sig), release);
+	fib_monitor_poke();
+}
+
+void fib_signal_hold(int sig, const siginfo_t *info)
+{
+	fib_signal_keep(sig, info);
+	fib_or(&left, FIB_SIG(sig), seq_cst);
+	fib_fence(seq_cst);
+	if (pick(sig)) {
+		fib_and(&left, ~FIB_SIG(sig), seq_cst);
+		look_at(sig);
+	}
+}
+
+static void take_arrived(void)
+{
+	uint64_t set = fib_xchg(&arrived, 0, acquire);
+
+	for (; set; set &= set - 1) {
+		int sig = __builtin_ctzll(set) + 1;
+		siginfo_t info = arrived_info[sig];
+
+		fib_and(&claimed, ~FIB_SIG(sig), release);
+		if (!fib_signal_route(sig, &info))
+			fib_signal_hold(sig, &info);
+	}
+}
+
 void fib_signal_fetch(uint64_t set)
 {
 	for (; set; set &= set - 1)
@@ -154,6 +196,8 @@ void fib_signal_settle(uint64_t set)
 {
 	uint64_t pending = 0;
 
+	if (fib_unlikely(fib_load(&arrived, relaxed)))
+		take_arrived();
 	fib_raw(SYS_rt_sigpending, &pending, 8);
 	/* What is not pending any more was taken by who holds the lock since
 	 * before. */
@@ -193,6 +237,7 @@ void fib_receive(void)
 {
 	uint64_t pending = 0, set;
 
+	take_arrived();
 	fib_raw(SYS_rt_sigpending, &pending, 8);
 	pending &= watched();
 	fib_and(&left, pending | fib_signal_kept_set(), seq_cst);
@@ -206,6 +251,8 @@ int fib_receiver_init(void)
 	uint64_t set = watched();
 
 	fib_store(&left, 0, relaxed);
+	fib_store(&claimed, 0, relaxed);
+	fib_store(&arrived, 0, relaxed);
 	fib_store(&fetch_lock.word, 0, relaxed);
 	fd = fib_fd_hide((int)fib_raw(SYS_signalfd4, -1, &set, 8,
 				      SFD_CLOEXEC | SFD_NONBLOCK));

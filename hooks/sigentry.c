@@ -106,14 +106,12 @@ void fib_signal_entry(int sig, siginfo_t *info, void *ucp)
 		g[REG_RIP] = (greg_t)fix;
 		return;
 	}
-	if (!f) {
-		foreign(sig, info, uc);
+	if (w && info->si_code <= 0) {
+		fib_signal_arrived(sig, info);
 		return;
 	}
-	if (info->si_code <= 0) {
-		/* Not a fault: somebody sent it. */
-		fib_signal_route(sig, info);
-		kicked(f, info, uc);
+	if (!f) {
+		foreign(sig, info, uc);
 		return;
 	}
 	a = fib_signal_action(sig);

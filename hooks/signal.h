@@ -23,6 +23,11 @@ struct fib_kernel_sigaction {
 	uint64_t mask;
 };
 
+/* Raised by faults: the only ones but KICK that are open in workers. */
+#define FIB_FAULTS                                                             \
+	(FIB_SIG(SIGSEGV) | FIB_SIG(SIGBUS) | FIB_SIG(SIGFPE) |                \
+	 FIB_SIG(SIGILL) | FIB_SIG(SIGTRAP) | FIB_SIG(SIGSYS))
+
 #define FIB_ALTSTACK_SIZE (64ul * 1024)
 
 /* --- signal.c, sigqueue.c: actions, queues, delivery --------------------------------- */
@@ -66,8 +71,14 @@ void fib_signal_settle(uint64_t set);
 /** @sig has been taken from the kernel, and all block it now. */
 void fib_signal_keep(int sig, const siginfo_t *info);
 uint64_t fib_signal_kept_set(void);
+/** How many are in the queues of all fibers, and kept. */
+uint32_t fib_signal_queued(void);
 /** One of @set that was kept; 0: there is none. */
 int fib_signal_kept(uint64_t set, siginfo_t *info);
+/** @sig was sent to the process, and all block it: it is to stay pending. */
+void fib_signal_hold(int sig, const siginfo_t *info);
+/** One of the FIB_FAULTS was sent by somebody. For a signal handler. */
+void fib_signal_arrived(int sig, const siginfo_t *info);
 /** @sig is about to be left in the kernel's queue, since all block it. */
 void fib_signal_leave(int sig);
 /** The lowest signal of @set that is pending for @f; 0: none. */

@@ -6,6 +6,7 @@
 #include "runtime/chaos.h"
 
 static struct fib_siginfo_node *free_nodes;
+static _Atomic uint32_t queued;
 
 /*
  * Signals for the process that were taken from the kernel for a fiber which
@@ -22,6 +23,11 @@ static bool is_ignored_locked(int sig)
 		fib_sig_ignored_by_default(sig));
 }
 
+uint32_t fib_signal_queued(void)
+{
+	return fib_load(&queued, relaxed);
+}
+
 static struct fib_siginfo_node *node_get_locked(void)
 {
 	struct fib_siginfo_node *n = free_nodes;
@@ -34,10 +40,10 @@ static struct fib_siginfo_node *node_get_locked(void)
 			return NULL;
 		for (unsigned i = 1; i < per; i++)
 			n[i].next = i + 1 < per ? &n[i + 1] : NULL;
-		free_nodes = &n[1];
-		return n;
+		n->next = &n[1];
 	}
 	free_nodes = n->next;
+	fib_add(&queued, 1, relaxed);
 	return n;
 }
 
@@ -45,6 +51,7 @@ static void node_put_locked(struct fib_siginfo_node *n)
 {
 	n->next = free_nodes;
 	free_nodes = n;
+	fib_sub(&queued, 1, relaxed);
 }
 
 /*
@@ -207,10 +214,12 @@ out:
 
 void fib_signal_keep(int sig, const siginfo_t *info)
 {
-	struct fib_siginfo_node *n, **at;
+	struct fib_siginfo_node *n = NULL, **at;
 
 	fib_lock(&fib_sig_lock);
-	n = node_get_locked();
+	if (sig >= FIB_SIGRTMIN ||
+	    !(fib_load(&kept_set, relaxed) & FIB_SIG(sig)))
+		n = node_get_locked();
 	if (n) {
 		n->info = *info;
 		n->info.si_signo = sig;
@@ -285,6 +294,7 @@ void fib_signal_exit(struct fib *f)
 void fib_signal_queues_init(void)
 {
 	fib_store(&fib_sig_lock.word, 0, relaxed);
+	fib_store(&queued, 0, relaxed);
 	kept = NULL;
 	fib_store(&kept_set, 0, relaxed);
 }

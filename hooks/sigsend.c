@@ -1,4 +1,5 @@
 /* Sending signals, and waiting for them without a handler. */
+#include <sys/resource.h>
 #include "hooks/signal.h"
 
 static int own_pid(void)
@@ -29,6 +30,30 @@ static long settled(long r, uint64_t set)
 	return r;
 }
 
+/* send_signal_locked() of the kernel: no more real-time signals than that. */
+static bool too_many(int sig, const siginfo_t *info)
+{
+	struct rlimit lim = { .rlim_cur = RLIM_INFINITY };
+
+	if (sig < FIB_SIGRTMIN || info->si_code == SI_USER)
+		return false;
+	fib_raw(SYS_prlimit64, 0, RLIMIT_SIGPENDING, 0, &lim);
+	return fib_signal_queued() >= lim.rlim_cur;
+}
+
+/* False: all block it, and the kernel's queue is the place for it. */
+static bool to_own_process(int sig, const siginfo_t *info)
+{
+	if (fib_signal_route(sig, info))
+		return true;
+	if (FIB_SIG(sig) & FIB_FAULTS) {
+		fib_signal_hold(sig, info);
+		return true;
+	}
+	fib_signal_leave(sig);
+	return false;
+}
+
 /*
  * A signal to the own process need not go round through the receiver: if it is
  * for the caller, its handler has run when kill() returns.
@@ -42,9 +67,8 @@ long fib_sys_kill(int pid, int sig)
 		pid = own_pid();
 	if (pid == own_pid() && ordinary(sig)) {
 		info = info_from_us(sig, SI_USER);
-		if (fib_signal_route(sig, &info))
+		if (to_own_process(sig, &info))
 			return 0;
-		fib_signal_leave(sig);
 	}
 	/* To the own group, or all: one has been delivered when kill() returns.
 	 */
@@ -114,6 +138,8 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 		return fib_raw(SYS_kill, own_pid(), sig);
 	if (shown(sig))
 		return to_signalfd(sig, info);
+	if (too_many(sig, info))
+		return -EAGAIN;
 	return fib_signal_send(f, sig, info, false);
 }
 
@@ -149,9 +175,10 @@ long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)
 		if (fib_copy(&info, user, sizeof(info)))
 			return -EFAULT;
 		info.si_signo = sig;
-		if (fib_signal_route(sig, &info))
+		if (too_many(sig, &info))
+			return -EAGAIN;
+		if (to_own_process(sig, &info))
 			return 0;
-		fib_signal_leave(sig);
 	}
 	return fib_raw(SYS_rt_sigqueueinfo, pid, sig, user);
 }

@@ -4,11 +4,6 @@
 
 #include "hooks/signal.h"
 
-/* Raised by faults: the only ones but KICK that are open in workers. */
-#define FIB_FAULTS                                                             \
-	(FIB_SIG(SIGSEGV) | FIB_SIG(SIGBUS) | FIB_SIG(SIGFPE) |                \
-	 FIB_SIG(SIGILL) | FIB_SIG(SIGTRAP) | FIB_SIG(SIGSYS))
-
 struct fib_siginfo_node {
 	struct fib_siginfo_node *next;
 	siginfo_t info;
