@@ -135,6 +135,8 @@ tells(const struct entry *e, unsigned nr, const long a[6])
 {
 	struct fib_fd *s;
 
+	if (fib_fd_signals())
+		return true;
 	if (!e || !e->call) {
 		switch (nr) {
 		case SYS_mq_timedsend:

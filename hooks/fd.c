@@ -281,6 +281,39 @@ long fib_sys_dup3(int from, int to, int flags)
 	return dup_onto(from, to, SYS_dup3, flags);
 }
 
+/*
+ * A call may raise a signal in its own process, by way of a descriptor: what it
+ * changes is watched (F_NOTIFY), it breaks a lease, it writes what another
+ * descriptor gets to read (O_ASYNC). Natively the handler has run when it
+ * returns.
+ */
+static _Atomic bool signals;
+
+bool fib_fd_signals(void)
+{
+	return fib_load(&signals, relaxed);
+}
+
+static bool makes_signals(int cmd)
+{
+	return cmd == F_NOTIFY || cmd == F_SETSIG || cmd == F_SETOWN ||
+	       cmd == F_SETOWN_EX || cmd == F_SETLEASE;
+}
+
+/* The kernel does not know a fiber: the signal goes to its process. */
+static long set_owner(int fd, long arg)
+{
+	struct f_owner_ex owner;
+
+	if (fib_copy(&owner, (void *)arg, sizeof(owner)))
+		return -EFAULT;
+	if (owner.type == F_OWNER_TID && fib_by_tid(owner.pid)) {
+		owner.type = F_OWNER_PID;
+		owner.pid = (int)fib_raw(SYS_getpid);
+	}
+	return fib_raw(SYS_fcntl, fd, F_SETOWN_EX, &owner);
+}
+
 long fib_sys_fcntl(int fd, int cmd, long arg)
 {
 	long r;
@@ -297,6 +330,10 @@ long fib_sys_fcntl(int fd, int cmd, long arg)
 		}
 		return fib_blocking(SYS_fcntl, (long[6]){ fd, cmd, arg });
 	}
+	if (makes_signals(cmd))
+		fib_store(&signals, true, relaxed);
+	if (cmd == F_SETOWN_EX)
+		return set_owner(fd, arg);
 	r = fib_raw(SYS_fcntl, fd, cmd, arg);
 	if (cmd == F_SETFL)
 		fib_fd_changed();

@@ -150,6 +150,10 @@ uint64_t fib_fd_deadline(struct fib_fd *s, uint8_t ev);
 void fib_fd_born(int fd, uint8_t kind);
 /** Attributes of other slots may have changed as well. */
 void fib_fd_changed(void);
+/** Has the program asked for signals from descriptors? */
+bool fib_fd_signals(void);
+/** The caller, which is dedicated, has descriptors of its own from now on. */
+void fib_fd_unshared(void);
 /** From now on descriptors may be shared with another process. */
 void fib_fd_shared(void);
 bool fib_fd_may_be_shared(void);

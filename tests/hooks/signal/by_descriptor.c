@@ -1,0 +1,85 @@
+/*
+ * Signals that a call raises in its own process, by way of a descriptor: their
+ * handler has run when it returns.
+ */
+#include "t.h"
+
+static volatile int came, number;
+
+static void handler(int sig, siginfo_t *info, void *uc)
+{
+	(void)info;
+	(void)uc;
+	number = sig;
+	came++;
+}
+
+static void handle(int sig)
+{
+	struct sigaction sa = { .sa_sigaction = handler,
+				.sa_flags = SA_SIGINFO };
+
+	CHECK(sigaction(sig, &sa, NULL) == 0);
+}
+
+static void directory_changes(void)
+{
+	char dir[] = "/tmp/by_descriptor.XXXXXX";
+	int fd;
+
+	CHECK(mkdtemp(dir));
+	fd = open(dir, O_RDONLY | O_DIRECTORY);
+	CHECK(fd >= 0);
+	CHECK(fcntl(fd, F_SETSIG, SIGRTMIN + 1) == 0);
+	CHECK(fcntl(fd, F_NOTIFY, DN_ATTRIB | DN_MULTISHOT) == 0);
+	for (int i = 1; i <= 200; i++) {
+		CHECK(chmod(dir, i & 1 ? 0755 : 0700) == 0);
+		CHECK(came == i);
+		CHECK(number == SIGRTMIN + 1);
+	}
+	t_close(fd);
+	CHECK(rmdir(dir) == 0);
+}
+
+static void owner(struct f_owner_ex who)
+{
+	int sv[2];
+
+	came = 0;
+	t_pair(sv);
+	CHECK(fcntl(sv[0], F_SETOWN_EX, &who) == 0);
+	CHECK(fcntl(sv[0], F_SETFL, O_ASYNC) == 0);
+	for (int i = 1; i <= 100; i++) {
+		t_put(sv[1], 'x');
+		CHECK(came == i);
+		CHECK(number == SIGIO);
+		CHECK(t_get(sv[0]) == 'x');
+		/* Reading makes room, which is told, too, and to the other. */
+		CHECK(came == i);
+	}
+	t_close(sv[0]);
+	t_close(sv[1]);
+}
+
+static void *nobody(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	CHECK_0(pthread_sigmask(SIG_SETMASK, &all, NULL));
+	pause();
+	return arg;
+}
+
+int main(void)
+{
+	t_thread(nobody, NULL);
+	handle(SIGIO);
+	handle(SIGRTMIN + 1);
+	directory_changes();
+	t_say("a directory");
+	owner((struct f_owner_ex){ F_OWNER_PID, getpid() });
+	owner((struct f_owner_ex){ F_OWNER_TID, gettid() });
+	t_say("a socket");
+	return 0;
+}
