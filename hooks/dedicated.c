@@ -209,7 +209,11 @@ long fib_sys_ioprio_set(int which, int who, int prio)
 
 long fib_sys_unshare(int flags)
 {
-	return dedicated(SYS_unshare, flags, 0, 0, 0);
+	long r = dedicated(SYS_unshare, flags, 0, 0, 0);
+
+	if (r == 0 && (flags & CLONE_FILES))
+		fib_fd_unshared();
+	return r;
 }
 
 long fib_sys_setns(int fd, int type)

@@ -207,7 +207,8 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 	if (fib_unlikely(fib_chaos_on))
 		hook_chaos(f);
 	for (;;) {
-		if (fib_likely(e && e->call)) {
+		if (fib_likely(e && e->call &&
+			       !(f->own_files && (e->flags & FIB_FILES)))) {
 			r = e->call(a);
 		} else {
 			/* It may block: a signal that is there goes first. */

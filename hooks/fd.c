@@ -8,8 +8,14 @@
  * share: a change through any number of this process starts a new attr_epoch,
  * and what is remembered counts only for descriptors born after the last fork
  * (share_epoch). Others are asked anew each time that a call would block.
+ *
+ * A fiber may leave the table of descriptors (CLOSE_RANGE_UNSHARE, unshare() of
+ * CLONE_FILES): the same numbers are other files to it. It is dedicated then,
+ * has nothing to do with the slots, and waits in the kernel.
  */
 #include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include "hooks/hooks.h"
@@ -21,6 +27,11 @@ static _Atomic uint32_t share_epoch = 1;
 void fib_fd_changed(void)
 {
 	fib_add(&attr_epoch, 1, seq_cst);
+}
+
+void fib_fd_unshared(void)
+{
+	fib_self()->own_files = true;
 }
 
 void fib_fd_shared(void)
@@ -96,7 +107,7 @@ struct fib_fd *fib_fd_know(int fd)
 {
 	struct fib_fd *s = fib_fd_get(fd);
 
-	if (fib_unlikely(!s))
+	if (fib_unlikely(!s || fib_self()->own_files))
 		return NULL;
 	if (fib_unlikely(s->kind == FIB_FD_UNKNOWN)) {
 		if (fib_fd_is_ours(fd) || !learn_kind(s))
@@ -170,7 +181,7 @@ void fib_fd_born(int fd, uint8_t kind)
 {
 	struct fib_fd *s = fib_fd_get(fd);
 
-	if (!s)
+	if (!s || fib_self()->own_files)
 		return;
 	s->kind = kind;
 	s->born_epoch = fib_load(&share_epoch, relaxed);
@@ -183,7 +194,7 @@ static void forget(int fd)
 {
 	struct fib_fd *s = fib_fd_peek(fd);
 
-	if (!s)
+	if (!s || fib_self()->own_files)
 		return;
 	if (fib_load(&s->waiting, relaxed))
 		fib_iom_evict(s);
@@ -195,7 +206,7 @@ static void closed(int fd)
 {
 	struct fib_fd *s = fib_fd_peek(fd);
 
-	if (s)
+	if (s && !fib_self()->own_files)
 		fib_iom_closed(s);
 }
 
@@ -211,34 +222,51 @@ long fib_sys_close(int fd)
 	return r;
 }
 
+/* For each descriptor from @from to @to of which something may be known. */
+static void each(unsigned from, unsigned to, void (*call)(int fd))
+{
+	for (uint64_t fd = from; fd <= to && fd < FIB_FD_MAX; fd++) {
+		if (fib_fd_peek((int)fd))
+			call((int)fd);
+		else
+			fd |= FIB_FD_CHUNK - 1;
+	}
+}
+
+static long close_piece(unsigned from, unsigned to, unsigned flags)
+{
+	bool closes = !(flags & CLOSE_RANGE_CLOEXEC);
+	long r;
+
+	if (closes)
+		each(from, to, forget);
+	r = fib_raw(SYS_close_range, from, to, flags);
+	if (closes)
+		each(from, to, closed);
+	return r;
+}
+
 /* Ours stay out of reach: the range is closed piece by piece around them. */
 long fib_sys_close_range(unsigned first, unsigned last, unsigned flags)
 {
-	bool cloexec = flags & 4; /* CLOSE_RANGE_CLOEXEC */
-	unsigned from = first;
+	unsigned from = first, ours;
 	long r = 0;
 
-	if (first > last || (flags & ~6u))
+	if (first > last ||
+	    (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC)))
 		return fib_raw(SYS_close_range, first, last, flags);
-	for (unsigned fd = first; fd <= last && fd < 1u << 20; fd++) {
-		if (!cloexec)
-			if (!fib_fd_is_ours((int)fd))
-				forget((int)fd);
-		if (fib_fd_is_ours((int)fd)) {
-			if (fd > from)
-				r = fib_raw(SYS_close_range, from, fd - 1,
-					    flags);
-			if (r < 0)
-				return r;
-			from = fd + 1;
-		}
+	if (flags & CLOSE_RANGE_UNSHARE) {
+		r = fib_sys_unshare(CLONE_FILES);
+		if (r)
+			return r;
 	}
-	if (from <= last)
-		r = fib_raw(SYS_close_range, from, last, flags);
-	for (unsigned fd = first; fd <= last && fd < 1u << 20; fd++)
-		if (!cloexec && !fib_fd_is_ours((int)fd))
-			closed((int)fd);
-	return r;
+	while (r == 0 && from <= last &&
+	       (ours = fib_fd_next_of_ours(from)) <= last && ours != UINT_MAX) {
+		if (ours > from)
+			r = close_piece(from, ours - 1, flags);
+		from = ours + 1;
+	}
+	return r || from > last ? r : close_piece(from, last, flags);
 }
 
 /* A second number for one file: closing either leaves it registered. */

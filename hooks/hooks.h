@@ -34,6 +34,8 @@
 /* Another process may be behind what it brings: tells(), in dispatch.c. */
 #define FIB_TELLS    2
 #define FIB_TELLS_FD 4 /* if its first argument is such a descriptor */
+/* Left to the kernel for a fiber with descriptors of its own: fd.c. */
+#define FIB_FILES 8
 
 #define FIB_HOOK0(nm, fl)		  long fib_sys_##nm(void);
 #define FIB_HOOK1(nm, t1, a1, fl)	  long fib_sys_##nm(t1 a1);

@@ -141,7 +141,7 @@ static long do_poll(struct pollfd *fds, unsigned long n, uint64_t deadline_ns)
 
 	if (r || deadline_ns == 0)
 		return r;
-	if (!make_room(&m, few, n))
+	if (fib_self()->own_files || !make_room(&m, few, n))
 		return poll_in_kernel(fds, n, deadline_ns);
 	for (unsigned i = 0; i < n; i++) {
 		short e = fds[i].events;
@@ -300,7 +300,7 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 
 	if (deadline_ns == 0 || n < 0)
 		return fib_raw(SYS_pselect6, n, r, w, x, &zero, 0);
-	if (n > FD_SETSIZE)
+	if (n > FD_SETSIZE || fib_self()->own_files)
 		return select_in_kernel(n, r, w, x, deadline_ns);
 	a.words = ((size_t)n + 63) / 64;
 	for (int i = 0; i < 3; i++) {
@@ -370,14 +370,26 @@ long fib_sys_pselect6(int n, void *r, void *w, void *x, struct timespec *ts,
 
 /* --- epoll_wait ---------------------------------------------------------- */
 
+static long epoll_in_kernel(int fd, void *events, int max, uint64_t deadline_ns)
+{
+	struct timespec ts;
+	long r = fib_blocking(SYS_epoll_pwait2,
+			      (long[6]){ fd, (long)events, max,
+					 fib_time_left(deadline_ns, &ts), 0,
+					 8 });
+
+	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
+}
+
 /* An epoll descriptor can be polled itself: wait until it is readable. */
 static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 {
 	struct fib_fd *s = fib_fd_know(fd);
 	struct fib_io io = FIB_IO(s, FIB_EV_READ);
-	struct timespec ts;
 	long r;
 
+	if (fib_self()->own_files)
+		return epoll_in_kernel(fd, events, max, deadline_ns);
 	if (!s || deadline_ns == 0)
 		return fib_raw(SYS_epoll_wait, fd, events, max, 0);
 	io.deadline_ns = deadline_ns;
@@ -394,11 +406,7 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 		else if (r == 0)
 			continue;
 		else
-			r = fib_blocking(
-				SYS_epoll_pwait2,
-				(long[6]){ fd, (long)events, max,
-					   fib_time_left(deadline_ns, &ts), 0,
-					   8 });
+			r = epoll_in_kernel(fd, events, max, deadline_ns);
 		break;
 	}
 	fib_io_end(&io);

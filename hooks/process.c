@@ -26,6 +26,7 @@ void fib_runtime_fork_child(struct fib *f)
 	fib_main_fiber = NULL;
 	fib_store(&f->attention, 0, relaxed);
 	f->work = NULL;
+	f->own_files = false;
 	f->restore_mask = false;
 	if (fib_libc.fork_child)
 		fib_libc.fork_child();

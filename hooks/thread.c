@@ -139,6 +139,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	fib_store(&f->in_hook, 1, relaxed);
 	fib_store(&f->sigmask, fib_load(&self->sigmask, relaxed), relaxed);
 	f->altstack_flags = SS_DISABLE;
+	f->own_files = self->own_files;
 	if (fib_pkru_is_used())
 		f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 	memcpy(f->name, self->name, sizeof(f->name));

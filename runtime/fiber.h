@@ -94,6 +94,7 @@ struct fib {
 #ifdef FIB_PRELOAD
 	uintptr_t blocking_sp; /* where it blocks in the kernel, or 0 */
 	_Atomic bool preempt;  /* yield where the kick's handler leads */
+	bool own_files;	       /* its descriptors are not the others' */
 	bool creating;	       /* in pthread_create: its mmap makes a stack */
 	uint32_t *clear_tid;   /* zeroed and woken at exit */
 	int exit_status;

@@ -512,6 +512,19 @@ bool fib_fd_is_ours(int fd)
 	return false;
 }
 
+unsigned fib_fd_next_of_ours(unsigned fd)
+{
+	unsigned next = UINT_MAX;
+
+	for (unsigned i = 0; i < OURS_MAX; i++) {
+		unsigned o = (unsigned)fib_load(&ours[i], relaxed);
+
+		if (o && o >= fd && o < next)
+			next = o;
+	}
+	return next;
+}
+
 void fib_fd_unhide(int fd)
 {
 	for (unsigned i = 0; i < OURS_MAX; i++) {

@@ -178,6 +178,8 @@ void fib_iom_reset(struct fib_sched *s);
 /** Our own descriptors live high, out of the way: move @fd there. */
 int fib_fd_hide(int fd);
 bool fib_fd_is_ours(int fd);
+/** The lowest of ours from @fd on; UINT_MAX: none. */
+unsigned fib_fd_next_of_ours(unsigned fd);
 /** Close one that was hidden. */
 void fib_fd_unhide(int fd);
 
