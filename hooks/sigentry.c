@@ -27,25 +27,21 @@ static bool divert(struct fib *f, int sig, const siginfo_t *info,
 	const uint32_t *fp = (const uint32_t *)uc->uc_mcontext.fpregs;
 	/* struct _fpx_sw_bytes: magic1, extended_size */
 	uint32_t fp_size = fp && fp[116] == 0x46505853 ? fp[117] : 512;
-	uintptr_t sp = (uintptr_t)g[REG_RSP] - RED_ZONE, end, fp_at;
+	uintptr_t sp = (uintptr_t)g[REG_RSP] - RED_ZONE, fp_at;
 	struct fib_sigframe *frame;
-	uint32_t probe;
 
 	if (sig && fib_signal_on_altstack(f, flags, (uintptr_t)g[REG_RSP]))
 		sp = f->altstack_sp + f->altstack_size;
-	end = sp;
 	fp_at = (sp - fp_size) & ~63ul;
 	frame = (struct fib_sigframe *)(((fp_at - sizeof(*frame)) & ~15ul) - 8);
-	for (uintptr_t p = (uintptr_t)frame & ~7ul; p < end; p += FIB_PAGE)
-		if (fib_peek32((const uint32_t *)(p & ~3ul), &probe))
-			return false;
-	memcpy(frame->raw, uc, FIB_KERNEL_UC_SIZE);
-	frame->pretcode = 0;
-	frame->info = *info;
-	if (fp) {
-		memcpy((void *)fp_at, fp, fp_size);
+	/* The stack may not be there, or not be for writing. */
+	if (fib_copy(frame->raw, uc, FIB_KERNEL_UC_SIZE) ||
+	    fib_copy(&frame->info, info, sizeof(*info)) ||
+	    fib_copy(&frame->pretcode, &(uint64_t){ 0 }, 8) ||
+	    (fp && fib_copy((void *)fp_at, fp, fp_size)))
+		return false;
+	if (fp)
 		frame->uc.uc_mcontext.fpregs = (void *)fp_at;
-	}
 	frame->uc.uc_stack.ss_sp = (void *)f->altstack_sp;
 	frame->uc.uc_stack.ss_size = f->altstack_size;
 	frame->uc.uc_stack.ss_flags = f->altstack_size ? 0 : SS_DISABLE;

@@ -39,8 +39,8 @@ extern const char fib_sigframe_begin[], fib_sigframe_again[],
  */
 struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig);
 
-/** handler(sig, info, uc) with the stack pointer at @sp. */
-void fib_call_on_stack(void (*handler)(int, siginfo_t *, void *), int sig,
-		       siginfo_t *info, void *uc, uintptr_t sp);
+/** handler(sig, info, uc) with the stack pointer at @sp: 0, or -EFAULT. */
+int fib_call_on_stack(void (*handler)(int, siginfo_t *, void *), int sig,
+		      siginfo_t *info, void *uc, uintptr_t sp);
 
 #endif

@@ -141,6 +141,18 @@ static bool handler_waits(const struct fib *f)
 	return fib_load(&f->sigpend, relaxed) & ~fib_load(&f->sigmask, relaxed);
 }
 
+/* force_sigsegv() of the kernel: there is no stack for the handler of @sig. */
+static void no_stack(struct fib *f, int sig)
+{
+	siginfo_t info = { .si_code = SI_KERNEL };
+
+	if (sig == SIGSEGV || fib_sig_act[SIGSEGV].handler <= 1 ||
+	    (fib_load(&f->sigmask, relaxed) & FIB_SIG(SIGSEGV)))
+		fib_signal_default(SIGSEGV);
+	else
+		fib_signal_send(f, SIGSEGV, &info, false);
+}
+
 /* The handler itself, with @uc for its third argument. */
 static void call_handler(struct fib *f, int sig, siginfo_t *info,
 			 const struct fib_kernel_sigaction *a, void *uc,
@@ -155,6 +167,7 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	uint32_t pkru = FIB_PKRU_INIT;
 	uint8_t door = f->door;
 	uint16_t call = f->call;
+	int err = 0;
 
 	*uc_mask = f->restore_mask ? f->saved_mask : mask;
 	f->restore_mask = false;
@@ -173,8 +186,8 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 		fib_store(&f->attention, 1, seq_cst);
 	fib_hook_leave(f);
 	if (fib_signal_on_altstack(f, a->flags, sp))
-		fib_call_on_stack(handler, sig, info, uc,
-				  f->altstack_sp + f->altstack_size);
+		err = fib_call_on_stack(handler, sig, info, uc,
+					f->altstack_sp + f->altstack_size);
 	else
 		handler(sig, info, uc);
 	fib_barrier();
@@ -189,6 +202,8 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	f->restart_deadline = deadline;
 	fib_store(&f->sigmask, *uc_mask & ~FIB_UNBLOCKABLE, seq_cst);
 	fib_signal_mask_changed(f);
+	if (fib_unlikely(err))
+		no_stack(f, sig);
 }
 
 static void handle_in_hook(struct fib *f, int sig, siginfo_t *info,

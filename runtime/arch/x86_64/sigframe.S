@@ -61,11 +61,12 @@ fib_sigframe_last:
 	.size	fib_sigframe_begin, .-fib_sigframe_begin
 
 /*
- * void fib_call_on_stack(handler, int sig, siginfo_t *info, void *uc, sp)
+ * int fib_call_on_stack(handler, int sig, siginfo_t *info, void *uc, sp)
  *   rdi handler, esi sig, rdx info, rcx uc, r8 sp
+ * The store may fault, and fib_fault_fixup() then goes on at fib_call_bad.
  */
-	.globl	fib_call_on_stack
-	.hidden	fib_call_on_stack
+	.globl	fib_call_on_stack, fib_call_store, fib_call_bad
+	.hidden	fib_call_on_stack, fib_call_store, fib_call_bad
 	.type	fib_call_on_stack, @function
 	.p2align 4
 fib_call_on_stack:
@@ -76,16 +77,25 @@ fib_call_on_stack:
 	movq	%rsp, %rbp
 	.cfi_def_cfa_register rbp
 	andq	$-16, %r8
-	movq	%r8, %rsp
 	movq	%rdi, %rax
 	movl	%esi, %edi
 	movq	%rdx, %rsi
 	movq	%rcx, %rdx
-	call	*%rax
-	movq	%rbp, %rsp
-	popq	%rbp
+	leaq	1f(%rip), %rcx
+fib_call_store:
+	movq	%rcx, -8(%r8)
+	leaq	-8(%r8), %rsp
+	jmp	*%rax
+1:	movq	%rbp, %rsp
+	xorl	%eax, %eax
+2:	popq	%rbp
+	.cfi_remember_state
 	.cfi_def_cfa rsp, 8
 	ret
+	.cfi_restore_state
+fib_call_bad:
+	movl	$-14, %eax		/* -EFAULT */
+	jmp	2b
 	.cfi_endproc
 	.size	fib_call_on_stack, .-fib_call_on_stack
 
