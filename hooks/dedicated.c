@@ -265,6 +265,26 @@ long fib_sys_set_mempolicy(int mode, const void *mask, unsigned long max)
 	return dedicated(SYS_set_mempolicy, mode, (long)mask, (long)max, 0);
 }
 
+/* Keyrings belong to credentials, and these to a thread: keyrings(7). */
+long fib_sys_add_key(const char *type, const char *name, const void *data,
+		     size_t len, int ring)
+{
+	return dedicated5(SYS_add_key, (long)type, (long)name, (long)data,
+			  (long)len, ring);
+}
+
+long fib_sys_request_key(const char *type, const char *name, const char *info,
+			 int ring)
+{
+	return dedicated(SYS_request_key, (long)type, (long)name, (long)info,
+			 ring);
+}
+
+long fib_sys_keyctl(int op, long a, long b, long c, long d)
+{
+	return dedicated5(SYS_keyctl, op, a, b, c, d);
+}
+
 /* A tracer is a thread, and all its requests must come from that one. */
 long fib_sys_ptrace(long request, int pid, void *addr, void *data)
 {
