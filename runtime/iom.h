@@ -85,7 +85,7 @@ struct fib_fd {
 	bool timed; /* it has a time limit for reading or writing */
 	bool connecting;
 	bool listening;
-	uint8_t polled;	   /* FIB_EV_*: where RWF_NOWAIT does not work */
+	uint8_t polled;	 /* FIB_EV_*: where RWF_NOWAIT does not work */
 	bool tells_room; /* poll has once said that there is room to write */
 	/* the second line */
 	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
