@@ -311,9 +311,9 @@ long fib_sys_dup3(int from, int to, int flags)
 
 /*
  * A call may raise a signal in its own process, by way of a descriptor: what it
- * changes is watched (F_NOTIFY), it breaks a lease, it writes what another
- * descriptor gets to read (O_ASYNC). Natively the handler has run when it
- * returns.
+ * changes is watched (F_NOTIFY), it breaks a lease, it makes another descriptor
+ * ready (F_SETSIG). Natively the handler has run when it returns. (SIGIO of
+ * pipes and sockets needs none of this: their calls are FIB_TELLS_FD.)
  */
 static _Atomic bool signals;
 
@@ -324,8 +324,7 @@ bool fib_fd_signals(void)
 
 static bool makes_signals(int cmd)
 {
-	return cmd == F_NOTIFY || cmd == F_SETSIG || cmd == F_SETOWN ||
-	       cmd == F_SETOWN_EX || cmd == F_SETLEASE;
+	return cmd == F_NOTIFY || cmd == F_SETSIG || cmd == F_SETLEASE;
 }
 
 /* The kernel does not know a fiber: the signal goes to its process. */
