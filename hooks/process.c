@@ -18,7 +18,6 @@
 
 void fib_runtime_fork_child(struct fib *f)
 {
-	fib_signal_fork_child(f);
 	fib_sched_forget(&fib_sched);
 	fib_iom_reset(&fib_sched);
 	fib_futex_reset();
@@ -30,6 +29,7 @@ void fib_runtime_fork_child(struct fib *f)
 	f->restore_mask = false;
 	if (fib_libc.fork_child)
 		fib_libc.fork_child();
+	fib_signal_fork_child(f);
 }
 
 /* --- clone --------------------------------------------------------------- */
@@ -148,18 +148,40 @@ void fib_clone_child(struct fib_regs *regs)
 		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &regs->rcx, 0, 8);
 }
 
-/* As fork: the child goes on here, on a copy of this stack. */
-static long fork_process(struct fib *f, struct fib_regs *r)
+/*
+ * A signal may be sent to the child before it has run at all. Its handler is
+ * the program's, and may do anything, so it must not find the parent's fibers:
+ * all signals are blocked from before the fork until the child has reset its
+ * state, and those that faults raise are no exception, since kill() sends them
+ * too.
+ */
+static uint64_t fork_begin(void)
 {
-	long pid;
+	uint64_t all = ~0ull, mask;
 
 	fib_fd_shared();
 	fib_stack_lock();
-	pid = clone_process(r, fib_load(&f->sigmask, relaxed));
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	return mask;
+}
+
+static long fork_end(struct fib *f, long pid, uint64_t mask)
+{
 	fib_stack_unlock();
 	if (pid == 0)
 		fib_runtime_fork_child(f);
+	else
+		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 	return pid;
+}
+
+/* As fork: the child goes on here, on a copy of this stack. */
+static long fork_process(struct fib *f, struct fib_regs *r)
+{
+	uint64_t mask = fork_begin();
+
+	return fork_end(f, clone_process(r, fib_load(&f->sigmask, relaxed)),
+			mask);
 }
 
 static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
@@ -209,15 +231,9 @@ long fib_sys_clone3(const void *args, size_t size)
 long fib_sys_fork(void)
 {
 	struct fib *f = fib_self();
-	long pid;
+	uint64_t mask = fork_begin();
 
-	fib_fd_shared();
-	fib_stack_lock();
-	pid = fib_raw(SYS_fork);
-	fib_stack_unlock();
-	if (pid == 0)
-		fib_runtime_fork_child(f);
-	return pid;
+	return fork_end(f, fib_raw(SYS_fork), mask);
 }
 
 /* libc's vfork() is a stub in tramp.S; this is syscall(SYS_vfork). */
