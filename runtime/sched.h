@@ -126,7 +126,7 @@ struct fib_worker {
 	bool took_wake;		       /* and has not slept since */
 	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
-	uint64_t profiled_ns;	   /* CPU time at its last SIGPROF: receiver.c */
+	uint64_t profiled_ns; /* CPU time at its last SIGPROF: receiver.c */
 	void *stack;
 	void *altstack;		   /* the host's, for its signal handler */
 	_Atomic uint32_t identity; /* the host's: change last made */
