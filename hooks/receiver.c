@@ -3,7 +3,7 @@
  *
  * It lives in the monitor's thread and polls a signalfd. A readable signalfd
  * says that something is pending, and takes nothing: each pending signal is
- * dequeued only if some fiber accepts it. What all fibers block stays in the
+ * dequeued only if some fiber takes it. What all fibers block stays in the
  * kernel's queue, where sigpending, the program's own signalfd and exec find
  * it, and leaves the signalfd's set, so that poll does not spin. left says
  * which; a fiber that begins to accept one of these fetches it by itself, so
@@ -11,9 +11,9 @@
  *
  *	receiver			fiber
  *	--------			-----
- *	left |= bit			mask = new
+ *	left |= bit			mask = new, or one taken
  *	fence				fence
- *	look at all masks again		left & accepted: look
+ *	look at all fibers again	left & accepted: look
  */
 #include <features.h>
 #include <sys/signalfd.h>
@@ -107,36 +107,64 @@ bool fib_signal_route(int sig, const siginfo_t *info)
 	}
 }
 
-static void look_at(int sig)
+/*
+ * Is there a fiber that would handle it now? One that has it pending, and has
+ * not come to it yet, takes one at a time: the rest stays with the kernel, which
+ * counts a timer's overruns until its signal is dequeued. Who takes one looks at
+ * left after that.
+ */
+static bool takes(int sig)
+{
+	struct fib *f = pick(sig);
+
+	return f && !(fib_load(&f->sigpend, seq_cst) & FIB_SIG(sig));
+}
+
+static bool fetch_one_locked(int sig)
 {
 	uint64_t set = FIB_SIG(sig);
 	struct timespec now = { 0, 0 };
 	siginfo_t info;
 
-	if (!pick(sig)) {
-		FIB_CHAOS_POINT(signal_left);
-		fib_or(&left, set, seq_cst);
-		fib_fence(seq_cst);
-		if (!pick(sig))
-			return;
-		fib_and(&left, ~set, seq_cst);
-	}
-	/* Two who fetch at once would turn the queue's order round. */
-	fib_lock(&fetch_lock);
-	while (fib_signal_kept(set, &info) == sig ||
-	       fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) == sig) {
-		if (fib_signal_route(sig, &info))
-			continue;
+	if (fib_signal_kept(set, &info) != sig &&
+	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
+		return false;
+	if (!fib_signal_route(sig, &info)) {
 		FIB_CHAOS_POINT(signal_kept);
-		/* Blocked just now. Who opens it looks at left after that. */
+		/* Blocked just now. */
 		fib_signal_keep(sig, &info);
-		fib_or(&left, set, seq_cst);
-		if (!pick(sig))
-			break;
-		/* It opened before that, and does not look again. */
-		fib_and(&left, ~set, seq_cst);
 	}
-	fib_unlock(&fetch_lock);
+	return true;
+}
+
+/*
+ * A timer may send what is ignored faster than it is thrown away: there is an end
+ * to it, and the signalfd says that there is more.
+ */
+#define AT_ONCE 64
+
+static void look_at_locked(int sig)
+{
+	uint64_t set = FIB_SIG(sig);
+
+	for (int i = 0; i < AT_ONCE; i++) {
+		if (!takes(sig)) {
+			FIB_CHAOS_POINT(signal_left);
+			fib_or(&left, set, seq_cst);
+			fib_fence(seq_cst);
+			if (!takes(sig))
+				return;
+			fib_and(&left, ~set, seq_cst);
+		}
+		if (!fetch_one_locked(sig))
+			return;
+	}
+}
+
+static void fetch_locked(uint64_t set)
+{
+	for (; set; set &= set - 1)
+		look_at_locked(__builtin_ctzll(set) + 1);
 }
 
 /*
@@ -159,12 +187,7 @@ void fib_signal_arrived(int sig, const siginfo_t *info)
 void fib_signal_hold(int sig, const siginfo_t *info)
 {
 	fib_signal_keep(sig, info);
-	fib_or(&left, FIB_SIG(sig), seq_cst);
-	fib_fence(seq_cst);
-	if (pick(sig)) {
-		fib_and(&left, ~FIB_SIG(sig), seq_cst);
-		look_at(sig);
-	}
+	fib_signal_fetch(FIB_SIG(sig));
 }
 
 static void take_arrived(void)
@@ -181,10 +204,14 @@ static void take_arrived(void)
 	}
 }
 
+/* Two who fetch at once would turn the queue's order round. */
 void fib_signal_fetch(uint64_t set)
 {
-	for (; set; set &= set - 1)
-		look_at(__builtin_ctzll(set) + 1);
+	if (!set)
+		return;
+	fib_lock(&fetch_lock);
+	fetch_locked(set);
+	fib_unlock(&fetch_lock);
 }
 
 /*
@@ -219,18 +246,23 @@ void fib_signal_leave(int sig)
 	fib_or(&left, FIB_SIG(sig), seq_cst);
 }
 
+/* Who holds the lock may have looked at left before, and be about to fetch. */
 void fib_signal_recheck(uint64_t set)
 {
 	uint64_t found;
 
 	fib_fence(seq_cst);
-	found = fib_load(&left, relaxed) & set;
-	if (!found)
+	if (!(fib_load(&left, relaxed) & set) &&
+	    !fib_load(&fetch_lock.word, relaxed))
 		return;
+	fib_lock(&fetch_lock);
+	found = fib_load(&left, relaxed) & set;
 	fib_and(&left, ~found, seq_cst);
-	fib_signal_fetch(found);
+	fetch_locked(found);
+	fib_unlock(&fetch_lock);
 	/* The signalfd watches them again. */
-	fib_monitor_poke();
+	if (found)
+		fib_monitor_poke();
 }
 
 void fib_receive(void)

@@ -177,6 +177,7 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	fib_store(&f->sigmask, mask, seq_cst);
 	f->sigframe = NULL;
 	fib_count(signals);
+	fib_signal_recheck(FIB_SIG(sig));
 	if (fib_pkru_is_used()) {
 		pkru = fib_rdpkru();
 		fib_wrpkru(FIB_PKRU_INIT);
@@ -283,12 +284,12 @@ void fib_signal_deliver(struct fib *f, bool *restart)
 				      &info))) {
 		struct fib_kernel_sigaction a = fib_signal_take_action(sig);
 
-		if (a.handler == (uintptr_t)SIG_IGN || sig == FIB_KICK)
-			continue;
-		if (a.handler == (uintptr_t)SIG_DFL) {
-			if (sig != FIB_SIGCANCEL &&
+		if (a.handler <= 1 || sig == FIB_KICK) {
+			if (a.handler == (uintptr_t)SIG_DFL &&
+			    sig != FIB_SIGCANCEL && sig != FIB_KICK &&
 			    !fib_sig_ignored_by_default(sig))
 				fib_signal_default(sig);
+			fib_signal_recheck(FIB_SIG(sig));
 			continue;
 		}
 		ran = true;

@@ -265,6 +265,7 @@ int fib_signal_kept(uint64_t set, siginfo_t *info)
 
 void fib_signal_exit(struct fib *f)
 {
+	uint64_t pending = fib_load(&f->sigpend, relaxed);
 	struct fib_siginfo_node *n;
 
 	for (;;) {
@@ -278,6 +279,7 @@ void fib_signal_exit(struct fib *f)
 			fib_store(&f->sigpend, 0, relaxed);
 			fib_store(&f->tid, 0, seq_cst);
 			fib_unlock(&fib_sig_lock);
+			fib_signal_recheck(pending);
 			fib_work_exit(f);
 			return;
 		}

@@ -372,6 +372,8 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 	if (!sig)
 		sig = fib_signal_take(f, set, &info);
 	fib_signal_mask_changed(f);
+	if (sig)
+		fib_signal_recheck(FIB_SIG(sig));
 	fib_cancel_end();
 	if (!sig)
 		return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
