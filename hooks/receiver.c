@@ -11,9 +11,13 @@
  *
  *	receiver			fiber
  *	--------			-----
- *	left |= bit			mask = new, or one taken
- *	fence				fence
- *	look at all fibers again	left & accepted: look
+ *	lock				mask = new, or one taken
+ *	does a fiber take it?		fence
+ *	no: left |= bit			left & bit, or locked:
+ *	unlock				    lock, look, unlock
+ *
+ * Who comes to the lock second sees what the other one has done, and who finds
+ * it free was first.
  */
 #include <features.h>
 #include <sys/signalfd.h>
@@ -145,16 +149,11 @@ static bool fetch_one_locked(int sig)
 
 static void look_at_locked(int sig)
 {
-	uint64_t set = FIB_SIG(sig);
-
 	for (int i = 0; i < AT_ONCE; i++) {
 		if (!takes(sig)) {
 			FIB_CHAOS_POINT(signal_left);
-			fib_or(&left, set, seq_cst);
-			fib_fence(seq_cst);
-			if (!takes(sig))
-				return;
-			fib_and(&left, ~set, seq_cst);
+			fib_or(&left, FIB_SIG(sig), seq_cst);
+			return;
 		}
 		if (!fetch_one_locked(sig))
 			return;
@@ -246,7 +245,6 @@ void fib_signal_leave(int sig)
 	fib_or(&left, FIB_SIG(sig), seq_cst);
 }
 
-/* Who holds the lock may have looked at left before, and be about to fetch. */
 void fib_signal_recheck(uint64_t set)
 {
 	uint64_t found;

@@ -1,16 +1,17 @@
 /*
  * A signal for the process, as the head of hooks/receiver.c draws it: the
  * kernel's queue, a signalfd that the receiver polls, two fibers that open and
- * close their masks, and a sender that sends twice.
+ * close their masks and handle what they were given, one at a time, and a sender
+ * that sends twice.
  *
  * Proved for every interleaving: once a fiber has opened its mask for good, no
  * signal stays behind, neither in the kernel's queue nor kept.
  *
- * Refuted: NO_SECOND_LOOK  left is set, and the masks are not looked at again
+ * Refuted: NO_WAIT         a fiber does not wait for who is looking just now
  *          LOOK_FIRST      a fiber looks at left before it opens its mask
  *          NO_POKE         the signalfd is not told that it is wanted again
  *          FORGET_LEFT     what was kept is not noted in left
- *          KEEP_LEFT       left stays set though a fiber has opened meanwhile
+ *          TAKE_AND_GO     who has taken one does not look at left
  */
 bool pending;		/* in the kernel */
 bool kept;		/* taken, and then blocked by all */
@@ -18,93 +19,101 @@ bool left;		/* out of the signalfd's set, if the receiver has told it */
 bool watched = true;	/* in that set */
 bool poked, locked, sent;
 bool open[2];		/* masks */
+bool given[2];		/* in the fiber's queue: attention.pml */
 byte settled;		/* fibers that will not close their mask again */
 
-#define PICK (open[0] || open[1])
-#define DONE (settled == 2 && sent && !pending && !kept)
+#define TAKES (open[0] && !given[0] || !open[0] && open[1] && !given[1])
+#define DONE                                                                   \
+	(settled == 2 && sent && !locked && !pending && !kept &&               \
+	 !given[0] && !given[1])
 
-inline look_at()
+inline lock()
 {
-	if
-	:: PICK -> fetch()
-	:: else ->
-	   left = true;
-#ifndef NO_SECOND_LOOK
-	   if
-	   :: PICK -> left = false; fetch()
-	   :: else
-	   fi
-#endif
-	fi
+	atomic { !locked -> locked = true }
 }
 
-inline fetch()
+inline look_at_locked()
 {
-	atomic { !locked -> locked = true };
 	do
-	:: atomic { kept -> kept = false; got = true };
-	   give();
-	   if :: !got -> break :: else fi
-	:: atomic { !kept && pending -> pending = false; got = true };
-	   give();
-	   if :: !got -> break :: else fi
-	:: atomic { !kept && !pending -> break }
-	od;
-	locked = false
+	:: if
+	   :: TAKES
+	   :: else -> left = true; break
+	   fi;
+	   if
+	   :: atomic { kept -> kept = false }
+	   :: atomic { !kept && pending -> pending = false }
+	   :: atomic { !kept && !pending -> break }
+	   fi;
+	   /* fib_signal_route() */
+	   if
+	   :: atomic { open[0] -> given[0] = true }
+	   :: atomic { !open[0] && open[1] -> given[1] = true }
+	   :: atomic { !open[0] && !open[1] -> kept = true };
+#ifdef FORGET_LEFT
+	      break
+#endif
+	   fi
+	od
 }
 
-inline give() /* got stays true: look for more */
+inline recheck()
 {
 	if
-	:: PICK /* in that fiber's queue: attention.pml */
-	:: else ->
-	   kept = true;
-#ifndef FORGET_LEFT
-	   left = true;
+#ifdef NO_WAIT
+	:: left ->
+#else
+	:: left || locked ->
 #endif
-	   if
-	   :: PICK ->
-#ifndef KEEP_LEFT
-	      left = false
+	   lock();
+	   found = left;
+	   left = false;
+	   if :: found -> look_at_locked() :: else fi;
+	   locked = false;
+#ifndef NO_POKE
+	   if :: found -> poked = true :: else fi
 #endif
-	   :: else -> got = false
-	   fi
+	:: else
 	fi
 }
 
 inline open_mask(me) /* fib_signal_opened() */
 {
 #ifdef LOOK_FIRST
-	found = left;
+	recheck();
 	now = pending;
 	open[me] = true;
-	if :: now -> look_at() :: else fi;
 #else
 	open[me] = true;
-	if :: pending -> look_at() :: else fi;
-	found = left;
+	now = pending;
 #endif
-	if
-	:: found ->
-	   left = false;
-	   look_at();
-#ifndef NO_POKE
-	   poked = true
+	if :: now -> lock(); look_at_locked(); locked = false :: else fi;
+#ifndef LOOK_FIRST
+	recheck()
 #endif
-	:: else
-	fi
+}
+
+inline handle(me)
+{
+	atomic { given[me] && open[me] -> given[me] = false };
+#ifndef TAKE_AND_GO
+	recheck()
+#endif
 }
 
 proctype fiber(byte me)
 {
-	bool found, got, now;
+	bool found, now;
 
 	open_mask(me);
 	if
 	:: open[me] = false; open_mask(me)
 	:: skip
 	fi;
-	atomic { settled++ }
+	settled++;
+	do
+	:: handle(me)
+	:: DONE -> break
+	od
 }
 
 proctype sender()
@@ -116,7 +125,7 @@ proctype sender()
 
 proctype receiver()
 {
-	bool got, was;
+	bool was;
 
 	do
 	:: DONE -> break
@@ -124,7 +133,7 @@ proctype receiver()
 	   /* fib_receive() */
 	   was = pending;
 	   atomic { if :: !was && !kept -> left = false :: else fi };
-	   if :: was -> look_at() :: else fi;
+	   if :: was -> lock(); look_at_locked(); locked = false :: else fi;
 	   watched = !left
 	od
 }
