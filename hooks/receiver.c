@@ -250,11 +250,12 @@ void fib_signal_recheck(uint64_t set)
 	uint64_t found;
 
 	fib_fence(seq_cst);
-	if (!(fib_load(&left, relaxed) & set) &&
+	/* What is kept may be seen, and counted on, before left says so. */
+	if (!((fib_load(&left, relaxed) | fib_signal_kept_set()) & set) &&
 	    !fib_load(&fetch_lock.word, relaxed))
 		return;
 	fib_lock(&fetch_lock);
-	found = fib_load(&left, relaxed) & set;
+	found = (fib_load(&left, relaxed) | fib_signal_kept_set()) & set;
 	fib_and(&left, ~found, seq_cst);
 	fetch_locked(found);
 	fib_unlock(&fetch_lock);
