@@ -185,8 +185,10 @@ void fib_signal_arrived(int sig, const siginfo_t *info)
 
 void fib_signal_hold(int sig, const siginfo_t *info)
 {
+	fib_lock(&fetch_lock);
 	fib_signal_keep(sig, info);
-	fib_signal_fetch(FIB_SIG(sig));
+	fetch_locked(FIB_SIG(sig));
+	fib_unlock(&fetch_lock);
 }
 
 static void take_arrived(void)
@@ -250,12 +252,11 @@ void fib_signal_recheck(uint64_t set)
 	uint64_t found;
 
 	fib_fence(seq_cst);
-	/* What is kept may be seen, and counted on, before left says so. */
-	if (!((fib_load(&left, relaxed) | fib_signal_kept_set()) & set) &&
+	if (!(fib_load(&left, relaxed) & set) &&
 	    !fib_load(&fetch_lock.word, relaxed))
 		return;
 	fib_lock(&fetch_lock);
-	found = (fib_load(&left, relaxed) | fib_signal_kept_set()) & set;
+	found = fib_load(&left, relaxed) & set;
 	fib_and(&left, ~found, seq_cst);
 	fetch_locked(found);
 	fib_unlock(&fetch_lock);
