@@ -49,6 +49,8 @@ struct fib_san {
 #endif
 #ifdef FIB_TSAN
 #include <sanitizer/tsan_interface.h>
+/* sanitizer/linux_syscall_hooks.h, which gcc does not install */
+void __sanitizer_syscall_pre_impl_close(long fd);
 #endif
 /* Mappings that come and go must be seen: their shadow starts anew. */
 #if defined(FIB_ASAN) || defined(FIB_TSAN)
@@ -146,6 +148,15 @@ static inline void fib_san_destroy(struct fib_san *s)
 #endif
 #ifdef FIB_TSAN
 	__tsan_destroy_fiber(s->flow);
+#endif
+}
+
+/* @fd is about to be closed: who gets its number next has nothing to do with it. */
+static inline void fib_san_close(int fd)
+{
+	(void)fd;
+#ifdef FIB_TSAN
+	__sanitizer_syscall_pre_impl_close(fd);
 #endif
 }
 

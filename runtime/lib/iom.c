@@ -199,6 +199,7 @@ int fib_close(int fd)
 	if (fd < 0)
 		return -EBADF;
 	fib_sched_each(before_close, &fd);
+	fib_san_close(fd);
 	r = (int)fib_call(SYS_close, fd);
 	fib_sched_each(after_close, &fd);
 	return r;

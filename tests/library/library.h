@@ -53,6 +53,8 @@ uint64_t cpu_ns(void);
 void until(bool (*cond)(void));
 /** Kernel threads of this process that are called @name. */
 int threads_called(const char *name);
+/** Wait for them to be gone: one that was joined may be listed for a moment. */
+void threads_gone(const char *name);
 /** Does kernel thread @tid of this process sleep? */
 bool sleeps(int tid);
 /** A scheduler that is started. */

@@ -74,6 +74,12 @@ int threads_called(const char *name)
 	return n;
 }
 
+void threads_gone(const char *name)
+{
+	while (threads_called(name))
+		sched_yield();
+}
+
 bool sleeps(int tid)
 {
 	char path[64], state = 0;
