@@ -212,6 +212,17 @@ static inline void t_be_threaded(void)
 	CHECK(t_join(t_thread(t_nothing, &x)) == &x);
 }
 
+/* A thread's function: takes no signal, and waits for good. */
+static inline void *t_bystander(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	CHECK_0(pthread_sigmask(SIG_SETMASK, &all, NULL));
+	pause();
+	return arg;
+}
+
 static inline void t_pipe(int p[2])
 {
 	CHECK(pipe(p) == 0);

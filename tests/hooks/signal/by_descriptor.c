@@ -61,19 +61,9 @@ static void owner(struct f_owner_ex who)
 	t_close(sv[1]);
 }
 
-static void *nobody(void *arg)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	CHECK_0(pthread_sigmask(SIG_SETMASK, &all, NULL));
-	pause();
-	return arg;
-}
-
 int main(void)
 {
-	t_thread(nobody, NULL);
+	t_thread(t_bystander, NULL);
 	handle(SIGIO);
 	handle(SIGRTMIN + 1);
 	directory_changes();

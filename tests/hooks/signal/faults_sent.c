@@ -93,16 +93,6 @@ static void open_to_main(void)
 	CHECK(came[SIGSEGV] == before + 2);
 }
 
-static void *blocks_all(void *arg)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	CHECK_0(pthread_sigmask(SIG_SETMASK, &all, NULL));
-	pause();
-	return arg;
-}
-
 int main(void)
 {
 	struct sigaction sa = { .sa_sigaction = handler,
@@ -114,7 +104,7 @@ int main(void)
 		sigaddset(&set, sigs[i]);
 	}
 	CHECK_0(pthread_sigmask(SIG_BLOCK, &set, &old));
-	t_thread(blocks_all, NULL);
+	t_thread(t_bystander, NULL);
 	CHECK_0(pthread_sigmask(SIG_SETMASK, &old, NULL));
 	for (int i = 0; i < 20; i++) {
 		blocked(i & 1);
