@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
+#include "tests/lib/patience.h"
 #include "tests/library/library.h"
 
 uint64_t now_ns(void)
@@ -25,10 +26,13 @@ uint64_t cpu_ns(void)
 
 void until(bool (*cond)(void))
 {
-	uint64_t end = now_ns() + 10 * SEC;
+	struct patience p = { 0 };
 
 	while (!cond()) {
-		ck_assert_msg(now_ns() < end, "waited in vain");
+		if (patience_ends(&p, now_ns())) {
+			patience_tell();
+			ck_abort_msg("waited in vain");
+		}
 		sched_yield();
 	}
 }

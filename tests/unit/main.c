@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
+#include "tests/lib/patience.h"
 #include "tests/unit/unit.h"
 
 struct fib_sched fib_sched;
@@ -38,10 +39,13 @@ void unit_nap(uint64_t ns)
 
 void unit_until(bool (*cond)(void))
 {
-	uint64_t end = fib_now_ns() + 10 * FIB_NSEC_PER_SEC;
+	struct patience p = { 0 };
 
 	while (!cond()) {
-		ck_assert_msg(fib_now_ns() < end, "waited in vain");
+		if (patience_ends(&p, fib_now_ns())) {
+			patience_tell();
+			ck_abort_msg("waited in vain");
+		}
 		fib_sched_yield();
 	}
 }
