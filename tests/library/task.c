@@ -1,80 +1,14 @@
 /* Tasks: where they begin and go on, how they end, and who hears of it. */
 #include <pthread.h>
-#include <stdlib.h>
-#include "tests/library/library.h"
+#include "tests/library/kinds.h"
 
 #define ROUNDS 20
-
-enum kind { NEW_THREAD, ASYNC, LOOPER, SCHED, CUSTOM, KINDS };
 
 static struct fib_executor *ex, *other, *all[KINDS];
 static struct fib_sched *sched;
 static struct fib_channel *ch;
 static struct fib_task *task;
 static _Atomic int ran;
-
-/* An executor of the program's own: a thread for each step, called "own". */
-struct call {
-	void (*fn)(void *);
-	void *arg;
-};
-
-static void *own_thread(void *arg)
-{
-	struct call c = *(struct call *)arg;
-
-	free(arg);
-	pthread_setname_np(pthread_self(), "own");
-	c.fn(c.arg);
-	return NULL;
-}
-
-static _Atomic int own_refuses, own_error;
-
-static int own_execute(void *self, void (*fn)(void *), void *arg)
-{
-	struct call *c = malloc(sizeof(*c));
-	pthread_t thread;
-
-	/* so many times, from now on */
-	if (own_refuses && atomic_fetch_sub(&own_refuses, 1) > 0) {
-		free(c);
-		return own_error;
-	}
-	c->fn = fn;
-	c->arg = arg;
-	if (pthread_create(&thread, NULL, own_thread, c))
-		return -EAGAIN;
-	pthread_detach(thread);
-	return 0;
-}
-
-static const struct fib_executor_ops own_ops = { .execute = own_execute };
-static const char *const prefix[KINDS] = { "fib-thread", "fib-async", "loop",
-					   "test_", "own" };
-
-static struct fib_executor *make(enum kind kind)
-{
-	struct fib_executor *e = NULL;
-
-	switch (kind) {
-	case NEW_THREAD:
-		OK(fib_executor_new_thread(&e));
-		break;
-	case ASYNC:
-		OK(fib_executor_async(&e, 2));
-		break;
-	case LOOPER:
-		OK(fib_executor_looper(&e, "loop"));
-		break;
-	case SCHED:
-		OK(fib_executor_sched(&e, sched));
-		break;
-	default:
-		OK(fib_executor_create(&e, &own_ops, NULL));
-	}
-	return e;
-}
 
 static void setup(void)
 {
@@ -86,17 +20,7 @@ static void teardown(void)
 	finish(sched);
 }
 
-static void here(enum kind kind)
-{
-	char name[16];
-
-	pthread_getname_np(pthread_self(), name, 16);
-	ck_assert_msg(strncmp(name, prefix[kind], strlen(prefix[kind])) == 0,
-		      "on %s, not on %s", name, prefix[kind]);
-}
-
-/* --- where -------------------------------------------------------------------
- */
+/* --- where --------------------------------------------------------------- */
 
 static struct fib_channel *there, *back;
 
@@ -180,8 +104,8 @@ START_TEST(comes_back)
 	OK(fib_channel_create(&there, sizeof(int), 0));
 	OK(fib_channel_create(&back, sizeof(int), 0));
 	OK(pthread_create(&thread, NULL, echo, NULL));
-	ex = make((enum kind)_i);
-	other = make((enum kind)((_i + 1) % KINDS));
+	ex = make((enum kind)_i, sched);
+	other = make((enum kind)((_i + 1) % KINDS), sched);
 	OK(fib_task_start(&task, ex, wanders, (void *)(intptr_t)_i));
 	ck_assert_int_eq(fib_task_await(task), 1000 + _i);
 	/* the result stays */
@@ -209,7 +133,7 @@ START_TEST(many_on_one_thread)
 {
 	uint64_t t0 = now_ns();
 
-	ex = make(LOOPER);
+	ex = make(LOOPER, sched);
 	for (int i = 0; i < 200; i++)
 		OK(fib_task_start(NULL, ex, sleeper, NULL));
 	ck_assert_int_eq(fib_executor_shutdown(ex, true), 0);
@@ -234,7 +158,7 @@ static long holds(void *arg)
 
 START_TEST(hold_and_ready)
 {
-	ex = make((enum kind)_i);
+	ex = make((enum kind)_i, sched);
 	OK(fib_task_start(&task, ex, holds, (void *)(intptr_t)_i));
 	for (int i = 0; i < ROUNDS; i++) {
 		struct fib *f;
@@ -273,7 +197,7 @@ static long resumes(void *arg)
 /* What a task resumes by hand waits as a part of the task. */
 START_TEST(resume_in_a_task)
 {
-	ex = make((enum kind)_i);
+	ex = make((enum kind)_i, sched);
 	OK(fib_task_start(&task, ex, resumes, (void *)(intptr_t)_i));
 	ck_assert_int_eq(fib_task_await(task), 0);
 	ck_assert_int_eq(ran, 1);
@@ -282,8 +206,7 @@ START_TEST(resume_in_a_task)
 }
 END_TEST
 
-/* --- how it ends
- * ---------------------------------------------------------------- */
+/* --- how it ends --------------------------------------------------------- */
 
 static long fails(void *arg)
 {
@@ -305,8 +228,8 @@ static long carries(void *arg)
 /* Errors are carried through. */
 START_TEST(errors)
 {
-	ex = make((enum kind)_i);
-	other = make((enum kind)((_i + 2) % KINDS));
+	ex = make((enum kind)_i, sched);
+	other = make((enum kind)((_i + 2) % KINDS), sched);
 	OK(fib_task_start(&task, ex, carries, &ex));
 	ck_assert_int_eq(fib_task_await(task), -EXDEV);
 	fib_task_put(task);
@@ -364,7 +287,7 @@ START_TEST(callbacks)
 	const int *want = _i ? bad : good;
 	int v = _i ? -ENOTDIR : 7;
 
-	ex = make(LOOPER);
+	ex = make(LOOPER, sched);
 	OK(fib_channel_create(&ch, sizeof(int), 0));
 	OK(fib_task_start(&task, ex, gated, NULL));
 	add_calls(0);
@@ -396,14 +319,13 @@ START_TEST(callbacks)
 }
 END_TEST
 
-/* --- who awaits
- * ------------------------------------------------------------------ */
+/* --- who awaits ---------------------------------------------------------- */
 
 START_TEST(arguments)
 {
 	long r;
 
-	ex = make(LOOPER);
+	ex = make(LOOPER, sched);
 	ck_assert_int_eq(fib_task_start(&task, NULL, nap, NULL), -EINVAL);
 	ck_assert_int_eq(fib_task_start(&task, ex, NULL, NULL), -EINVAL);
 	ck_assert_int_eq(fib_task_await(NULL), -EINVAL);
@@ -450,10 +372,10 @@ START_TEST(several_await)
 	int v = 77;
 
 	OK(fib_channel_create(&ch, sizeof(int), 0));
-	ex = make(LOOPER);
+	ex = make(LOOPER, sched);
 	OK(fib_task_start(&task, ex, gated, NULL));
 	for (int i = 0; i < KINDS; i++) {
-		all[i] = make((enum kind)i);
+		all[i] = make((enum kind)i, sched);
 		OK(fib_task_start(&t[i], all[i], awaits, NULL));
 	}
 	OK(fib_sched_submit(sched, awaits_in_fiber, NULL, FIB_ANY_THREAD));
@@ -480,7 +402,7 @@ START_TEST(await_oneself)
 	int v = 0;
 
 	OK(fib_channel_create(&ch, sizeof(int), 0));
-	ex = make((enum kind)_i);
+	ex = make((enum kind)_i, sched);
 	OK(fib_task_start(&task, ex, awaits_itself, NULL));
 	OK(fib_channel_send(ch, &v, FIB_NEVER));
 	ck_assert_int_eq(fib_task_await(task), -EDEADLK);
@@ -489,8 +411,7 @@ START_TEST(await_oneself)
 }
 END_TEST
 
-/* --- shutdown
- * ---------------------------------------------------------------------- */
+/* --- shutdown ------------------------------------------------------------ */
 
 static void blocks(void *arg)
 {
@@ -524,7 +445,7 @@ START_TEST(dropped)
 	int v = 3;
 
 	OK(fib_channel_create(&ch, sizeof(int), 0));
-	ex = make(LOOPER);
+	ex = make(LOOPER, sched);
 	OK(fib_task_start(&begun, ex, gated, NULL));
 	OK(fib_executor_execute(ex, blocks, gate));
 	OK(fib_sem_wait(&gate[0], FIB_NEVER));
@@ -550,7 +471,7 @@ END_TEST
 /* A draining shutdown waits for tasks that wait. */
 START_TEST(drained)
 {
-	ex = make((enum kind)_i);
+	ex = make((enum kind)_i, sched);
 	for (int i = 0; i < 10; i++)
 		OK(fib_task_start(NULL, ex, sleeper, NULL));
 	ck_assert_int_eq(fib_executor_shutdown(ex, true), 0);
@@ -560,16 +481,13 @@ START_TEST(drained)
 }
 END_TEST
 
-/* --- executors that refuse
- * --------------------------------------------------------------- */
+/* --- executors that refuse ----------------------------------------------- */
 
 static long counts(void *arg)
 {
 	for (int i = 0; i < 3; i++) {
-		if (i == 1) {
-			atomic_store(&own_error, (int)(intptr_t)arg);
-			atomic_store(&own_refuses, 3);
-		}
+		if (i == 1)
+			own_refuse(3, (int)(intptr_t)arg);
 		fib_sleep(MSEC);
 		atomic_fetch_add(&ran, 1);
 	}
@@ -581,9 +499,8 @@ START_TEST(start_refused)
 {
 	size_t fibers = fib_total();
 
-	ex = make(CUSTOM);
-	own_error = -ENOSPC;
-	own_refuses = 1;
+	ex = make(CUSTOM, sched);
+	own_refuse(1, -ENOSPC);
 	ck_assert_int_eq(fib_task_start(&task, ex, counts, NULL), -ENOSPC);
 	ck_assert_uint_eq(fib_total(), fibers);
 	OK(fib_task_start(&task, ex, sleeper, NULL));
@@ -596,7 +513,7 @@ END_TEST
 /* A step that is refused for lack of resources is offered again... */
 START_TEST(step_refused)
 {
-	ex = make(CUSTOM);
+	ex = make(CUSTOM, sched);
 	OK(fib_task_start(&task, ex, counts, (void *)(intptr_t)-EAGAIN));
 	ck_assert_int_eq(fib_task_await(task), 5);
 	ck_assert_int_eq(ran, 3);
@@ -608,7 +525,7 @@ END_TEST
 /* ... and for any other reason, it is the end of the task. */
 START_TEST(abandoned)
 {
-	ex = make(CUSTOM);
+	ex = make(CUSTOM, sched);
 	OK(fib_task_start(&task, ex, counts, (void *)(intptr_t)-ESHUTDOWN));
 	ck_assert_int_eq(fib_task_await(task), -ECANCELED);
 	ck_assert_int_eq(ran, 1);
@@ -617,9 +534,7 @@ START_TEST(abandoned)
 }
 END_TEST
 
-/* --- all at once
- * ----------------------------------------------------------------------------
- */
+/* --- all at once --------------------------------------------------------- */
 
 static long tree(void *arg)
 {
@@ -646,7 +561,7 @@ START_TEST(tree_of_tasks)
 	size_t fibers = fib_total();
 
 	for (int i = 0; i < KINDS; i++)
-		all[i] = make((enum kind)i);
+		all[i] = make((enum kind)i, sched);
 	OK(fib_task_start(&task, all[0], tree, (void *)(intptr_t)6));
 	ck_assert_int_eq(fib_task_await(task), 127);
 	fib_task_put(task);
