@@ -435,7 +435,11 @@ FIB_API int fib_timer_reset(struct fib_sched *s, int64_t id, uint64_t ns,
 
 /** read(2): at most @n bytes; 0 at the end. */
 FIB_API long fib_read(int fd, void *buf, size_t n, uint64_t timeout_ns);
-/** write(2): some bytes, at least one; no SIGPIPE from a socket. */
+/**
+ * write(2): some bytes, at least one; no SIGPIPE from a socket. Where poll(2)
+ * tells of no room, on what is neither socket nor pipe, it sets O_NONBLOCK for
+ * the instant of one try, as fib_connect() does.
+ */
 FIB_API long fib_write(int fd, const void *buf, size_t n, uint64_t timeout_ns);
 /** All of @n: 0, or -errno of the first error; some may be written then. */
 FIB_API int fib_write_all(int fd, const void *buf, size_t n,

@@ -89,6 +89,29 @@ static long polled(struct call *c, long nr, const long a[6])
 	return r;
 }
 
+/* Where no flag tells one call not to wait: O_NONBLOCK is set for that moment. */
+static long at_once(long nr, const long a[6])
+{
+	long fl = fib_call(SYS_fcntl, a[0], F_GETFL), r;
+
+	if (fl < 0)
+		return fl;
+	if (!(fl & O_NONBLOCK))
+		fib_call(SYS_fcntl, a[0], F_SETFL, fl | O_NONBLOCK);
+	r = fib_call6(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (!(fl & O_NONBLOCK))
+		fib_call(SYS_fcntl, a[0], F_SETFL, fl);
+	return r;
+}
+
+/* There are files (fanotify, /dev/kmsg) whose poll never tells of room. */
+static bool tells_room(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return fib_raw(SYS_poll, &p, 1, 0) != 0;
+}
+
 /* The three ways to move bytes on a descriptor, for each direction. */
 static const struct way {
 	long socket, flags, nowait, plain;
@@ -117,6 +140,11 @@ static long transfer(int fd, uint8_t ev, const void *buf, size_t n,
 	/* EPERM: a file that is not in memory; a poll says that it is ready. */
 	if (r != -EOPNOTSUPP && r != -ESPIPE && r != -EPERM)
 		return r;
+	if (ev == FIB_EV_WRITE && !tells_room(fd)) {
+		r = at_once(way->plain, a);
+		if (r != -EAGAIN)
+			return r;
+	}
 	return polled(&c, way->plain, a);
 }
 
@@ -180,21 +208,6 @@ int fib_wait_fd(int fd, int event, uint64_t timeout_ns)
 	return r < 0 ? (int)r : 0;
 }
 
-/* There is no flag for one connect: O_NONBLOCK is set for that moment. */
-static long start_connect(int fd, const struct sockaddr *addr, socklen_t len)
-{
-	long fl = fib_call(SYS_fcntl, fd, F_GETFL), r;
-
-	if (fl < 0)
-		return fl;
-	if (!(fl & O_NONBLOCK))
-		fib_call(SYS_fcntl, fd, F_SETFL, fl | O_NONBLOCK);
-	r = fib_call(SYS_connect, fd, addr, len);
-	if (!(fl & O_NONBLOCK))
-		fib_call(SYS_fcntl, fd, F_SETFL, fl);
-	return r;
-}
-
 #define ASK_FIRST_NS 100000ull
 #define ASK_LAST_NS  10000000ull
 
@@ -209,7 +222,8 @@ int fib_connect(int fd, const struct sockaddr *addr, socklen_t len,
 	 * AF_UNIX has no room in the backlog, and no way to be told when there
 	 * is: it can but be asked again.
 	 */
-	while ((r = start_connect(fd, addr, len)) == -EAGAIN) {
+	while ((r = at_once(SYS_connect, (long[6]){ fd, (long)addr, len })) ==
+	       -EAGAIN) {
 		left = time_left(deadline);
 		if (!left)
 			return -ETIMEDOUT;

@@ -4,6 +4,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/fanotify.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -111,6 +113,59 @@ START_TEST(file_not_in_memory)
 	OK(fib_sched_submit(s, read_cold, NULL, FIB_ANY_THREAD));
 	finish(s);
 	read_cold(NULL);
+}
+END_TEST
+
+/* Poll never says that one can write to it, and yet it takes what comes. */
+static void tell_fanotify(void *arg)
+{
+	int fd = *(int *)arg;
+
+	ck_assert_int_eq(write(fd, "junk", 4), -1);
+	ck_assert_int_eq(fib_write(fd, "junk", 4, FIB_NEVER), -errno);
+}
+
+START_TEST(never_tells_of_room)
+{
+	struct fib_sched *s = started(1, true);
+	int fd = fanotify_init(FAN_CLOEXEC, O_RDONLY);
+
+	if (fd < 0) {
+		printf("skip never_tells_of_room: fanotify_init: %s\n",
+		       strerror(errno));
+	} else {
+		OK(fib_sched_submit(s, tell_fanotify, &fd, FIB_ANY_THREAD));
+		OK(fib_sched_stop(s));
+		tell_fanotify(&fd);
+		OK(close(fd));
+	}
+	finish(s);
+}
+END_TEST
+
+/* An eventfd knows no RWF_NOWAIT for writing, and waits when it is full. */
+static void fill_eventfd(void *arg)
+{
+	uint64_t most = UINT64_MAX - 1, n = 1;
+	int fd = eventfd(0, 0);
+
+	ck_assert_int_eq(fib_write(fd, &most, 8, 0), 8);
+	ck_assert_int_eq(fib_write(fd, &n, 8, 0), -ETIMEDOUT);
+	ck_assert_int_eq(fib_write(fd, &n, 8, MSEC), -ETIMEDOUT);
+	ck_assert_int_eq(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+	ck_assert_int_eq(fib_read(fd, &n, 8, 0), 8);
+	ck_assert(n == most);
+	ck_assert_int_eq(fib_write(fd, &n, 8, 0), 8);
+	OK(fib_close(fd));
+}
+
+START_TEST(full_eventfd)
+{
+	struct fib_sched *s = started(1, true);
+
+	OK(fib_sched_submit(s, fill_eventfd, NULL, FIB_ANY_THREAD));
+	finish(s);
+	fill_eventfd(NULL);
 }
 END_TEST
 
@@ -447,6 +502,8 @@ TCase *library_io(void)
 	tcase_add_loop_test(t, echo_on_one_thread, 1, 3);
 	tcase_add_test(t, through_a_proxy);
 	tcase_add_test(t, file_not_in_memory);
+	tcase_add_test(t, never_tells_of_room);
+	tcase_add_test(t, full_eventfd);
 	tcase_add_test(t, pipe_and_timeouts);
 	tcase_add_test(t, close_ends_a_read);
 	tcase_add_test(t, close_across_schedulers);
