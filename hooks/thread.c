@@ -268,9 +268,23 @@ long fib_sys_gettid(void)
 	return fib_load(&fib_self()->tid, relaxed);
 }
 
+/*
+ * Who spins until another thread has got further yields for that one to run,
+ * and it may need the processor of this worker: more workers than processors,
+ * or other processes that want them. So the worker yields too: if it had no
+ * other fiber, and now and then if it had some, which may all be spinning.
+ */
 long fib_sys_sched_yield(void)
 {
+	struct fib_worker *w = fib_worker_self();
+	uint32_t before = fib_load(&w->runs, relaxed), after;
+
 	fib_sched_yield();
+	if (fib_worker_self() != w)
+		return 0;
+	after = fib_load(&w->runs, relaxed);
+	if (after - before == 1 || (after != before && after % 16 == 0))
+		fib_raw(SYS_sched_yield);
 	return 0;
 }
 
