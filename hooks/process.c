@@ -303,31 +303,63 @@ static long reaped(long r)
 	return r;
 }
 
+/*
+ * As do_wait() of the kernel, which looks at the children before it looks at
+ * signals: a child's SIGCHLD does not end the wait for that child. The kernel
+ * does so here as well, but what has ended its wait may be a kick whose signal
+ * was handled long ago, and the SIGCHLD come after it. @attention says whether
+ * there was a signal before the last try.
+ */
+static long wait_for(long nr, const long a[6],
+		     bool (*try)(const long a[6], long *r))
+{
+	bool inside = false, attention = false;
+	long r;
+
+	while (!try(a, &r)) {
+		if (attention)
+			return -EINTR;
+		r = fib_blocking(nr, a);
+		if (r != -EINTR && !(inside && r == -FIB_ERESTARTNOINTR))
+			break;
+		inside = true;
+		attention = fib_load(&fib_self()->attention, acquire);
+	}
+	return reaped(r);
+}
+
+static bool try_wait4(const long a[6], long *r)
+{
+	*r = fib_raw(SYS_wait4, a[0], a[1], a[2] | WNOHANG, a[3]);
+	return *r || (a[2] & WNOHANG);
+}
+
+/* Only where it can say which child is an empty try told from a result. */
+static bool try_waitid(const long a[6], long *r)
+{
+	siginfo_t own, *info = a[2] ? (siginfo_t *)a[2] : &own;
+	int pid = 0;
+
+	if (fib_copy(&info->si_pid, &pid, sizeof(pid)))
+		return false;
+	*r = fib_raw(SYS_waitid, a[0], a[1], info, a[3] | WNOHANG, a[4]);
+	return *r || fib_copy(&pid, &info->si_pid, sizeof(pid)) || pid;
+}
+
 long fib_sys_wait4(int pid, int *status, int options, void *usage)
 {
-	long r = fib_raw(SYS_wait4, pid, status, options | WNOHANG, usage);
-
-	if (!r && !(options & WNOHANG))
-		r = fib_blocking(SYS_wait4, (long[6]){ pid, (long)status,
-						       options, (long)usage });
-	return reaped(r);
+	return wait_for(SYS_wait4,
+			(long[6]){ pid, (long)status, options, (long)usage },
+			try_wait4);
 }
 
 long fib_sys_waitid(int type, int id, void *info, int options, void *usage)
 {
-	long a[6] = { type, id, (long)info, options, (long)usage }, r;
-	int *pid = &((siginfo_t *)info)->si_pid, got = 0;
+	long a[6] = { type, id, (long)info, options, (long)usage };
 
 	if (options & WNOHANG)
 		return reaped(fib_pass(SYS_waitid, a));
-	/* Only where it can say which child is an empty try told from a result. */
-	if (info && !fib_copy(pid, &got, sizeof(got))) {
-		r = fib_raw(SYS_waitid, type, id, info, options | WNOHANG,
-			    usage);
-		if (r || fib_copy(&got, pid, sizeof(got)) || got)
-			return reaped(r);
-	}
-	return reaped(fib_blocking(SYS_waitid, a));
+	return wait_for(SYS_waitid, a, try_waitid);
 }
 
 /* --- the end ------------------------------------------------------------- */

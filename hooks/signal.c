@@ -273,7 +273,7 @@ bool fib_signal_attend(struct fib *f)
 
 void fib_signal_deliver(struct fib *f, bool *restart)
 {
-	bool ran = false, again = true;
+	bool ran = false;
 	siginfo_t info;
 	int sig;
 
@@ -292,8 +292,10 @@ void fib_signal_deliver(struct fib *f, bool *restart)
 			fib_signal_recheck(FIB_SIG(sig));
 			continue;
 		}
+		/* The first one decides, as in handle_signal() of the kernel. */
+		if (!ran && !(a.flags & SA_RESTART))
+			*restart = false;
 		ran = true;
-		again = again && (a.flags & SA_RESTART);
 		fib_signal_handle(f, sig, &info, &a);
 	}
 	if (f->restore_mask) {
@@ -301,7 +303,8 @@ void fib_signal_deliver(struct fib *f, bool *restart)
 		fib_store(&f->sigmask, f->saved_mask, seq_cst);
 		fib_signal_mask_changed(f);
 	}
-	*restart = ran ? *restart && again : true;
+	if (!ran)
+		*restart = true;
 }
 
 void fib_signal_deliver_cancel(struct fib *f)

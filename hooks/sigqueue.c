@@ -73,6 +73,7 @@ static void kick(struct fib *f)
 {
 	struct fib_worker *w = fib_load(&f->on, seq_cst);
 
+	FIB_CHAOS_POINT(signal_kick);
 	if (w && w != fib_worker_self())
 		fib_signal_kick(w);
 }

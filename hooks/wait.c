@@ -21,6 +21,7 @@
  * fib_cancel_end() as well.)
  */
 #include "hooks/hooks.h"
+#include "runtime/chaos.h"
 
 static void test_cancel(struct fib *f)
 {
@@ -82,6 +83,7 @@ long fib_blocking(long nr, const long a[6])
 	r = fib_raw_intr(&f->attention, nr, a);
 	fib_block_leave();
 	f->blocking_sp = 0;
+	FIB_CHAOS_POINT(block_ended);
 	if (r != -EINTR && r != -FIB_ERESTARTNOINTR)
 		fib_signal_catch_up(f);
 	fib_cancel_end();
