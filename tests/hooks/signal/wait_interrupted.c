@@ -52,6 +52,7 @@ int main(void)
 		pid = fork();
 		CHECK(pid >= 0);
 		if (pid == 0) {
+			/* at each moment of the wait in turn */
 			usleep((useconds_t)i * 2);
 			_exit(i & 1);
 		}
