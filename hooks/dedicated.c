@@ -13,7 +13,8 @@
 #include <sys/resource.h>
 #include "hooks/hooks.h"
 
-#define DEADLINE 6 /* SCHED_DEADLINE, linux/sched.h */
+#define DEADLINE   6  /* SCHED_DEADLINE, linux/sched.h */
+#define ATTR_WORDS 14 /* SCHED_ATTR_SIZE_VER1 / 4, linux/sched/types.h */
 
 /* A worker that is not dedicated; the caller's if there is none. */
 static int common_tid(void)
@@ -166,10 +167,23 @@ long fib_sys_sched_getattr(int tid, void *attr, unsigned size, unsigned flags)
 	return fib_raw(SYS_sched_getattr, kernel_tid(tid), attr, size, flags);
 }
 
+/* GLib sets what it has read, once it makes a pool and then in each thread. */
+static bool same_attr(const void *user)
+{
+	uint32_t want[ATTR_WORDS], now[ATTR_WORDS]; /* size, policy, ... */
+
+	return !fib_copy(want, user, sizeof(*want)) && *want == sizeof(want) &&
+	       !fib_copy(want, user, sizeof(want)) && want[1] == SCHED_OTHER &&
+	       fib_raw(SYS_sched_getattr, 0, now, sizeof(now), 0) == 0 &&
+	       !memcmp(want, now, sizeof(now));
+}
+
 long fib_sys_sched_setattr(int tid, void *attr, unsigned flags)
 {
 	uint32_t head[2]; /* size, policy */
 
+	if (!flags && is_common(tid) && same_attr(attr))
+		return 0;
 	if (!fib_copy(head, attr, sizeof(head)))
 		expect_policy((int)head[1]);
 	return change(SYS_sched_setattr, 0,
@@ -187,6 +201,8 @@ long fib_sys_setpriority(int which, int who, int nice)
 {
 	if (which != PRIO_PROCESS)
 		return fib_raw(SYS_setpriority, which, who, nice);
+	if (is_common(who) && fib_raw(SYS_getpriority, which, 0) == 20 - nice)
+		return 0;
 	return change(SYS_setpriority, 1, (long[6]){ which, who, nice });
 }
 

@@ -1,7 +1,7 @@
 # Tests of the fibhook command. Builds into $(B)/tests/cli/.
 
 CT := $(B)/tests/cli
-CT_PROGS := $(CT)/states $(CT)/threads $(CT)/libfibhook.so \
+CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie
 
 .PHONY: check-cli

@@ -56,6 +56,14 @@ prints "exit status 126" 126 "" "$F" sh -c 'exit 126'
 prints "killed by a signal" 143 "" "$F" sh -c 'kill -TERM $$'
 prints "a thread" 0 "a thread" "$F" "$B/tests/cli/threads"
 prints "a thread, eager" 0 "a thread" "$F" --eager "$B/tests/cli/threads"
+# Who sets what it has already needs no kernel thread of its own; 40 threads.
+for how in attr attr_of_tid policy affinity nice; do
+	run "$F" --workers 2 "$B/tests/cli/set_same" $how
+	check "the same $how: status" [ "$status" = 0 ]
+	check "the same $how: few kernel threads" [ "${out:-99}" -lt 20 ]
+done
+run "$F" --workers 2 "$B/tests/cli/set_same" nicer
+check "another nice: a kernel thread each" [ "${out:-0}" -gt 40 ]
 # Its CPU has no FSGSBASE.
 if command -v valgrind >/dev/null; then
 	run "$F" valgrind -q "$B/tests/cli/threads"
