@@ -200,6 +200,20 @@ static const char *rewrite(void)
 	return NULL;
 }
 
+/* All or none, and before the signals are taken: there is no way back then. */
+static bool open_all(struct fib_host *host)
+{
+	if (fib_iom_init(&fib_sched, true) < 0)
+		return false;
+	host->receiver_fd = fib_receiver_init();
+	if (host->receiver_fd >= 0 && !fib_monitor_init())
+		return true;
+	fib_fd_unhide(host->receiver_fd);
+	fib_fd_unhide(fib_sched.iom.epfd);
+	fib_fd_unhide(fib_sched.iom.wakefd);
+	return false;
+}
+
 static const char *start(uint64_t mask)
 {
 	struct fib_host host = {
@@ -229,7 +243,8 @@ static const char *start(uint64_t mask)
 	fib_libc.fork_child = fork_child;
 	find_syscall();
 	open_stats();
-	host.receiver_fd = fib_receiver_init();
+	if (!open_all(&host))
+		return "too few descriptors";
 	fib_signal_init(f, mask);
 	if (fib_sched_enter(&fib_sched, (unsigned)n, f, &host) < 0)
 		return "no resources for the scheduler";

@@ -348,15 +348,20 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 				  .data.u64 = WAKE_DATA };
 	int epfd = (int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC);
 	int wakefd = (int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int r;
 
 	s->iom.epfd = hide ? fib_fd_hide(epfd) : epfd;
 	s->iom.wakefd = hide ? fib_fd_hide(wakefd) : wakefd;
-	if (epfd < 0)
-		return epfd;
-	if (wakefd < 0)
-		return wakefd;
-	return (int)fib_raw(SYS_epoll_ctl, s->iom.epfd, EPOLL_CTL_ADD,
-			    s->iom.wakefd, &ev);
+	if (epfd >= 0 && wakefd >= 0)
+		r = (int)fib_raw(SYS_epoll_ctl, s->iom.epfd, EPOLL_CTL_ADD,
+				 s->iom.wakefd, &ev);
+	else
+		r = epfd < 0 ? epfd : wakefd;
+	if (r < 0) {
+		fib_fd_unhide(s->iom.epfd);
+		fib_fd_unhide(s->iom.wakefd);
+	}
+	return r;
 }
 
 void fib_iom_forget(struct fib_fd *s, bool shared)
@@ -527,6 +532,8 @@ unsigned fib_fd_next_of_ours(unsigned fd)
 
 void fib_fd_unhide(int fd)
 {
+	if (fd < 0)
+		return;
 	for (unsigned i = 0; i < OURS_MAX; i++) {
 		int want = fd;
 

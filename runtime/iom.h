@@ -162,7 +162,10 @@ void fib_iom_release(struct fib_fd *s, uint8_t ev);
 
 /** Harvest; wait until @deadline_ns at most, 0: do not wait. Workers only. */
 unsigned fib_iom_poll(uint64_t deadline_ns);
-/** The descriptors of @s: under high numbers if others are not to see them. */
+/**
+ * The descriptors of @s: under high numbers if others are not to see them. 0, or
+ * -errno: then it has none.
+ */
 int fib_iom_init(struct fib_sched *s, bool hide);
 /** The descriptor is going to be closed or replaced. */
 void fib_iom_forget(struct fib_fd *s, bool shared);
@@ -180,7 +183,7 @@ int fib_fd_hide(int fd);
 bool fib_fd_is_ours(int fd);
 /** The lowest of ours from @fd on; UINT_MAX: none. */
 unsigned fib_fd_next_of_ours(unsigned fd);
-/** Close one that was hidden. */
+/** Close one that was hidden; none if @fd is negative. */
 void fib_fd_unhide(int fd);
 
 #endif

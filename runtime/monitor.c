@@ -212,14 +212,17 @@ static void monitor(void *arg)
 	}
 }
 
+int fib_monitor_init(void)
+{
+	poke_fd = fib_fd_hide(
+		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+	return poke_fd < 0 ? poke_fd : 0;
+}
+
 int fib_monitor_start(struct fib_sched *s)
 {
 	long tid;
 
-	poke_fd = fib_fd_hide(
-		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (poke_fd < 0)
-		return poke_fd;
 	if (!stack_top)
 		stack_top = fib_thread_stack(STACK_SIZE);
 	if (!stack_top)

@@ -326,8 +326,9 @@ static inline struct fib_sched *fib_sched_here(void)
 
 /**
  * Start @s with @n workers and the calling thread as the first: it goes on as
- * fiber @main_fiber, which is RUNNING when this returns. 0 or -errno. @s is
- * watched by the monitor, of which a process has one.
+ * fiber @main_fiber, which is RUNNING when this returns. 0 or -errno. @s has its
+ * descriptors (fib_iom_init()), and is watched by the monitor, of which a
+ * process has one (fib_monitor_init()).
  */
 int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,
 		    const struct fib_host *host);
@@ -371,6 +372,8 @@ void fib_sched_deadline(struct fib_sched *s, uint64_t ns);
 void fib_worker_loop(struct fib_worker *w);
 
 /* for monitor.c */
+/** The descriptor that wakes the monitor. 0 or -errno. */
+int fib_monitor_init(void);
 int fib_monitor_start(struct fib_sched *s);
 void fib_monitor_poke(void);
 void fib_monitor_forget(void);

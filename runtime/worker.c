@@ -193,9 +193,6 @@ int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,
 	s->host = *host;
 	s->target = n;
 	fib_list_init(&s->inject);
-	r = fib_iom_init(s, true);
-	if (r < 0)
-		return r;
 	w = fib_worker_create(s, false, NULL);
 	if (!w)
 		return -ENOMEM;

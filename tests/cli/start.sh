@@ -74,6 +74,17 @@ if command -v valgrind >/dev/null; then
 else
 	skip valgrind "not installed"
 fi
+# Descriptors are its own again where there are too few for the library.
+for limit in 4 5 6; do
+	list="ulimit -n $limit"'; exec "$@" ls /proc/self/fd'
+	run sh -c "$list" sh env
+	mv "$T/out" "$T/natively"
+	run sh -c "$list" sh "$F" --eager
+	check "$limit descriptors: status" [ "$status" = 0 ]
+	check "$limit descriptors: none is lost" cmp -s "$T/natively" "$T/out"
+	check "$limit descriptors: unhooked, and says so" \
+		grep -q "running unhooked: too few descriptors" "$T/err"
+done
 prints "argv[0]" 0 "sh" "$F" sh -c 'echo $0'
 
 # --- statistics and the environment ----------------------------------------

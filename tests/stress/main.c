@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "runtime/iom.h"
 #include "tests/stress/stress.h"
 
 #define PATIENCE_SEC 10
@@ -202,6 +203,8 @@ static void child(const struct scenario *s)
 	joiner = fib_alloc();
 	stress_check(joiner);
 	stress_check(pthread_create(&t, NULL, watchdog, NULL) == 0);
+	stress_check(fib_iom_init(&fib_sched, true) == 0);
+	stress_check(fib_monitor_init() == 0);
 	stress_check(fib_sched_enter(&fib_sched, now.workers, joiner, &host) ==
 		     0);
 	s->run(now.seed);

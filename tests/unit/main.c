@@ -4,6 +4,7 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include "tests/lib/patience.h"
+#include "runtime/iom.h"
 #include "tests/unit/unit.h"
 
 struct fib_sched fib_sched;
@@ -15,6 +16,8 @@ void unit_start(unsigned n)
 
 	ck_assert_ptr_nonnull(f);
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
+	ck_assert_int_eq(fib_iom_init(&fib_sched, true), 0);
+	ck_assert_int_eq(fib_monitor_init(), 0);
 	ck_assert_int_eq(fib_sched_enter(&fib_sched, n, f, &host), 0);
 	ck_assert_ptr_eq(fib_self(), f);
 }
