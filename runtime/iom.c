@@ -360,6 +360,7 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 	if (r < 0) {
 		fib_fd_unhide(s->iom.epfd);
 		fib_fd_unhide(s->iom.wakefd);
+		s->iom.epfd = s->iom.wakefd = -1;
 	}
 	return r;
 }
