@@ -141,23 +141,45 @@ static uint64_t sock_timeout(int fd, int name)
 	return fib_timeval_ns(&tv);
 }
 
+/*
+ * The number may be closed and become another file's while this looks, and the
+ * close() of the file before it may have yet to say that it is over: generation
+ * tells of both. Until a kind is known again, it may be a socket's.
+ */
 static void refresh(struct fib_fd *s)
 {
-	uint32_t now = fib_load(&attr_epoch, acquire);
+	uint64_t rcv, snd;
+	uint32_t now, generation;
+	bool done = false;
 	long fl;
 
-	if (s->attr_epoch == now &&
-	    s->born_epoch == fib_load(&share_epoch, relaxed))
-		return;
-	fl = fib_raw(SYS_fcntl, s->fd, F_GETFL);
-	s->nonblock = fl >= 0 && (fl & O_NONBLOCK) && !s->connecting;
-	s->rcvtimeo_ns = s->sndtimeo_ns = FIB_NEVER;
-	if (is_socket(s)) {
-		s->rcvtimeo_ns = sock_timeout(s->fd, SO_RCVTIMEO);
-		s->sndtimeo_ns = sock_timeout(s->fd, SO_SNDTIMEO);
+	while (!done) {
+		now = fib_load(&attr_epoch, acquire);
+		if (s->attr_epoch == now &&
+		    s->born_epoch == fib_load(&share_epoch, relaxed))
+			return;
+		fib_lock(&s->lock);
+		generation = s->generation;
+		fib_unlock(&s->lock);
+		fl = fib_raw(SYS_fcntl, s->fd, F_GETFL);
+		rcv = snd = FIB_NEVER;
+		if (is_socket(s) || s->kind == FIB_FD_UNKNOWN) {
+			rcv = sock_timeout(s->fd, SO_RCVTIMEO);
+			snd = sock_timeout(s->fd, SO_SNDTIMEO);
+		}
+		FIB_CHAOS_POINT(attr_found);
+		fib_lock(&s->lock);
+		done = s->generation == generation;
+		if (done) {
+			s->nonblock =
+				fl >= 0 && (fl & O_NONBLOCK) && !s->connecting;
+			s->rcvtimeo_ns = rcv;
+			s->sndtimeo_ns = snd;
+			s->timed = (rcv & snd) != FIB_NEVER;
+			s->attr_epoch = now;
+		}
+		fib_unlock(&s->lock);
 	}
-	s->timed = (s->rcvtimeo_ns & s->sndtimeo_ns) != FIB_NEVER;
-	s->attr_epoch = now;
 }
 
 bool fib_fd_nonblock(struct fib_fd *s)
