@@ -289,38 +289,63 @@ struct waitv {
 	uint32_t reserved;
 };
 
+/*
+ * Reads the words that are to be waited for: 0; 1: the kernel has to wait; or
+ * -EINVAL: it shall say what is wrong.
+ */
+static int read_words(const struct waitv *user, unsigned n,
+		      struct fib_futex_word *word)
+{
+	bool kernel = false;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct waitv v;
+
+		/* 32 bits, private or not; the rest are errors */
+		if (fib_copy(&v, &user[i], sizeof(v)) ||
+		    (v.flags & ~128u) != 2 || v.reserved)
+			return -EINVAL;
+		word[i].uaddr = (uint32_t *)v.uaddr;
+		word[i].val = (uint32_t)v.val;
+		kernel |= !(v.flags & 128) && fib_shared_at(v.uaddr);
+	}
+	return kernel;
+}
+
 long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
 			 const struct timespec *ts, int clock)
 {
-	struct fib_futex_word word[FIB_FUTEX_WORDS];
-	struct waitv v[FIB_FUTEX_WORDS];
+	struct fib_futex_word few[FIB_FUTEX_FEW], *word = few;
 	const long a[6] = { (long)user, n, flags, (long)ts, clock };
 	uint64_t deadline;
-	bool kernel = false;
 	long r;
 
 	if (flags || !n || n > FIB_FUTEX_WORDS ||
-	    (ts && clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME) ||
-	    fib_copy(v, user, n * sizeof(*v)))
+	    (ts && clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME))
 		return fib_pass(SYS_futex_waitv, a);
-	for (unsigned i = 0; i < n; i++) {
-		word[i].uaddr = (uint32_t *)v[i].uaddr;
-		word[i].val = (uint32_t)v[i].val;
-		/* 32 bits, private or not; the rest are errors */
-		if ((v[i].flags & ~128u) != 2 || v[i].reserved)
-			return fib_pass(SYS_futex_waitv, a);
-		kernel |= !(v[i].flags & 128) && fib_shared_at(v[i].uaddr);
+	if (n > FIB_FUTEX_FEW)
+		word = fib_pages_alloc(n * sizeof(*word));
+	if (!word)
+		return -ENOMEM;
+	r = read_words(user, n, word);
+	if (r) {
+		r = r < 0 ? fib_pass(SYS_futex_waitv, a) :
+			    fib_blocking(SYS_futex_waitv, a);
+		goto out;
 	}
-	if (kernel)
-		return fib_blocking(SYS_futex_waitv, a);
 	r = deadline_of(
 		FUTEX_WAIT_BITSET |
 			(clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0),
 		ts, &deadline);
 	if (r)
-		return r;
+		goto out;
 	r = fib_futex_waitv(word, n, deadline);
-	return r == -EINTR ? ts ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS : r;
+	if (r == -EINTR)
+		r = ts ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;
+out:
+	if (word != few)
+		fib_pages_free(word, n * sizeof(*word));
+	return r;
 }
 
 /* What do_futex() and get_futex_key() of kernel/futex refuse before all else. */

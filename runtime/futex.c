@@ -174,10 +174,14 @@ int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 		    uint64_t deadline_ns)
 {
-	struct waiter w[FIB_FUTEX_WORDS];
+	struct waiter few[FIB_FUTEX_FEW], *w = few;
 	unsigned queued = 0;
 	int r = 0, woken = -1;
 
+	if (n > FIB_FUTEX_FEW)
+		w = fib_pages_alloc(n * sizeof(*w));
+	if (!w)
+		return -ENOMEM;
 	memset(w, 0, n * sizeof(*w));
 	for (; r == 0 && queued < n; queued++) {
 		w[queued].fib = fib_self();
@@ -195,6 +199,8 @@ int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 		if (fib_load(&w[i].woken, acquire))
 			woken = (int)i;
 	}
+	if (w != few)
+		fib_pages_free(w, n * sizeof(*w));
 	return woken >= 0 ? woken : r;
 }
 

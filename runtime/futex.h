@@ -48,6 +48,8 @@ struct fib_futex_word {
 	uint32_t val;
 };
 #define FIB_FUTEX_WORDS 128
+/* So many are kept on the fiber's stack, which may be a small one. */
+#define FIB_FUTEX_FEW	8
 /** Wait for any of @n words: its index, or as fib_futex_wait(). */
 int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 		    uint64_t deadline_ns);

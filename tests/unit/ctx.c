@@ -192,6 +192,7 @@ START_TEST(keeps_vectors)
 	ck_assert_uint_ge(fib_xsave_size, 576);
 	ck_assert_uint_le(fib_xsave_size, sizeof(area));
 	ck_assert_uint_eq(fib_xsave_size % 64, 0);
+	memset(area, 0xa5, sizeof(area));
 	__asm__ volatile("movdqu %0, %%xmm15\n\tfld1" : : "m"(in) : "xmm15");
 	fib_xsave(area);
 	__asm__ volatile("pxor %%xmm15, %%xmm15\n\tfstp %%st(0)" ::: "xmm15");
@@ -201,6 +202,17 @@ START_TEST(keeps_vectors)
 	ck_assert_uint_eq(out[1], in[1]);
 	__asm__ volatile("fstpl %0" : "=m"(out[0]));
 	ck_assert_uint_eq(out[0], 0x3ff0000000000000);
+	for (size_t i = fib_xsave_size; i < sizeof(area); i++)
+		ck_assert_int_eq(area[i], (char)0xa5);
+}
+END_TEST
+
+/* It lies on stacks of 16 KB: no room for what the CPU has beside (AMX). */
+START_TEST(vectors_are_small)
+{
+	fib_xsave_init();
+	ck_assert_uint_le(fib_xsave_size,
+			  576 + 256 + 64 + 512 + 1024 + 128 + 63);
 }
 END_TEST
 
@@ -214,5 +226,6 @@ TCase *unit_ctx(void)
 	tcase_add_test(t, starts_afresh);
 	tcase_add_test(t, starts_at_an_address);
 	tcase_add_test(t, keeps_vectors);
+	tcase_add_test(t, vectors_are_small);
 	return t;
 }

@@ -3,9 +3,12 @@
 #include "runtime/base.h"
 #include "runtime/arch/x86_64/ctx.h"
 
-/* x87, SSE, AVX, and the three AVX-512 components */
-#define XSAVE_MASK   0xe7u
-#define XSAVE_HEADER 512
+/*
+ * x87, SSE, AVX, the three AVX-512 components, and APX's registers. Not AMX's
+ * tiles, which no code has live across a call of libc.
+ */
+#define XSAVE_MASK   0x800e7u
+#define XSAVE_LEGACY 512 /* x87 and SSE; a header of 64 follows */
 
 extern const char fib_ctx_entry[];
 _Static_assert(offsetof(struct fib_ctx_frame, rip) == 56, "see switch.S");
@@ -44,19 +47,30 @@ void *fib_ctx_make_at(void *sp, const void *rip)
 	return f;
 }
 
+/*
+ * What XSAVEC may write, which is in the compacted format: the components of
+ * the mask one after the other. What CPUID says of the whole is for all that
+ * the CPU has, with AMX 11 KB, and the area lies on the program's stacks.
+ */
 void fib_xsave_init(void)
 {
-	unsigned a, b, c, d;
+	unsigned size, have, ecx, unused;
+	size_t end = XSAVE_LEGACY + 64;
 
-	fib_xsave_size = XSAVE_HEADER + 64;
-	if (__get_cpuid_count(0xd, 0, &a, &b, &c, &d) && b > fib_xsave_size)
-		fib_xsave_size = b;
-	fib_xsave_size = FIB_ALIGN_UP(fib_xsave_size, 64);
+	if (!__get_cpuid_count(0xd, 0, &have, &unused, &unused, &unused))
+		have = 0;
+	for (unsigned i = 2; i < 32; i++) {
+		if (!(have & XSAVE_MASK & 1u << i) ||
+		    !__get_cpuid_count(0xd, i, &size, &unused, &ecx, &unused))
+			continue;
+		end = (ecx & 2 ? FIB_ALIGN_UP(end, 64) : end) + size;
+	}
+	fib_xsave_size = FIB_ALIGN_UP(end, 64);
 }
 
 void fib_xsave(void *area)
 {
-	uint64_t *header = (uint64_t *)((char *)area + XSAVE_HEADER);
+	uint64_t *header = (uint64_t *)((char *)area + XSAVE_LEGACY);
 
 	for (int i = 0; i < 8; i++)
 		header[i] = 0;
