@@ -201,29 +201,32 @@ static const char *rewrite(void)
 }
 
 /* All or none, and before the signals are taken: there is no way back then. */
-static bool open_all(struct fib_host *host)
+static bool open_all(void)
 {
+	int receiver;
+
 	if (fib_iom_init(&fib_sched, true) < 0)
 		return false;
-	host->receiver_fd = fib_receiver_init();
-	if (host->receiver_fd >= 0 && !fib_monitor_init())
+	receiver = fib_receiver_init();
+	if (receiver >= 0 && !fib_monitor_init(receiver))
 		return true;
-	fib_fd_unhide(host->receiver_fd);
+	fib_fd_unhide(receiver);
 	fib_fd_unhide(fib_sched.iom.epfd);
 	fib_fd_unhide(fib_sched.iom.wakefd);
 	return false;
 }
 
+const struct fib_host fib_host = {
+	.fiber_exit = fib_thread_gone,
+	.thread_init = fib_signal_thread_init,
+	.altstack_size = FIB_ALTSTACK_SIZE,
+	.receive = fib_receive,
+	.preempt = fib_signal_preempt,
+	.held_up = fib_site_note,
+};
+
 static const char *start(uint64_t mask)
 {
-	struct fib_host host = {
-		.fiber_exit = fib_thread_gone,
-		.thread_init = fib_signal_thread_init,
-		.altstack_size = FIB_ALTSTACK_SIZE,
-		.receive = fib_receive,
-		.preempt = fib_signal_preempt,
-		.held_up = fib_site_note,
-	};
 	int n = fib_options.workers ? fib_options.workers : fib_cpus();
 	struct fib *f;
 
@@ -243,10 +246,10 @@ static const char *start(uint64_t mask)
 	fib_libc.fork_child = fork_child;
 	find_syscall();
 	open_stats();
-	if (!open_all(&host))
+	if (!open_all())
 		return "too few descriptors";
 	fib_signal_init(f, mask);
-	if (fib_sched_enter(&fib_sched, (unsigned)n, f, &host) < 0)
+	if (fib_sched_enter(&fib_sched, (unsigned)n, f) < 0)
 		return "no resources for the scheduler";
 	fib_signal_thread_init(fib_worker_self());
 	if (fib_tids_are_real())

@@ -36,7 +36,7 @@
 
 _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
-static int poke_fd = -1;
+static int poke_fd = -1, receiver_fd = -1;
 static void *stack_top;
 static _Atomic int tid_word;
 
@@ -80,8 +80,8 @@ static void give_away(struct fib_worker *w)
 	struct fib_sched *s = fib_sched_of(w);
 
 	fib_count(held_up);
-	if (s->host.held_up)
-		s->host.held_up(w);
+	if (fib_host.held_up)
+		fib_host.held_up(w);
 	/*
 	 * The spare first: it counts in the place of @w, which may come back at
 	 * any time from then on, and finds one too many. The other way around
@@ -90,8 +90,8 @@ static void give_away(struct fib_worker *w)
 	 */
 	if (!fib_start_spare(s)) {
 		fib_count(no_spares);
-		if (s->host.preempt)
-			s->host.preempt(w);
+		if (fib_host.preempt)
+			fib_host.preempt(w);
 		return;
 	}
 	fib_count(spares);
@@ -174,14 +174,14 @@ static void monitor(void *arg)
 	struct fib_sched *s = arg;
 	struct pollfd p[2] = {
 		{ .fd = poke_fd, .events = POLLIN },
-		{ .fd = s->host.receiver_fd, .events = POLLIN },
+		{ .fd = receiver_fd, .events = POLLIN },
 	};
 	unsigned quiet = 0;
 	uint64_t last = 0;
 
 	fib_worker_set(NULL);
-	if (s->host.thread_init)
-		s->host.thread_init(NULL);
+	if (fib_host.thread_init)
+		fib_host.thread_init(NULL);
 	for (;;) {
 		struct timespec ts = { 0, (long)TICK_NS };
 		bool sleepy = quiet >= QUIET_TICKS;
@@ -200,8 +200,8 @@ static void monitor(void *arg)
 
 			fib_raw(SYS_read, poke_fd, &drop, sizeof(drop));
 		}
-		if (n > 0 && s->host.receive)
-			s->host.receive();
+		if (n > 0 && fib_host.receive)
+			fib_host.receive();
 		now = fib_now_ns();
 		if (now - last >= TICK_NS) {
 			quiet = look(s, true) ? 0 : quiet + 1;
@@ -212,8 +212,9 @@ static void monitor(void *arg)
 	}
 }
 
-int fib_monitor_init(void)
+int fib_monitor_init(int receiver)
 {
+	receiver_fd = receiver;
 	poke_fd = fib_fd_hide(
 		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
 	return poke_fd < 0 ? poke_fd : 0;
@@ -234,6 +235,6 @@ int fib_monitor_start(struct fib_sched *s)
 
 void fib_monitor_forget(void)
 {
-	poke_fd = -1;
+	poke_fd = receiver_fd = -1;
 	fib_store(&fib_monitor_asleep, 0, relaxed);
 }

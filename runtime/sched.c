@@ -386,8 +386,8 @@ static void do_exit(struct fib_worker *w, struct fib *f)
 	fib_store(&f->on, NULL, release);
 	fib_count_unless_alone(fib_sched_of(w), fibers_exited);
 #ifdef FIB_PRELOAD
-	if (fib_sched.host.fiber_exit)
-		fib_sched.host.fiber_exit(f);
+	if (fib_host.fiber_exit)
+		fib_host.fiber_exit(f);
 	fib_free(f);
 #else
 	fib_ended(f);

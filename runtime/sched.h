@@ -145,7 +145,10 @@ struct fib_worker {
 #endif
 };
 
-/* What the layer above adds. All may be NULL. */
+/*
+ * What the layer above adds; all may be NULL. It is a constant, since who could
+ * write it would run code of his in the monitor.
+ */
 struct fib_host {
 	/* On the worker's stack, after the fiber has left its own for good. */
 	void (*fiber_exit)(struct fib *f);
@@ -153,14 +156,18 @@ struct fib_host {
 	void (*thread_init)(struct fib_worker *w);
 	/* What a worker's altstack needs, 0: none. */
 	size_t altstack_size;
-	/* The monitor's thread: poll this descriptor as well (-1: none). */
-	int receiver_fd;
+	/* The monitor's thread: the descriptor it polls as well is readable. */
 	void (*receive)(void);
 	/* The same thread: a worker is held up by its fiber. */
 	void (*held_up)(struct fib_worker *w);
 	/* The same thread: take the worker away from a fiber that loops. */
 	void (*preempt)(struct fib_worker *w);
 };
+#ifdef FIB_PRELOAD
+extern const struct fib_host fib_host;
+#else
+#define fib_host ((const struct fib_host){ 0 })
+#endif
 
 /* Descriptors that a scheduler waits for: iom.h. */
 #define FIB_FD_CHUNK_BITS 10
@@ -178,7 +185,6 @@ struct fib_iom {
 };
 
 struct fib_sched {
-	struct fib_host host;
 	uint32_t target;	 /* workers that should be running */
 	_Atomic int32_t running; /* workers that are: not taken, not spare */
 	_Atomic uint32_t nidle;
@@ -330,8 +336,7 @@ static inline struct fib_sched *fib_sched_here(void)
  * descriptors (fib_iom_init()), and is watched by the monitor, of which a
  * process has one (fib_monitor_init()).
  */
-int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,
-		    const struct fib_host *host);
+int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber);
 /** In a fork child: @s does not run any more, and may start anew. */
 void fib_sched_forget(struct fib_sched *s);
 
@@ -372,8 +377,11 @@ void fib_sched_deadline(struct fib_sched *s, uint64_t ns);
 void fib_worker_loop(struct fib_worker *w);
 
 /* for monitor.c */
-/** The descriptor that wakes the monitor. 0 or -errno. */
-int fib_monitor_init(void);
+/**
+ * The descriptor that wakes the monitor, which polls @receiver_fd as well (-1:
+ * none). 0 or -errno.
+ */
+int fib_monitor_init(int receiver_fd);
 int fib_monitor_start(struct fib_sched *s);
 void fib_monitor_poke(void);
 void fib_monitor_forget(void);

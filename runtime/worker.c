@@ -35,8 +35,8 @@ static void worker_main(void *arg)
 
 	fib_worker_set(w);
 	fib_san_adopt(&w->san);
-	if (fib_sched_of(w)->host.thread_init)
-		fib_sched_of(w)->host.thread_init(w);
+	if (fib_host.thread_init)
+		fib_host.thread_init(w);
 	fib_store(&w->born, 1, release);
 	fib_raw(SYS_futex, &w->born, FUTEX_WAKE_PRIVATE, 1);
 	loop(w);
@@ -78,9 +78,9 @@ static struct fib_worker *slot_locked(struct fib_sched *s)
 	if (!w->stack)
 		w->stack = fib_thread_stack(WORKER_STACK);
 	/* Without it, a signal's frame would lie on the fiber's stack. */
-	if (!w->altstack && s->host.altstack_size)
-		w->altstack = fib_pages_alloc(s->host.altstack_size);
-	if (!w->stack || (!w->altstack && s->host.altstack_size))
+	if (!w->altstack && fib_host.altstack_size)
+		w->altstack = fib_pages_alloc(fib_host.altstack_size);
+	if (!w->stack || (!w->altstack && fib_host.altstack_size))
 		return NULL;
 	fib_worker_init(s, w, n);
 	return w;
@@ -183,14 +183,12 @@ struct fib *fib_bound_to(int tid)
 	return NULL;
 }
 
-int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber,
-		    const struct fib_host *host)
+int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber)
 {
 	struct fib_worker *w;
 	int r;
 
 	fib_symtab.sched = s;
-	s->host = *host;
 	s->target = n;
 	fib_list_init(&s->inject);
 	w = fib_worker_create(s, false, NULL);

@@ -195,7 +195,6 @@ void stress_dawdle_thread(struct rnd *r)
 
 static void child(const struct scenario *s)
 {
-	struct fib_host host = { .receiver_fd = -1 };
 	pthread_t t;
 
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
@@ -204,9 +203,8 @@ static void child(const struct scenario *s)
 	stress_check(joiner);
 	stress_check(pthread_create(&t, NULL, watchdog, NULL) == 0);
 	stress_check(fib_iom_init(&fib_sched, true) == 0);
-	stress_check(fib_monitor_init() == 0);
-	stress_check(fib_sched_enter(&fib_sched, now.workers, joiner, &host) ==
-		     0);
+	stress_check(fib_monitor_init(-1) == 0);
+	stress_check(fib_sched_enter(&fib_sched, now.workers, joiner) == 0);
 	s->run(now.seed);
 	stress_join();
 	_exit(0);

@@ -11,14 +11,13 @@ struct fib_sched fib_sched;
 
 void unit_start(unsigned n)
 {
-	struct fib_host host = { .receiver_fd = -1 };
 	struct fib *f = fib_alloc();
 
 	ck_assert_ptr_nonnull(f);
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
 	ck_assert_int_eq(fib_iom_init(&fib_sched, true), 0);
-	ck_assert_int_eq(fib_monitor_init(), 0);
-	ck_assert_int_eq(fib_sched_enter(&fib_sched, n, f, &host), 0);
+	ck_assert_int_eq(fib_monitor_init(-1), 0);
+	ck_assert_int_eq(fib_sched_enter(&fib_sched, n, f), 0);
 	ck_assert_ptr_eq(fib_self(), f);
 }
 
