@@ -4,7 +4,7 @@
  */
 #include <fcntl.h>
 #include "hooks/sigstate.h"
-#include "runtime/arch/x86_64/pkru.h"
+#include "runtime/chaos.h"
 
 extern const char fib_sigreturn[];
 
@@ -99,18 +99,23 @@ void fib_signal_init(struct fib *main_fiber, uint64_t mask)
 	adopt_pending(main_fiber);
 }
 
+/*
+ * The stack first: as the mask opens, a kick that waits is taken, and its frame
+ * may not lie where the handler lays a copy of it, on the stack of the fiber.
+ */
 void fib_signal_thread_init(struct fib_worker *w)
 {
 	stack_t ss = { .ss_size = FIB_ALTSTACK_SIZE };
 
-	if (w)
-		fib_identity_join(w);
-	fib_sig_kernel_mask(w ? fib_signal_worker_mask() :
-				~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK)));
-	if (!w)
+	if (!w) {
+		fib_sig_kernel_mask(~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK)));
 		return;
+	}
+	fib_identity_join(w);
 	ss.ss_sp = w->altstack;
 	fib_raw(SYS_sigaltstack, &ss, 0);
+	FIB_CHAOS_POINT(thread_init);
+	fib_sig_kernel_mask(fib_signal_worker_mask());
 }
 
 static void restore_kernel_actions(void)
