@@ -239,8 +239,13 @@ void fib_stats_end(void);
 /** In a kick's handler: make the change of identity that is under way. */
 void fib_identity_follow(struct fib_worker *w);
 void fib_identity_init(void);
-/** A worker that is just being born is up to date. */
-void fib_identity_join(struct fib_worker *w);
+/**
+ * The caller is about to clone worker @w, or the monitor (NULL), from its own
+ * kernel thread, with kicks blocked and workers_lock held.
+ */
+void fib_identity_inherit(struct fib_worker *w);
+/** @w is the caller's, and has set gone. */
+void fib_identity_leave(struct fib_worker *w);
 
 /* --- taskwork.c ------------------------------------------------------------ */
 

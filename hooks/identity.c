@@ -4,36 +4,68 @@
  * NPTL signals every thread it knows and waits until each has made the call;
  * for fibers it is told that they are gone (ESRCH, hooks/sigsend.c), and makes
  * the call itself in the end, which leads here. The caller's worker makes it
- * first: if the kernel refuses, nothing has happened. Then every other worker
- * and the monitor are kicked, make the same call in the kick's handler, and
- * count themselves done. No worker is born meanwhile (workers_lock), and one
- * that is being born holds that lock until it takes kicks.
+ * first: if the kernel refuses, nothing has happened. Then every other kernel
+ * thread of ours, the workers and the monitor, makes the same call in the
+ * handler of a kick, and the caller waits for all of them:
+ *
+ *	caller				another kernel thread
+ *	------				---------------------
+ *	change_lock			kicked:
+ *	current = n, changing	(A)	  the call
+ *	look, under workers_lock:	  identity = n		(D)
+ *	  for each that has not n  (B)	  progress++, wake
+ *	    kick it, once		ends:
+ *	unlock				  gone = 1		(E)
+ *	all have it: done		  changing? progress++, wake
+ *	sleep on progress	(C)	is born:
+ *	look again			  has its creator's number
+ *
+ * - (C) is a futex wait for the value that was read before the look, so what
+ *   comes after (B) ends it.
+ * - Who ends is not waited for: gone is set before changing is read, and
+ *   changing before gone is. Only the first kernel thread stays when it is gone,
+ *   and is still looked at by /proc: it follows.
+ * - Who is born is cloned under workers_lock, by a thread that has the kick
+ *   blocked then, and takes over its number: kernel threads have the identity
+ *   of their creator. So a look sees no birth under way, and a child of one
+ *   that had yet to follow is found by the look that comes after.
+ * - A thread in exec takes no kicks (no_kick), and one in vfork takes its kick
+ *   when the child has left: both are waited for, as natively. When exec fails
+ *   the thread kicks itself. So workers_lock is held for no longer than a look:
+ *   births, the monitor and so the delivery of signals wait for nobody.
+ *
+ * tests/model/identity.pml has this, and what goes wrong without each rule.
  *
  * One change at a time. Where all fibers are dedicated, the common workers run
  * nothing and their identity means nothing: a program with one thread may keep
- * its capabilities (PR_SET_KEEPCAPS), which they do not. Otherwise a worker whose call fails, where the first one's did
- * not, would leave the process half changed: a security hole, so the process
- * aborts, as NPTL makes it. That happens to a program which changes one thread
- * by the system call itself, syscall(SYS_setresuid, ...): such a fiber becomes
- * dedicated.
+ * its capabilities (PR_SET_KEEPCAPS), which they do not. Otherwise a worker
+ * whose call fails, where the first one's did not, would leave the process half
+ * changed: a security hole, so the process aborts, as NPTL makes it. That
+ * happens to a program which changes one thread by the system call itself,
+ * syscall(SYS_setresuid, ...): such a fiber becomes dedicated.
  */
+#include <linux/futex.h>
 #include "hooks/signal.h"
 #include "preload/arch/x86_64/regs.h"
+#include "runtime/chaos.h"
 
-static struct fib_lock change_lock;
-static _Atomic uint32_t current; /* number of the change */
-static _Atomic uint32_t waiting; /* workers that have yet to follow */
+static _Atomic uint32_t change_lock; /* futex: 1 while there is a change */
+static _Atomic uint32_t current;  /* number of the change */
+static _Atomic bool changing;	  /* somebody waits for progress */
+static _Atomic uint32_t progress; /* futex: one more has followed or ended */
 static long change_nr;
 static long change_arg[6];
 
 static bool idle;		 /* no fiber runs on a common worker */
 static _Atomic bool failed;	 /* of those that followed, one */
 static _Atomic uint32_t monitor; /* the change it made last */
+static uint32_t monitor_asked;	 /* as fib_worker.asked */
 
 /* Who makes a thread of ours has its identity to give. */
 void fib_identity_init(void)
 {
-	fib_store(&change_lock.word, 0, relaxed);
+	fib_store(&change_lock, 0, relaxed);
+	fib_store(&changing, false, relaxed);
 	fib_store(&monitor, fib_load(&current, relaxed), relaxed);
 }
 
@@ -47,9 +79,32 @@ static _Atomic uint32_t *seen_by(struct fib_worker *w)
 		       NULL;
 }
 
-void fib_identity_join(struct fib_worker *w)
+void fib_identity_inherit(struct fib_worker *w)
 {
-	fib_store(&w->identity, fib_load(&current, acquire), relaxed);
+	_Atomic uint32_t *own = seen_by(fib_worker_self());
+	uint32_t n = fib_load(own ? own : &current, relaxed);
+
+	fib_store(w ? &w->identity : &monitor, n, relaxed);
+	*(w ? &w->asked : &monitor_asked) = n;
+}
+
+static void tell_progress(void)
+{
+	fib_add(&progress, 1, seq_cst);
+	fib_raw(SYS_futex, &progress, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void fib_identity_leave(struct fib_worker *w)
+{
+	FIB_CHAOS_POINT(identity_leave);
+	if (fib_load(&changing, seq_cst))
+		tell_progress();
+}
+
+/* The first thread stays when it is gone, and is still looked at by /proc. */
+static bool follows(struct fib_worker *w)
+{
+	return w->id == 0 || !fib_load(&w->gone, seq_cst);
 }
 
 void fib_identity_follow(struct fib_worker *w)
@@ -57,12 +112,14 @@ void fib_identity_follow(struct fib_worker *w)
 	uint32_t now = fib_load(&current, acquire);
 	_Atomic uint32_t *seen = seen_by(w);
 
-	if (!seen || fib_load(seen, relaxed) == now)
+	if (!seen || (int32_t)(now - fib_load(seen, relaxed)) <= 0 ||
+	    (w && !follows(w)))
 		return;
-	fib_store(seen, now, relaxed);
+	FIB_CHAOS_POINT(identity_follow);
 	if (fib_pass(change_nr, change_arg) && ((w && w->bound) || !idle))
 		fib_store(&failed, true, relaxed);
-	fib_sub(&waiting, 1, release);
+	fib_store(seen, now, release); /* (D) */
+	tell_progress();
 }
 
 /* With workers_lock. In doubt there is one: it is born or ends just now. */
@@ -81,35 +138,90 @@ static bool no_common_fiber(void)
 	return n <= 0;
 }
 
-/* The first thread stays when it is gone, and is still looked at by /proc. */
-static bool follows(struct fib_worker *w, struct fib_worker *self)
+/* Has everyone the change? Those that have not are asked for it. (B) */
+static bool all_have(uint32_t now)
 {
-	return w != self && (w->id == 0 || !fib_load(&w->gone, acquire));
-}
+	bool all = true;
 
-static void all_others(struct fib_worker *self)
-{
-	uint32_t n = fib_load(&fib_sched.workers, acquire);
-	uint32_t now = fib_load(&current, relaxed) + 1;
-	int pid = (int)fib_raw(SYS_getpid);
-	uint32_t others = 1; /* the monitor */
-
-	for (uint32_t i = 0; i < n; i++)
-		if (follows(fib_sched.worker[i], self))
-			others++;
-	idle = no_common_fiber();
-	fib_store(&waiting, others, relaxed);
-	fib_store(&self->identity, now, relaxed);
-	fib_store(&current, now, release);
-	for (uint32_t i = 0; i < n; i++) {
+	fib_lock(&fib_sched.workers_lock);
+	for (uint32_t i = 0; i < fib_load(&fib_sched.workers, acquire); i++) {
 		struct fib_worker *w = fib_sched.worker[i];
 
-		if (follows(w, self))
+		if (!follows(w) || fib_load(&w->identity, acquire) == now)
+			continue;
+		all = false;
+		if (w->asked != now)
 			fib_signal_kick(w);
+		w->asked = now;
 	}
-	fib_raw(SYS_tgkill, pid, fib_load(&fib_monitor_tid, relaxed), FIB_KICK);
-	while (fib_load(&waiting, acquire))
-		fib_raw(SYS_sched_yield);
+	if (fib_load(&monitor, acquire) != now) {
+		all = false;
+		if (monitor_asked != now)
+			fib_raw(SYS_tgkill, fib_raw(SYS_getpid),
+				fib_load(&fib_monitor_tid, relaxed), FIB_KICK);
+		monitor_asked = now;
+	}
+	fib_unlock(&fib_sched.workers_lock);
+	return all;
+}
+
+/* Is a signal pending that ends the process? */
+static int fatal(struct fib *f)
+{
+	uint64_t set = fib_load(&f->sigpend, acquire) &
+		       ~fib_load(&f->sigmask, relaxed) &
+		       ~(FIB_SIG(SIGCHLD) | FIB_SIG(SIGCONT) | FIB_SIG(SIGURG) |
+			 FIB_SIG(SIGWINCH) | FIB_SIG(SIGTSTP) |
+			 FIB_SIG(SIGTTIN) | FIB_SIG(SIGTTOU) |
+			 FIB_SIG(FIB_SIGCANCEL) | FIB_SIG(FIB_KICK));
+
+	for (; set; set &= set - 1) {
+		int sig = __builtin_ctzll(set) + 1;
+
+		if (fib_signal_action(sig).handler == (uintptr_t)SIG_DFL)
+			return sig;
+	}
+	return 0;
+}
+
+/*
+ * Sleep while *@word is @is, or until somebody wants fiber @f, the caller: true.
+ * The process may be ended meanwhile; handlers run when the change is over.
+ */
+static bool wait_while(struct fib *f, _Atomic uint32_t *word, uint32_t is)
+{
+	int sig;
+
+	fib_raw_intr(&f->attention, SYS_futex,
+		     (long[6]){ (long)word, FUTEX_WAIT_PRIVATE, is });
+	if (!fib_xchg(&f->attention, 0, seq_cst))
+		return false;
+	sig = fatal(f);
+	if (sig)
+		fib_signal_default(sig);
+	return true;
+}
+
+static void all_others(struct fib *f, bool *attention)
+{
+	struct fib_worker *self = fib_worker_self();
+	uint32_t now = fib_load(&current, relaxed) + 1;
+
+	fib_lock(&fib_sched.workers_lock);
+	idle = no_common_fiber();
+	fib_unlock(&fib_sched.workers_lock);
+	fib_store(&self->identity, now, relaxed);
+	fib_store(&changing, true, seq_cst);
+	fib_store(&current, now, seq_cst); /* (A) */
+	for (;;) {
+		uint32_t seen = fib_load(&progress, seq_cst);
+
+		FIB_CHAOS_POINT(identity_look);
+		if (all_have(now))
+			break;
+		*attention |= wait_while(f, &progress, seen); /* (C) */
+	}
+	fib_store(&changing, false, relaxed);
 }
 
 /* abort(3): a handler may have its say first. */
@@ -133,22 +245,25 @@ static bool is_raw(const struct fib_regs *r)
 static long change(long nr, const long a[6])
 {
 	struct fib *f = fib_self();
-	struct fib_worker *self = fib_worker_self();
+	bool attention = false;
+	uint32_t none;
 	long r;
 
 	if (is_raw(f->regs))
 		return fib_dedicated_call(nr, a);
 
-	fib_lock(&change_lock);
-	fib_lock(&fib_sched.workers_lock);
+	while (none = 0, !fib_cas(&change_lock, &none, 1, acquire))
+		attention |= wait_while(f, &change_lock, 1);
 	r = fib_pass(nr, a);
 	if (r == 0) {
 		change_nr = nr;
 		memcpy(change_arg, a, sizeof(change_arg));
-		all_others(self);
+		all_others(f, &attention);
 	}
-	fib_unlock(&fib_sched.workers_lock);
-	fib_unlock(&change_lock);
+	fib_store(&change_lock, 0, release);
+	fib_raw(SYS_futex, &change_lock, FUTEX_WAKE_PRIVATE, 1);
+	if (attention)
+		fib_store(&f->attention, 1, seq_cst);
 	if (fib_unlikely(fib_load(&failed, relaxed)))
 		abort_process(f);
 	return r;

@@ -111,7 +111,6 @@ void fib_signal_thread_init(struct fib_worker *w)
 		fib_sig_kernel_mask(~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK)));
 		return;
 	}
-	fib_identity_join(w);
 	ss.ss_sp = w->altstack;
 	fib_raw(SYS_sigaltstack, &ss, 0);
 	FIB_CHAOS_POINT(thread_init);

@@ -218,7 +218,9 @@ static bool open_all(void)
 
 const struct fib_host fib_host = {
 	.fiber_exit = fib_thread_gone,
+	.thread_clone = fib_identity_inherit,
 	.thread_init = fib_signal_thread_init,
+	.thread_end = fib_identity_leave,
 	.altstack_size = FIB_ALTSTACK_SIZE,
 	.receive = fib_receive,
 	.preempt = fib_signal_preempt,

@@ -228,6 +228,8 @@ int fib_monitor_start(struct fib_sched *s)
 		stack_top = fib_thread_stack(STACK_SIZE);
 	if (!stack_top)
 		return -ENOMEM;
+	if (fib_host.thread_clone)
+		fib_host.thread_clone(NULL);
 	tid = fib_thread_start(stack_top, &tid_word, monitor, s);
 	fib_store(&fib_monitor_tid, tid < 0 ? 0 : (uint32_t)tid, relaxed);
 	return tid < 0 ? (int)tid : 0;

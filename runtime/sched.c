@@ -374,7 +374,9 @@ void fib_do_yield(struct fib_worker *w, struct fib *f)
  */
 static void end_bound(struct fib_worker *w)
 {
-	fib_store(&w->gone, 1, release);
+	fib_store(&w->gone, 1, seq_cst);
+	if (fib_host.thread_end)
+		fib_host.thread_end(w);
 	if (w->id == 0)
 		for (;;)
 			fib_raw(SYS_futex, &w->gone, FUTEX_WAIT_PRIVATE, 1, 0);

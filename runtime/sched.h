@@ -129,7 +129,8 @@ struct fib_worker {
 	uint64_t profiled_ns; /* CPU time at its last SIGPROF: receiver.c */
 	void *stack;
 	void *altstack;		   /* the host's, for its signal handler */
-	_Atomic uint32_t identity; /* the host's: change last made */
+	_Atomic uint32_t identity; /* the host's: change last made, */
+	uint32_t asked;		   /* and last asked for; workers_lock */
 	struct fib_lock kick_lock; /* the host's: no_kick, and its kicks */
 	bool no_kick;		   /* in exec */
 	struct fib_san san;
@@ -152,8 +153,14 @@ struct fib_worker {
 struct fib_host {
 	/* On the worker's stack, after the fiber has left its own for good. */
 	void (*fiber_exit)(struct fib *f);
-	/* In a new kernel thread of ours, before it runs fibers. */
+	/*
+	 * A kernel thread of ours, @w's or the monitor's (NULL): to be cloned
+	 * from the caller's, with signals blocked and workers_lock held; new,
+	 * before it runs fibers; about to end, gone is set.
+	 */
+	void (*thread_clone)(struct fib_worker *w);
 	void (*thread_init)(struct fib_worker *w);
+	void (*thread_end)(struct fib_worker *w);
 	/* What a worker's altstack needs, 0: none. */
 	size_t altstack_size;
 	/* The monitor's thread: the descriptor it polls as well is readable. */

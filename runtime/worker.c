@@ -120,6 +120,8 @@ struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 		goto out;
 	}
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	if (fib_host.thread_clone)
+		fib_host.thread_clone(w);
 	tid = fib_thread_start(w->stack, &w->tid, worker_main, w);
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 	if (tid < 0) {
