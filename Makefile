@@ -5,32 +5,36 @@
 #   make demo        install what is missing, build and run the demonstration
 #   make bench       figures beside their baselines, from one interleaved run
 #   make soak        long stress runs (FIB_SEEDS=n)
-#   make install     PREFIX=/usr/local DESTDIR=
+#   make install     PREFIX=/usr/local DESTDIR= (packaging/packaging.mk has all)
+#   make uninstall   with the same variables
+#   make deb         Debian packages, in build/deb/
 #   make deps        install the Debian packages that the above need
 #   make format      apply .clang-format
 #   make clean
 #   make help        this text
 #
-# V= shows the commands. CC=clang builds with clang. WERROR= keeps warnings from being errors.
+# V= shows the commands. CC=clang builds with clang; CFLAGS and LDFLAGS are added.
+# WERROR=-Werror makes warnings errors, as the tests do.
 
 B      ?= build
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
-PREFIX ?= /usr/local
-WERROR ?= -Werror
+WERROR ?=
 V      ?= @
 OPT    ?= -O2
-VERSION := 0.1.0
+VERSION := $(shell cat VERSION)
 
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
           -Wno-unused-parameter $(WERROR)
-BASE   := -std=gnu11 $(OPT) -g -fPIC -fvisibility=hidden -pthread \
+# The user's flags come first: what the code cannot do without wins.
+BASE   := -std=gnu11 $(OPT) -g $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -pthread \
           -fno-omit-frame-pointer -fno-stack-protector -fno-strict-aliasing \
           -D_GNU_SOURCE -DFIB_VERSION='"$(VERSION)"' -I. $(WARN)
 # The runtime and the hooks run below any libc function, where the vector
 # registers belong to the program.
 CORE   := $(BASE) -DFIB_PRELOAD -mgeneral-regs-only -ffreestanding \
+          -U_FORTIFY_SOURCE -fno-lto \
           -fasynchronous-unwind-tables
 ifeq ($(shell $(CC) --version | grep -c clang),0)
 CORE   += -fno-tree-loop-distribute-patterns
@@ -55,7 +59,7 @@ LIB_ASM := runtime/arch/x86_64/switch.S
 LIB_OBJ := $(LIB_SRC:.c=.o) $(LIB_ASM:.S=.o)
 LIB_O   := $(addprefix $(B)/lib/,$(LIB_OBJ))
 
-.PHONY: all check demo bench soak install deps format clean help
+.PHONY: all check demo bench soak deps format clean help
 all: $(B)/libfibhook.so $(B)/fibhook $(B)/libfib.so $(B)/libfib.a $(B)/libfib.pc
 
 help:
@@ -85,8 +89,9 @@ $(B)/$(1)/%.o: %.S
 endef
 $(eval $(call FIB_VARIANT,lib,))
 
-$(B)/libfib.so: $(LIB_O)
-	$(V)$(CC) -shared -pthread -o $@ $(LIB_O) -Wl,-soname,libfib.so.0 \
+$(B)/libfib.so: $(LIB_O) runtime/lib/libfib.map
+	$(V)$(CC) -shared -pthread $(LDFLAGS) -o $@ $(LIB_O) \
+	  -Wl,-soname,libfib.so.0 -Wl,--version-script=runtime/lib/libfib.map \
 	  -Wl,-z,now -Wl,-z,relro -Wl,-z,defs
 	$(V)ln -sf libfib.so $(B)/libfib.so.0
 
@@ -104,42 +109,13 @@ $(eval $(call FIB_ARCHIVE,,lib))
 $(eval $(call FIB_ARCHIVE,-asan,asan))
 $(eval $(call FIB_ARCHIVE,-tsan,tsan))
 
-.PHONY: FORCE
-$(B)/libfib.pc: FORCE
-	@mkdir -p $(@D)
-	$(V)printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' \
-	  'includedir=$${prefix}/include' '' 'Name: libfib' \
-	  'Description: Fibers, an N:M scheduler and an IOManager for C' \
-	  'Version: $(VERSION)' 'Cflags: -I$${includedir}' \
-	  'Libs: -L$${libdir} -lfib' 'Libs.private: -pthread' > $@
-
 $(B)/libfibhook.so: $(CORE_O) $(HOST_O) preload/fibhook.map
-	$(V)$(CC) -shared -o $@ $(CORE_O) $(HOST_O) -Wl,-soname,libfibhook.so \
+	$(V)$(CC) -shared $(LDFLAGS) -o $@ $(CORE_O) $(HOST_O) -Wl,-soname,libfibhook.so \
 	  -Wl,--version-script=preload/fibhook.map -Wl,-z,now -Wl,-z,relro \
 	  -Wl,-z,defs -Wl,--exclude-libs,ALL -Wl,--gc-sections
 
 $(B)/fibhook: $(CLI_O)
-	$(V)$(CC) -o $@ $(CLI_O) -ldl
-
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib
-	install $(B)/fibhook $(DESTDIR)$(PREFIX)/bin/
-	install $(B)/libfibhook.so $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 $(B)/libfib.a $(DESTDIR)$(PREFIX)/lib/
-	install $(B)/libfib.so $(DESTDIR)$(PREFIX)/lib/libfib.so.0
-	ln -sf libfib.so.0 $(DESTDIR)$(PREFIX)/lib/libfib.so
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -m 644 $(B)/libfib.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
-	install -d $(DESTDIR)$(PREFIX)/include
-	install -m 644 runtime/fib.h $(DESTDIR)$(PREFIX)/include/
-	for s in 1 3 7; do \
-	  install -d $(DESTDIR)$(PREFIX)/share/man/man$$s; \
-	  for m in docs/*.$$s; do [ ! -e $$m ] || install -m 644 $$m \
-	    $(DESTDIR)$(PREFIX)/share/man/man$$s/; done; done
-	for m in docs/fib*.[37]; do s=$${m##*.}; \
-	  sed -n '/^.SH SYNOPSIS/,/^.SH DESC/s/.*[ *]\(fib_[a-z_]*\)(.*/\1/p' $$m | \
-	  while read -r f; do echo ".so man$$s/$${m##*/}" \
-	    > $(DESTDIR)$(PREFIX)/share/man/man3/$$f.3; done; done
+	$(V)$(CC) $(LDFLAGS) -o $@ $(CLI_O) -ldl
 
 clean:
 	rm -rf $(B)
@@ -147,5 +123,6 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
+include packaging/packaging.mk
 -include tests/tests.mk demo/demo.mk
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -194,7 +194,13 @@ static void read_options(int argc, char **argv)
 
 static void find_library(char *path)
 {
-	static const char *const places[] = { LIBRARY, "../lib/" LIBRARY };
+	/* Seen from here, as `make install` and distributions lay them out. */
+	static const char *const places[] = {
+		LIBRARY,
+		"../lib/" LIBRARY,
+		"../lib64/" LIBRARY,
+		"../lib/x86_64-linux-gnu/" LIBRARY,
+	};
 	char self[PATH_MAX], *slash;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
@@ -203,14 +209,16 @@ static void find_library(char *path)
 	self[n] = 0;
 	slash = strrchr(self, '/');
 	slash[1] = 0;
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		char at[PATH_MAX + 32];
 
 		snprintf(at, sizeof(at), "%s%s", self, places[i]);
 		if (access(at, R_OK) == 0 && realpath(at, path))
 			return;
 	}
-	cli_fail(CLI_CANNOT, LIBRARY " is neither in %s nor in %s../lib/", self,
+	cli_fail(CLI_CANNOT,
+		 LIBRARY " is neither in %s nor in ../lib, ../lib64 or "
+			 "../lib/x86_64-linux-gnu from there",
 		 self);
 }
 

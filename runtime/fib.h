@@ -195,6 +195,12 @@ FIB_API int fib_set_name(struct fib *f, const char *name);
  */
 FIB_API size_t fib_total(void);
 
+/**
+ * The version of the library that runs, "MAJOR.MINOR.PATCH". Never NULL, and
+ * never freed. Any thread, any signal handler.
+ */
+FIB_API const char *fib_version(void);
+
 /* --- scheduler ------------------------------------------------------------- */
 
 #define FIB_ANY_THREAD (-1)

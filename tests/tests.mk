@@ -24,7 +24,7 @@ TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              tinyproxy-bin stunnel4 memcached redis-tools man-db groff-base \
              mandoc valgrind
 
-CHECKS := unit library patch hooks stress apps cli
+CHECKS := unit library patch hooks stress apps cli install
 
 T_WARN  := -Wall -Wextra $(WERROR)
 T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/lib $(T_WARN)
@@ -37,7 +37,7 @@ T_RPATH := -Wl,-rpath,'$$ORIGIN/../../lib'
 # What is missing comes first, so the run is a make of its own.
 check:
 	@$(MAKE) --no-print-directory deps
-	@B='$(B)' MAKE='$(MAKE)' bash tests/run.sh
+	@B='$(B)' MAKE='$(MAKE)' WERROR=-Werror bash tests/run.sh
 
 soak: REPEAT := 10
 soak: RUNS := 20
@@ -90,7 +90,7 @@ check-apps: all
 
 -include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
 -include tests/cli/cli.mk tests/suites/suites.mk tests/model/model.mk
--include tests/library/library.mk
+-include tests/library/library.mk tests/install/install.mk
 
 print-checks:
 	@echo $(CHECKS)

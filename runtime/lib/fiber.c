@@ -332,6 +332,11 @@ int fib_set_name(struct fib *f, const char *name)
 	return 0;
 }
 
+const char *fib_version(void)
+{
+	return FIB_VERSION;
+}
+
 size_t fib_total(void)
 {
 	uint32_t n = fib_high_water();

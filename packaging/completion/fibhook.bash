@@ -1,0 +1,49 @@
+# bash completion for fibhook(1)
+
+_fibhook()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} i=1 word
+	local options='--workers --stats --stats= --eager --log --chaos
+		--version --help'
+
+	COMPREPLY=()
+	if [ "${COMP_WORDS[1]}" = dump ] && [ "$COMP_CWORD" -gt 1 ]; then
+		mapfile -t COMPREPLY < <(compgen -W \
+			"--all $(cd /proc && echo [0-9]*)" -- "$cur")
+		return
+	fi
+	# Where the command begins.
+	while [ "$i" -lt "$COMP_CWORD" ]; do
+		word=${COMP_WORDS[i]}
+		case $word in
+		--workers | --log | --chaos) i=$((i + 2)) ;;
+		--)
+			i=$((i + 1))
+			break
+			;;
+		-* | =*) i=$((i + 1)) ;;
+		*) break ;;
+		esac
+	done
+	if [ "$i" -lt "$COMP_CWORD" ]; then
+		# the command's own arguments
+		if declare -F _command_offset >/dev/null; then
+			_command_offset "$i"
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		fi
+	elif [ "$i" -gt "$COMP_CWORD" ]; then
+		case ${COMP_WORDS[COMP_CWORD - 1]} in
+		--log) mapfile -t COMPREPLY < <(compgen -W 'none warn info' \
+			-- "$cur") ;;
+		esac
+	elif [[ $cur == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace
+	else
+		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+		[ "$COMP_CWORD" -gt 1 ] || [[ dump != "$cur"* ]] ||
+			COMPREPLY+=(dump)
+	fi
+}
+complete -F _fibhook fibhook

@@ -1,0 +1,7 @@
+# Installing, completing, packing: make check-install.
+
+TEST_DEPS += bash-completion debhelper debootstrap dpkg-dev git lintian zsh
+
+.PHONY: check-install
+check-install: all $(B)/tests/cli/threads
+	@B='$(B)' MAKE='$(MAKE)' bash tests/install/run.sh
