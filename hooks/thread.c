@@ -410,12 +410,16 @@ long fib_sys_arch_prctl(int op, unsigned long arg)
 long fib_sys_mmap(uintptr_t addr, size_t len, int prot, int flags, int fd,
 		  long off)
 {
+	bool stack = fib_self()->creating && !addr &&
+		     (flags & ~MAP_NORESERVE) == STACK_FLAGS;
 	long r;
 
-	if (fib_self()->creating && !addr &&
-	    (flags & ~MAP_NORESERVE) == STACK_FLAGS)
-		return fib_stack_map(len);
-	r = fib_raw(SYS_mmap, addr, len, prot, flags, fd, off);
+	do
+		r = stack ? fib_stack_map(len, prot) :
+			    fib_raw(SYS_mmap, addr, len, prot, flags, fd, off);
+	while (r == -ENOMEM && fib_stack_trim(true));
+	if (stack)
+		return r;
 	if (r < 0 && r > -4096)
 		return r;
 	fib_shared_map((uintptr_t)r, len, (flags & MAP_TYPE) != MAP_PRIVATE);
@@ -424,7 +428,7 @@ long fib_sys_mmap(uintptr_t addr, size_t len, int prot, int flags, int fd,
 
 long fib_sys_munmap(uintptr_t addr, size_t len)
 {
-	if (fib_stack_unmap(addr, len))
+	if (fib_stack_unmap(addr, len, true))
 		return 0;
 	fib_shared_map(addr, len, false);
 	return fib_raw(SYS_munmap, addr, len);
@@ -434,8 +438,11 @@ long fib_sys_mremap(uintptr_t from, size_t len, size_t new_len, int flags,
 		    uintptr_t to)
 {
 	bool shared = fib_shared_at(from);
-	long r = fib_raw(SYS_mremap, from, len, new_len, flags, to);
+	long r;
 
+	do
+		r = fib_raw(SYS_mremap, from, len, new_len, flags, to);
+	while (r == -ENOMEM && fib_stack_trim(true));
 	if (r < 0 && r > -4096)
 		return r;
 	if (!(flags & MREMAP_DONTUNMAP))
@@ -469,7 +476,7 @@ long fib_sys_shmdt(const void *addr)
 
 long fib_sys_mprotect(uintptr_t addr, size_t len, int prot)
 {
-	if (fib_self()->creating && fib_stack_protect(addr, len, prot) == 0)
-		return 0;
-	return fib_raw(SYS_mprotect, addr, len, prot);
+	int r = fib_self()->creating ? fib_stack_protect(addr, len, prot) : 1;
+
+	return r > 0 ? fib_raw(SYS_mprotect, addr, len, prot) : r;
 }

@@ -29,9 +29,11 @@
 #include "runtime/cputime.h"
 #include "runtime/iom.h"
 #include "runtime/sched.h"
+#include "runtime/stack.h"
 
 #define TICK_NS	    10000000ull
 #define QUIET_TICKS 4
+#define TRIM_TICKS  100 /* between two looks at stacks that nobody wants */
 #define STACK_SIZE  (64ul * 1024)
 
 _Atomic uint32_t fib_monitor_asleep;
@@ -176,7 +178,7 @@ static void monitor(void *arg)
 		{ .fd = poke_fd, .events = POLLIN },
 		{ .fd = receiver_fd, .events = POLLIN },
 	};
-	unsigned quiet = 0;
+	unsigned quiet = 0, ticks = 0;
 	uint64_t last = 0;
 
 	fib_worker_set(NULL);
@@ -189,6 +191,7 @@ static void monitor(void *arg)
 		long n;
 
 		if (sleepy) {
+			fib_stack_trim(true);
 			fib_store(&fib_monitor_asleep, 1, seq_cst);
 			fib_fence(seq_cst);
 			sleepy = !look(s, false);
@@ -206,6 +209,8 @@ static void monitor(void *arg)
 		if (now - last >= TICK_NS) {
 			quiet = look(s, true) ? 0 : quiet + 1;
 			last = now;
+			if (++ticks % TRIM_TICKS == 0)
+				fib_stack_trim(false);
 		} else {
 			quiet = look(s, false) ? 0 : quiet;
 		}

@@ -6,7 +6,8 @@
  * map it readable and writable at once and make the guard with
  * MADV_GUARD_INSTALL (Linux 6.13), which splits nothing, so that neighbouring
  * stacks merge into one VMA; older kernels get a PROT_NONE page. A stack that
- * NPTL unmaps is kept for the next thread of the same size.
+ * NPTL unmaps is kept for the next thread of the same size, without what its
+ * thread has left there, until the process is quiet or out of address space.
  *
  * Only calls that NPTL makes from within pthread_create are served, since only
  * NPTL is known to need nothing of a fresh stack but a zeroed struct pthread
@@ -20,16 +21,28 @@
 
 #include "runtime/sched.h"
 
-/** A block of @size bytes as mmap would give it, or -errno. */
-long fib_stack_map(size_t size);
+/**
+ * A block of @size bytes as mmap would give it, or -errno. With PROT_NONE it is
+ * readable and writable nevertheless, until fib_stack_protect() has said more.
+ */
+long fib_stack_map(size_t size, int prot);
 /** Is [@addr, @addr + @size) within a block of ours? */
 bool fib_stack_contains(uintptr_t addr, size_t size);
 /**
- * mprotect on a block: 0 if it was done here; 1 if the kernel has to do it.
+ * mprotect on a block: 0 if it was done here, -errno if it cannot be; 1 if the
+ * kernel has to do it.
  */
 int fib_stack_protect(uintptr_t addr, size_t size, int prot);
-/** munmap of a whole block: false if it is not one of ours. */
-bool fib_stack_unmap(uintptr_t addr, size_t size);
+/**
+ * munmap of a whole block: false if it is not one of ours. @clean: who gets it
+ * next finds nothing in it, and the program may have changed its mapping.
+ */
+bool fib_stack_unmap(uintptr_t addr, size_t size, bool clean);
+/**
+ * Gives back @all free blocks, or those that have not been wanted since the
+ * last call: whether there were any.
+ */
+bool fib_stack_trim(bool all);
 
 void fib_stack_lock(void);
 void fib_stack_unlock(void);

@@ -73,6 +73,7 @@ $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2
 $(B)/tests/hooks/thread/ctor_thread: $(B)/tests/lib/libtctor.so
 $(B)/tests/hooks/thread/ctor_thread: T_LINK := -L$(B)/tests/lib -ltctor
 $(B)/tests/hooks/thread/registers: T_LINK := -lm
+$(B)/tests/hooks/thread/exec_stack: T_LINK := -Wl,-z,execstack
 
 build-tests: $(T_PROGS) $(T_LIBS)
 

@@ -98,13 +98,13 @@ __attribute__((constructor)) static void init(void)
 
 static void *stack_map(size_t size)
 {
-	long p = fib_stack_map(size);
+	long p = fib_stack_map(size, PROT_READ | PROT_WRITE);
 	unsigned long low = (unsigned long)p + FIB_PAGE, id;
 
 	if (p < 0 && p > -4096)
 		return NULL;
 	if (fib_stack_protect((uintptr_t)p, FIB_PAGE, PROT_NONE)) {
-		fib_stack_unmap((uintptr_t)p, size);
+		fib_stack_unmap((uintptr_t)p, size, false);
 		return NULL;
 	}
 	/* Under Valgrind alone, the word at the far end is touched. */
@@ -122,7 +122,7 @@ static void stack_unmap(void *stack, size_t size)
 		fib_valgrind(FIB_VG_STACK_GONE, *(unsigned long *)low, 0);
 		fib_valgrind(FIB_VG_UNDEFINED, low, size - FIB_PAGE);
 	}
-	fib_stack_unmap((uintptr_t)stack, size);
+	fib_stack_unmap((uintptr_t)stack, size, false);
 }
 
 /* --- the thread's end ------------------------------------------------------ */

@@ -8,7 +8,7 @@
 
 static char *map(size_t size, size_t guard)
 {
-	long p = fib_stack_map(size);
+	long p = fib_stack_map(size, PROT_NONE);
 
 	ck_assert(p > 0 || p < -4095);
 	ck_assert_int_eq(fib_stack_protect((uintptr_t)p + guard, size - guard,
@@ -27,25 +27,25 @@ START_TEST(map_and_find)
 	ck_assert(!fib_stack_contains((uintptr_t)p - 1, 2));
 	ck_assert(!fib_stack_contains((uintptr_t)p + SIZE - 1, 2));
 	ck_assert(!fib_stack_contains((uintptr_t)&p, 1));
-	ck_assert(!fib_stack_unmap((uintptr_t)p, SIZE - FIB_PAGE));
-	ck_assert(!fib_stack_unmap((uintptr_t)p + FIB_PAGE, SIZE));
-	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE));
-	ck_assert(!fib_stack_unmap((uintptr_t)p, SIZE));
+	ck_assert(!fib_stack_unmap((uintptr_t)p, SIZE - FIB_PAGE, true));
+	ck_assert(!fib_stack_unmap((uintptr_t)p + FIB_PAGE, SIZE, true));
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
+	ck_assert(!fib_stack_unmap((uintptr_t)p, SIZE, true));
 }
 END_TEST
 
-START_TEST(reuse_zeroes_the_top)
+START_TEST(reuse_finds_nothing)
 {
 	char *p = map(SIZE, FIB_PAGE), *q;
 
 	memset(p + FIB_PAGE, 0xff, SIZE - FIB_PAGE);
-	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE));
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
 	/* another size is another stack */
 	q = map(SIZE * 2, FIB_PAGE);
 	ck_assert_ptr_ne(p, q);
 	q = map(SIZE, FIB_PAGE);
 	ck_assert_ptr_eq(p, q);
-	for (size_t i = SIZE - 4096; i < SIZE; i++)
+	for (size_t i = FIB_PAGE; i < SIZE; i++)
 		ck_assert_int_eq(p[i], 0);
 	ck_assert_uint_eq(unit_stat(FIB_STAT_stacks_reused), 1);
 	ck_assert_uint_eq(unit_stat(FIB_STAT_stacks_mapped), 2);
@@ -65,7 +65,7 @@ START_TEST(guard_of_a_reused_stack_faults)
 {
 	char *p = map(SIZE, FIB_PAGE);
 
-	fib_stack_unmap((uintptr_t)p, SIZE);
+	fib_stack_unmap((uintptr_t)p, SIZE, true);
 	ck_assert_ptr_eq(map(SIZE, 3 * FIB_PAGE), p);
 	p[3 * FIB_PAGE] = 1;
 	*(volatile char *)(p + 3 * FIB_PAGE - 1) = 1;
@@ -76,19 +76,55 @@ START_TEST(guard_shrinks)
 {
 	char *p = map(SIZE, 3 * FIB_PAGE);
 
-	fib_stack_unmap((uintptr_t)p, SIZE);
+	fib_stack_unmap((uintptr_t)p, SIZE, true);
 	ck_assert_ptr_eq(map(SIZE, FIB_PAGE), p);
 	memset(p + FIB_PAGE, 1, SIZE - FIB_PAGE);
 }
 END_TEST
 
-START_TEST(exec_is_the_kernels)
+START_TEST(exec_keeps_the_guard)
 {
 	char *p = map(SIZE, FIB_PAGE);
 	int rwx = PROT_READ | PROT_WRITE | PROT_EXEC;
 
-	ck_assert_int_eq(fib_stack_protect((uintptr_t)p, SIZE, rwx), 1);
 	ck_assert_int_eq(fib_stack_protect((uintptr_t)&rwx, 4, PROT_NONE), 1);
+	ck_assert_int_eq(fib_stack_protect((uintptr_t)p + FIB_PAGE,
+					   SIZE - FIB_PAGE, rwx),
+			 0);
+	p[FIB_PAGE] = (char)0xc3;
+	((void (*)(void))(p + FIB_PAGE))();
+	*(volatile char *)(p + FIB_PAGE - 1) = 1;
+}
+END_TEST
+
+/* What is opened at once has no guard, whatever was there before. */
+START_TEST(open_from_the_start)
+{
+	char *p = map(SIZE, 2 * FIB_PAGE);
+
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
+	ck_assert_int_eq(fib_stack_map(SIZE, PROT_READ | PROT_WRITE), (long)p);
+	memset(p, 1, SIZE);
+}
+END_TEST
+
+START_TEST(trim)
+{
+	char *p = map(SIZE, FIB_PAGE), *q = map(SIZE, FIB_PAGE);
+
+	fib_stack_trim(true);
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
+	ck_assert(!fib_stack_trim(false));
+	/* wanted meanwhile */
+	ck_assert_ptr_eq(map(SIZE, FIB_PAGE), p);
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
+	ck_assert(!fib_stack_trim(false));
+	ck_assert(fib_stack_trim(false));
+	ck_assert(!fib_stack_contains((uintptr_t)p, SIZE));
+	ck_assert(fib_stack_contains((uintptr_t)q, SIZE));
+	ck_assert(fib_stack_unmap((uintptr_t)q, SIZE, true));
+	ck_assert(fib_stack_trim(true));
+	ck_assert(!fib_stack_contains((uintptr_t)q, SIZE));
 }
 END_TEST
 
@@ -108,7 +144,8 @@ START_TEST(churn)
 			ck_assert(
 				fib_stack_contains((uintptr_t)p[i], 64 * 1024));
 		for (int i = 0; i < N; i++)
-			ck_assert(fib_stack_unmap((uintptr_t)p[i], 64 * 1024));
+			ck_assert(fib_stack_unmap((uintptr_t)p[i], 64 * 1024,
+						  true));
 	}
 	ck_assert_uint_lt(fib_now_ns() - t, 3000 * MSEC);
 }
@@ -120,11 +157,13 @@ TCase *unit_stack(void)
 
 	tcase_set_timeout(t, 30);
 	tcase_add_test(t, map_and_find);
-	tcase_add_test(t, reuse_zeroes_the_top);
+	tcase_add_test(t, reuse_finds_nothing);
 	tcase_add_test_raise_signal(t, guard_faults, SIGSEGV);
 	tcase_add_test_raise_signal(t, guard_of_a_reused_stack_faults, SIGSEGV);
 	tcase_add_test(t, guard_shrinks);
-	tcase_add_test(t, exec_is_the_kernels);
+	tcase_add_test_raise_signal(t, exec_keeps_the_guard, SIGSEGV);
+	tcase_add_test(t, open_from_the_start);
+	tcase_add_test(t, trim);
 	tcase_add_test(t, churn);
 	return t;
 }
