@@ -14,9 +14,22 @@
 _Static_assert(offsetof(struct fib_sigframe, info) == 312,
 	       "struct rt_sigframe");
 
-static void die_of(int sig)
+/*
+ * As force_sig_fault() of the kernel where there is no handler. A fault comes
+ * again when this one has returned, with the address and registers that it had.
+ * What a trap, a filter or somebody raised does not: that is sent again, and
+ * waits in the mask until then.
+ */
+static void die_of(int sig, const siginfo_t *info)
 {
+	uint64_t set = FIB_SIG(sig);
+
 	fib_signal_kernel_action(sig, (uintptr_t)SIG_DFL);
+	if (info->si_code > 0 && sig != SIGTRAP && sig != SIGSYS)
+		return;
+	fib_raw(SYS_rt_sigprocmask, SIG_BLOCK, &set, 0, 8);
+	fib_raw(SYS_rt_tgsigqueueinfo, fib_raw(SYS_getpid), fib_raw(SYS_gettid),
+		sig, info);
 }
 
 /* Lay a copy of the kernel's frame where the fiber can run handlers. */
@@ -79,7 +92,7 @@ static void foreign(int sig, siginfo_t *info, void *uc)
 	if (a.handler > 1)
 		((void (*)(int, siginfo_t *, void *))a.handler)(sig, info, uc);
 	else
-		die_of(sig);
+		die_of(sig, info);
 }
 
 void fib_signal_entry(int sig, siginfo_t *info, void *ucp)
@@ -106,14 +119,19 @@ void fib_signal_entry(int sig, siginfo_t *info, void *ucp)
 		fib_signal_arrived(sig, info);
 		return;
 	}
-	if (!f) {
+	if (!w) {
 		foreign(sig, info, uc);
+		return;
+	}
+	/* In the scheduler itself: no stack of the program's is at hand. */
+	if (!f) {
+		die_of(sig, info);
 		return;
 	}
 	a = fib_signal_action(sig);
 	if (a.handler <= 1 || (fib_load(&f->sigmask, relaxed) & FIB_SIG(sig)) ||
 	    !divert(f, sig, info, uc, a.flags))
-		die_of(sig);
+		die_of(sig, info);
 }
 
 struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig)
@@ -129,7 +147,7 @@ struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig)
 	f->regs = NULL;
 	f->sigframe = frame;
 	if (sig) {
-		struct fib_kernel_sigaction a = fib_signal_take_action(sig);
+		struct fib_kernel_sigaction a = fib_signal_take_action(sig, &frame->info);
 
 		if (a.handler > 1)
 			fib_signal_handle(f, sig, &frame->info, &a);
