@@ -165,41 +165,15 @@ static bool all_have(uint32_t now)
 	return all;
 }
 
-/* Is a signal pending that ends the process? */
-static int fatal(struct fib *f)
-{
-	uint64_t set = fib_load(&f->sigpend, acquire) &
-		       ~fib_load(&f->sigmask, relaxed) &
-		       ~(FIB_SIG(SIGCHLD) | FIB_SIG(SIGCONT) | FIB_SIG(SIGURG) |
-			 FIB_SIG(SIGWINCH) | FIB_SIG(SIGTSTP) |
-			 FIB_SIG(SIGTTIN) | FIB_SIG(SIGTTOU) |
-			 FIB_SIG(FIB_SIGCANCEL) | FIB_SIG(FIB_KICK));
-
-	for (; set; set &= set - 1) {
-		int sig = __builtin_ctzll(set) + 1;
-
-		if (fib_signal_action(sig).handler == (uintptr_t)SIG_DFL)
-			return sig;
-	}
-	return 0;
-}
-
 /*
  * Sleep while *@word is @is, or until somebody wants fiber @f, the caller: true.
- * The process may be ended meanwhile; handlers run when the change is over.
+ * Handlers run when the change is over; default actions wait for nobody.
  */
 static bool wait_while(struct fib *f, _Atomic uint32_t *word, uint32_t is)
 {
-	int sig;
-
 	fib_raw_intr(&f->attention, SYS_futex,
 		     (long[6]){ (long)word, FUTEX_WAIT_PRIVATE, is });
-	if (!fib_xchg(&f->attention, 0, seq_cst))
-		return false;
-	sig = fatal(f);
-	if (sig)
-		fib_signal_default(sig);
-	return true;
+	return fib_xchg(&f->attention, 0, seq_cst);
 }
 
 static void all_others(struct fib *f, bool *attention)
@@ -232,8 +206,7 @@ static void abort_process(struct fib *f)
 	fib_and(&f->sigmask, ~FIB_SIG(SIGABRT), seq_cst);
 	fib_signal_send(f, SIGABRT, &info, false);
 	fib_signal_deliver(f, &(bool){ false });
-	fib_signal_kernel_action(SIGABRT, (uintptr_t)SIG_DFL);
-	fib_signal_default(SIGABRT);
+	fib_signal_force(SIGABRT);
 }
 
 static bool is_raw(const struct fib_regs *r)

@@ -384,6 +384,15 @@ static unsigned put_number(char *out, uint64_t v)
 	return len;
 }
 
+/* A pipe that nobody reads must not keep a process from its end. */
+static bool has_room(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	struct timespec ts = { 0, 500000000 };
+
+	return fib_raw(SYS_ppoll, &p, 1, &ts, 0, 8) != 0;
+}
+
 void fib_stats_print(int fd)
 {
 	char line[96];
@@ -400,6 +409,8 @@ void fib_stats_print(int fd)
 		n += put_number(line + n,
 				fib_load(&fib_symtab.stats[i], relaxed));
 		line[n++] = '\n';
+		if (!has_room(fd))
+			return;
 		fib_raw(SYS_write, fd, line, n);
 	}
 }

@@ -34,7 +34,7 @@ static uint64_t watched(void)
 	return fib_signal_worker_mask();
 }
 
-static struct fib *pick(int sig)
+struct fib *fib_signal_pick(int sig)
 {
 	struct fib *f = fib_main_fiber;
 	uint32_t n = fib_high_water();
@@ -51,7 +51,7 @@ static struct fib *pick(int sig)
 
 bool fib_signal_wanted(int sig)
 {
-	return pick(sig) != NULL;
+	return fib_signal_pick(sig) != NULL;
 }
 
 /*
@@ -102,7 +102,7 @@ bool fib_signal_route(int sig, const siginfo_t *info)
 		struct fib *f = cpu ? pick_running(sig) : NULL;
 
 		if (!f)
-			f = pick(sig);
+			f = fib_signal_pick(sig);
 
 		if (!f)
 			return false;
@@ -119,7 +119,7 @@ bool fib_signal_route(int sig, const siginfo_t *info)
  */
 static bool takes(int sig)
 {
-	struct fib *f = pick(sig);
+	struct fib *f = fib_signal_pick(sig);
 
 	return f && !(fib_load(&f->sigpend, seq_cst) & FIB_SIG(sig));
 }
@@ -265,10 +265,19 @@ void fib_signal_recheck(uint64_t set)
 		fib_monitor_poke();
 }
 
+void fib_receive_urgent(void)
+{
+	uint64_t pending = 0;
+
+	fib_raw(SYS_rt_sigpending, &pending, 8);
+	fib_signal_take_defaults(pending);
+}
+
 void fib_receive(void)
 {
 	uint64_t pending = 0, set;
 
+	fib_receive_urgent();
 	take_arrived();
 	fib_raw(SYS_rt_sigpending, &pending, 8);
 	pending &= watched();

@@ -31,6 +31,8 @@
  *   interrupted in its own code. They are ordinary code of the fiber: they may
  *   block, migrate, longjmp, unwind.
  *
+ * - Default actions wait for no fiber: sigdefault.c.
+ *
  * One lock guards fib_sig_act[] and all queues; it is never held while a handler runs.
  * It ranks above the scheduler's.
  */
@@ -77,22 +79,6 @@ void fib_signal_kernel_action(int sig, uintptr_t handler)
 	struct fib_kernel_sigaction a = { .handler = handler };
 
 	fib_raw(SYS_rt_sigaction, sig, &a, 0, 8);
-}
-
-void fib_signal_default(int sig)
-{
-	uint64_t open = ~FIB_SIG(sig), old;
-	long tid = fib_raw(SYS_gettid);
-
-	if (sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU)
-		fib_stats_end();
-	if (FIB_SIG(sig) & FIB_FAULTS)
-		fib_signal_kernel_action(sig, (uintptr_t)SIG_DFL);
-	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, 0, &old, 8);
-	fib_raw(SYS_tgkill, fib_sig_pid, tid, sig);
-	fib_sig_kernel_mask(open & old);
-	/* Stopped, and continued; or the action has just been changed. */
-	fib_sig_kernel_mask(old);
 }
 
 bool fib_signal_on_altstack(const struct fib *f, unsigned long flags,
@@ -148,7 +134,7 @@ static void no_stack(struct fib *f, int sig)
 
 	if (sig == SIGSEGV || fib_sig_act[SIGSEGV].handler <= 1 ||
 	    (fib_load(&f->sigmask, relaxed) & FIB_SIG(SIGSEGV)))
-		fib_signal_default(SIGSEGV);
+		fib_signal_force(SIGSEGV);
 	else
 		fib_signal_send(f, SIGSEGV, &info, false);
 }
@@ -229,13 +215,16 @@ handle_with_vectors(struct fib *f, int sig, siginfo_t *info,
 	fib_xrstor(at);
 }
 
-struct fib_kernel_sigaction fib_signal_take_action(int sig)
+struct fib_kernel_sigaction fib_signal_take_action(int sig,
+						   const siginfo_t *info)
 {
 	struct fib_kernel_sigaction a;
 
 	fib_lock(&fib_sig_lock);
 	a = fib_sig_act[sig];
-	if ((a.flags & SA_RESETHAND) && a.handler > 1) {
+	if (fib_sig_is_default(sig)) {
+		fib_sig_default_locked(sig, info);
+	} else if ((a.flags & SA_RESETHAND) && a.handler > 1) {
 		/* Flags and mask stay. */
 		fib_sig_act[sig].handler = (uintptr_t)SIG_DFL;
 		fib_signal_note_handler(sig);
@@ -282,13 +271,10 @@ void fib_signal_deliver(struct fib *f, bool *restart)
 		fib_work_run(f);
 	while ((sig = fib_signal_take(f, ~fib_load(&f->sigmask, relaxed),
 				      &info))) {
-		struct fib_kernel_sigaction a = fib_signal_take_action(sig);
+		struct fib_kernel_sigaction a =
+			fib_signal_take_action(sig, &info);
 
 		if (a.handler <= 1 || sig == FIB_KICK) {
-			if (a.handler == (uintptr_t)SIG_DFL &&
-			    sig != FIB_SIGCANCEL && sig != FIB_KICK &&
-			    !fib_sig_ignored_by_default(sig))
-				fib_signal_default(sig);
 			fib_signal_recheck(FIB_SIG(sig));
 			continue;
 		}
@@ -315,7 +301,7 @@ void fib_signal_deliver_cancel(struct fib *f)
 		    f, FIB_SIG(FIB_SIGCANCEL) & ~fib_load(&f->sigmask, relaxed),
 		    &info)) {
 		struct fib_kernel_sigaction a =
-			fib_signal_take_action(FIB_SIGCANCEL);
+			fib_signal_take_action(FIB_SIGCANCEL, &info);
 
 		if (a.handler > 1)
 			fib_signal_handle(f, FIB_SIGCANCEL, &info, &a);
@@ -384,6 +370,8 @@ int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 	if (r == 0 && new) {
 		fib_sig_act[sig] = *new;
 		fib_signal_note_handler(sig);
+		if (fib_sig_is_ignored(sig))
+			fib_sig_flush_locked(FIB_SIG(sig));
 	}
 	fib_unlock(&fib_sig_lock);
 	return (int)r;

@@ -28,14 +28,20 @@ struct fib_kernel_sigaction {
 	(FIB_SIG(SIGSEGV) | FIB_SIG(SIGBUS) | FIB_SIG(SIGFPE) |                \
 	 FIB_SIG(SIGILL) | FIB_SIG(SIGTRAP) | FIB_SIG(SIGSYS))
 
+#define FIB_SIG_STOPS (FIB_SIG(SIGTSTP) | FIB_SIG(SIGTTIN) | FIB_SIG(SIGTTOU))
+
 #define FIB_ALTSTACK_SIZE (64ul * 1024)
 
 /* --- signal.c, sigqueue.c: actions, queues, delivery --------------------------------- */
 
 /** The program's action for @sig. */
 struct fib_kernel_sigaction fib_signal_action(int sig);
-/** The same, for a delivery: SA_RESETHAND has its effect. */
-struct fib_kernel_sigaction fib_signal_take_action(int sig);
+/**
+ * The same, for a delivery: SA_RESETHAND has its effect, and a default action
+ * has been taken.
+ */
+struct fib_kernel_sigaction fib_signal_take_action(int sig,
+						   const siginfo_t *info);
 /** rt_sigaction: 0 or -errno. */
 int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 			  struct fib_kernel_sigaction *old);
@@ -51,8 +57,15 @@ void fib_signal_handle(struct fib *f, int sig, siginfo_t *info,
 void fib_signal_entry(int sig, siginfo_t *info, void *uc);
 /** Is @sig open to @f, or waited for by it? */
 bool fib_signal_accepts(struct fib *f, int sig);
-/** The default action of @sig, on the calling kernel thread. */
-void fib_signal_default(int sig);
+/** The default action of @sig, whatever the program says. */
+void fib_signal_force(int sig);
+/**
+ * The default actions of those of @pending, in the kernel's queue for the
+ * process, that some fiber does not block. The monitor alone.
+ */
+void fib_signal_take_defaults(uint64_t pending);
+/** The fiber that would get @sig, sent to the process, or NULL. */
+struct fib *fib_signal_pick(int sig);
 /**
  * @sig was sent to the process: to the fiber that natively would get it.
  * False: all block it.
@@ -84,8 +97,13 @@ void fib_signal_leave(int sig);
 /** The lowest signal of @set that is pending for @f; 0: none. */
 int fib_signal_take(struct fib *f, uint64_t set, siginfo_t *info);
 
+/** Is there a timer that sends @sig to one thread? */
+bool fib_signal_has_timer(int sig);
 /** The fiber that the timer behind @info was made for, or NULL. */
 struct fib *fib_signal_timer_target(const siginfo_t *info);
+
+/** What is pending for the process, SIGSTOP included. */
+uint64_t fib_signal_queue_of_process(void);
 
 /** sigsend.c: find the signalfds that there are. */
 void fib_signalfd_init(void);
@@ -93,5 +111,7 @@ void fib_signalfd_init(void);
 /* receiver.c */
 int fib_receiver_init(void);
 void fib_receive(void);
+/** In the monitor's thread, which waits for a lock. */
+void fib_receive_urgent(void);
 
 #endif

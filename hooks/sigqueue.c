@@ -16,13 +16,6 @@ static _Atomic uint32_t queued;
 static struct fib_siginfo_node *kept;
 static _Atomic uint64_t kept_set;
 
-static bool is_ignored_locked(int sig)
-{
-	return fib_sig_act[sig].handler == (uintptr_t)SIG_IGN ||
-	       (fib_sig_act[sig].handler == (uintptr_t)SIG_DFL &&
-		fib_sig_ignored_by_default(sig));
-}
-
 uint32_t fib_signal_queued(void)
 {
 	return fib_load(&queued, relaxed);
@@ -144,7 +137,16 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 		fib_unlock(&fib_sig_lock);
 		return -ESRCH;
 	}
-	if ((fib_signal_accepts(f, sig) && is_ignored_locked(sig) &&
+	if (sig == SIGCONT)
+		fib_sig_flush_locked(FIB_SIG_STOPS);
+	else if (FIB_SIG(sig) & FIB_SIG_STOPS)
+		fib_sig_flush_locked(FIB_SIG(SIGCONT));
+	if (fib_sig_acts_now(f, sig)) {
+		fib_sig_default_locked(sig, info);
+		fib_unlock(&fib_sig_lock);
+		return 0;
+	}
+	if ((fib_signal_accepts(f, sig) && fib_sig_is_ignored(sig) &&
 	     !(fib_load(&f->sigwait, relaxed) & FIB_SIG(sig))) ||
 	    (sig < FIB_SIGRTMIN &&
 	     (fib_load(&f->sigpend, relaxed) & FIB_SIG(sig)))) {
@@ -232,6 +234,41 @@ void fib_signal_keep(int sig, const siginfo_t *info)
 		fib_or(&kept_set, FIB_SIG(sig), seq_cst);
 	}
 	fib_unlock(&fib_sig_lock);
+}
+
+/* Those of @set leave @at; returned: the set of what is left. */
+static uint64_t drop_locked(struct fib_siginfo_node **at, uint64_t set)
+{
+	struct fib_siginfo_node *n;
+	uint64_t rest = 0;
+
+	while ((n = *at)) {
+		if (FIB_SIG(n->info.si_signo) & set) {
+			*at = n->next;
+			node_put_locked(n);
+			continue;
+		}
+		rest |= FIB_SIG(n->info.si_signo);
+		at = &n->next;
+	}
+	return rest;
+}
+
+/* flush_sigqueue_mask() of the kernel, which does the same to its own queue. */
+void fib_sig_flush_locked(uint64_t set)
+{
+	uint32_t n = fib_high_water();
+
+	if (fib_load(&kept_set, relaxed) & set)
+		fib_store(&kept_set, drop_locked(&kept, set), seq_cst);
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib *f = fib_at(i);
+
+		if (!(fib_load(&f->sigpend, relaxed) & set))
+			continue;
+		drop_locked(&f->sigqueue, set);
+		fib_and(&f->sigpend, ~set, relaxed);
+	}
 }
 
 uint64_t fib_signal_kept_set(void)

@@ -19,6 +19,24 @@ static siginfo_t info_from_us(int sig, int code)
 	return info;
 }
 
+/*
+ * raise(SIGSTOP) and its like: the caller's kernel thread stops before it is back
+ * from the kernel, and takes the others along. Sent to the process, it might be
+ * another one that has to run first.
+ */
+static long stop(void)
+{
+	return fib_raw(SYS_tgkill, own_pid(), fib_raw(SYS_gettid), SIGSTOP);
+}
+
+/* So for the own group: some kernel thread of ours has yet to take it. */
+static long stopped(long r)
+{
+	while (r == 0 && (fib_signal_queue_of_process() & FIB_SIG(SIGSTOP)))
+		fib_raw(SYS_sched_yield);
+	return r;
+}
+
 static bool ordinary(int sig)
 {
 	return sig >= 1 && sig <= 64 && sig != SIGKILL && sig != SIGSTOP;
@@ -41,9 +59,21 @@ static bool too_many(int sig, const siginfo_t *info)
 	return fib_signal_queued() >= lim.rlim_cur;
 }
 
+static void drop_stops(void)
+{
+	uint64_t set = FIB_SIG_STOPS;
+	struct timespec now = { 0, 0 };
+
+	while (fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8) > 0)
+		;
+}
+
 /* False: all block it, and the kernel's queue is the place for it. */
 static bool to_own_process(int sig, const siginfo_t *info)
 {
+	/* prepare_signal(): the kernel's queue does not see what goes to a fiber. */
+	if (sig == SIGCONT)
+		drop_stops();
 	if (fib_signal_route(sig, info))
 		return true;
 	if (FIB_SIG(sig) & FIB_FAULTS) {
@@ -70,10 +100,15 @@ long fib_sys_kill(int pid, int sig)
 		if (to_own_process(sig, &info))
 			return 0;
 	}
+	if (pid == own_pid() && sig == SIGSTOP)
+		return stop();
 	/* To the own group, or all: one has been delivered when kill() returns.
 	 */
-	return pid > 0 ? fib_raw(SYS_kill, pid, sig) :
-			 settled(fib_raw(SYS_kill, pid, sig), ~0ull);
+	if (pid > 0)
+		return fib_raw(SYS_kill, pid, sig);
+	if (sig == SIGSTOP)
+		return stopped(fib_raw(SYS_kill, pid, sig));
+	return settled(fib_raw(SYS_kill, pid, sig), ~0ull);
 }
 
 /*
@@ -134,7 +169,9 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 	/* NPTL's setxid takes an error for a thread that is ending. */
 	if (sig == FIB_KICK)
 		return -ESRCH;
-	if (!ordinary(sig))
+	if (sig == SIGSTOP)
+		return stop();
+	if (sig == SIGKILL)
 		return fib_raw(SYS_kill, own_pid(), sig);
 	if (shown(sig))
 		return to_signalfd(sig, info);
@@ -171,9 +208,11 @@ long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)
 
 	if (fib_by_tid(pid))
 		pid = own_pid();
-	if (pid == own_pid() && ordinary(sig)) {
+	if (pid == own_pid() && (ordinary(sig) || sig == SIGSTOP)) {
 		if (fib_copy(&info, user, sizeof(info)))
 			return -EFAULT;
+		if (sig == SIGSTOP)
+			return stop();
 		info.si_signo = sig;
 		if (too_many(sig, &info))
 			return -EAGAIN;
@@ -209,6 +248,12 @@ static struct {
 	_Atomic int used; /* timer id + 1 */
 	_Atomic int tid;
 } thread_timer[TIMERS];
+static _Atomic uint64_t timer_signals; /* what any of them ever sent */
+
+bool fib_signal_has_timer(int sig)
+{
+	return fib_load(&timer_signals, seq_cst) & FIB_SIG(sig);
+}
 
 long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 {
@@ -226,6 +271,8 @@ long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 	if (!f)
 		return fib_raw(SYS_timer_create, clock, ev, id);
 	copy.sigev_notify = SIGEV_SIGNAL;
+	if (copy.sigev_signo >= 1 && copy.sigev_signo <= 64)
+		fib_or(&timer_signals, FIB_SIG(copy.sigev_signo), seq_cst);
 	r = fib_raw(SYS_timer_create, clock, &copy, &got);
 	if (r)
 		return r;

@@ -12,7 +12,7 @@ extern const char fib_sigreturn[];
  * A fault may come while one is dealt with (divert probes memory), a kick may
  * not: it would take the handler's own code for the fiber's.
  */
-static void install_entry(int sig)
+void fib_sig_install_entry(int sig)
 {
 	struct fib_kernel_sigaction a = {
 		.handler = (uintptr_t)fib_signal_entry,
@@ -29,14 +29,14 @@ static void install_entries(void)
 {
 	for (int sig = 1; sig < FIB_SIGRTMIN; sig++)
 		if (FIB_SIG(sig) & FIB_FAULTS)
-			install_entry(sig);
-	install_entry(FIB_KICK);
+			fib_sig_install_entry(sig);
+	fib_sig_install_entry(FIB_KICK);
 }
 
-/* What is pending for the calling kernel thread alone: proc(5). */
-static uint64_t pending_here(void)
+/* SigPnd or ShdPnd of the calling kernel thread: proc(5). */
+static uint64_t queue_in_kernel(const char key[10])
 {
-	static const char key[] = "\nSigPnd:\t";
+	enum { KEY = 9 };
 	char text[4096];
 	uint64_t set = 0;
 	long fd = fib_raw(SYS_openat, AT_FDCWD, "/proc/thread-self/status",
@@ -45,11 +45,11 @@ static uint64_t pending_here(void)
 
 	if (fd >= 0)
 		fib_raw(SYS_close, fd);
-	for (long i = 0; i + (long)sizeof(key) + 15 <= n; i++) {
-		if (memcmp(text + i, key, sizeof(key) - 1) != 0)
+	for (long i = 0; i + KEY + 16 <= n; i++) {
+		if (memcmp(text + i, key, KEY) != 0)
 			continue;
 		for (long k = 0; k < 16; k++) {
-			char c = text[i + (long)sizeof(key) - 1 + k];
+			char c = text[i + KEY + k];
 
 			set = set << 4 |
 			      (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
@@ -57,6 +57,11 @@ static uint64_t pending_here(void)
 		break;
 	}
 	return set;
+}
+
+uint64_t fib_signal_queue_of_process(void)
+{
+	return queue_in_kernel("\nShdPnd:\t");
 }
 
 /* Main leaves its kernel thread sooner or later, and takes these along. */
@@ -67,7 +72,8 @@ static void adopt_pending(struct fib *f)
 	siginfo_t info;
 
 	fib_raw(SYS_rt_sigpending, &any, 8);
-	while (any && (set = pending_here() & fib_signal_worker_mask())) {
+	while (any && (set = queue_in_kernel("\nSigPnd:\t") &
+			      fib_signal_worker_mask())) {
 		set &= -set;
 		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) <= 0)
 			return;
@@ -149,7 +155,7 @@ static void ignore_faults(bool as_program)
 		if (as_program)
 			fib_signal_kernel_action(sig, (uintptr_t)SIG_IGN);
 		else
-			install_entry(sig);
+			fib_sig_install_entry(sig);
 	}
 }
 

@@ -223,6 +223,7 @@ const struct fib_host fib_host = {
 	.thread_end = fib_identity_leave,
 	.altstack_size = FIB_ALTSTACK_SIZE,
 	.receive = fib_receive,
+	.receive_urgent = fib_receive_urgent,
 	.preempt = fib_signal_preempt,
 	.held_up = fib_site_note,
 };

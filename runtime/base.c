@@ -56,13 +56,34 @@ void fib_panic(const char *what, const char *file, int line)
 /* The mutex of U. Drepper, "Futexes are tricky", with a short spin first. */
 void fib_lock_slow(struct fib_lock *l)
 {
+	unsigned turns = 0;
+
 	for (int i = 0; i < 100; i++) {
 		if (fib_load(&l->word, relaxed) == 0 && fib_trylock(l))
 			return;
 		fib_cpu_relax();
 	}
-	while (fib_xchg(&l->word, 2, acquire) != 0)
-		fib_raw(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, 2, 0);
+	while (fib_xchg(&l->word, 2, acquire) != 0) {
+		struct timespec ts = { 0, FIB_LATE_NS };
+
+		if (fib_raw(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, 2, &ts) ==
+		    -ETIMEDOUT)
+			fib_lock_late(++turns);
+	}
+	if (fib_unlikely(turns))
+		fib_lock_late(0);
+}
+
+bool fib_lock_within(struct fib_lock *l, unsigned ms)
+{
+	struct timespec ts = { 0, 1000000 };
+
+	for (; !fib_trylock(l); ms--) {
+		if (!ms)
+			return false;
+		fib_raw(SYS_nanosleep, &ts, 0);
+	}
+	return true;
 }
 
 void fib_unlock_slow(struct fib_lock *l)

@@ -169,6 +169,14 @@ struct fib_lock {
 };
 
 void fib_lock_slow(struct fib_lock *l);
+/** The lock, or false after @ms: for who can do without. */
+bool fib_lock_within(struct fib_lock *l, unsigned ms);
+/**
+ * The caller has waited for one lock for @turns of 100 ms; 0: it has it now. A
+ * process that was stopped meanwhile has waited one turn. monitor.c
+ */
+void fib_lock_late(unsigned turns);
+#define FIB_LATE_NS 100000000
 void fib_unlock_slow(struct fib_lock *l);
 
 static inline bool fib_trylock(struct fib_lock *l)

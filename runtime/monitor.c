@@ -59,6 +59,13 @@ void fib_monitor_urgent(void)
 		SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
 }
 
+void fib_lock_late(unsigned turns)
+{
+	if (turns && fib_raw(SYS_gettid) == (long)fib_load(&fib_monitor_tid, relaxed) &&
+	    fib_host.receive_urgent)
+		fib_host.receive_urgent();
+}
+
 /* Put one more worker to work: one that retired, or a new one. */
 bool fib_start_spare(struct fib_sched *s)
 {

@@ -165,6 +165,8 @@ struct fib_host {
 	size_t altstack_size;
 	/* The monitor's thread: the descriptor it polls as well is readable. */
 	void (*receive)(void);
+	/* The same thread, which waits for a lock: what cannot wait. */
+	void (*receive_urgent)(void);
 	/* The same thread: a worker is held up by its fiber. */
 	void (*held_up)(struct fib_worker *w);
 	/* The same thread: take the worker away from a fiber that loops. */

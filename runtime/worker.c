@@ -130,8 +130,14 @@ struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 		w = NULL;
 		goto out;
 	}
-	while (!fib_load(&w->born, acquire))
-		fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, 0);
+	for (unsigned turns = 0; !fib_load(&w->born, acquire);) {
+		struct timespec ts = { 0, FIB_LATE_NS };
+
+		if (fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, &ts) ==
+		    -ETIMEDOUT)
+			fib_lock_late(++turns);
+	}
+	fib_lock_late(0);
 out:
 	fib_unlock(&s->workers_lock);
 	return w;
