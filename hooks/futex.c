@@ -13,7 +13,8 @@
 #include <linux/futex.h>
 #include "hooks/hooks.h"
 
-#define RANGES 4096
+#define RANGES	   4096
+#define USER_LIMIT ((1ul << 47) - 4096)
 
 struct range {
 	uintptr_t from, to;
@@ -243,6 +244,38 @@ static long shared(const long a[6])
 	return r;
 }
 
+/*
+ * A word that get_futex_key() of kernel/futex/core.c would refuse, or of which
+ * only it knows: not aligned, beyond where programs have memory, or, of a word
+ * that may be shared, on a page that cannot be written.
+ */
+static bool odd(uint32_t *uaddr, bool private)
+{
+	return ((uintptr_t)uaddr & 3) || (uintptr_t)uaddr >= USER_LIMIT ||
+	       (!private && fib_touch32(uaddr));
+}
+
+static bool odd_call(uint32_t *uaddr, int op, uint32_t *uaddr2)
+{
+	bool private = op & FUTEX_PRIVATE_FLAG;
+
+	switch (op & FUTEX_CMD_MASK) {
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+	case FUTEX_WAKE_OP:
+	case FUTEX_CMP_REQUEUE_PI:
+	case FUTEX_WAIT_REQUEUE_PI:
+		if (odd(uaddr2, private))
+			return true;
+	}
+	if ((op & FUTEX_CLOCK_REALTIME) &&
+	    (op & FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET &&
+	    (op & FUTEX_CMD_MASK) != FUTEX_WAIT_REQUEUE_PI &&
+	    (op & FUTEX_CMD_MASK) != FUTEX_LOCK_PI2)
+		return true;
+	return odd(uaddr, private);
+}
+
 static bool is_fiber(uint32_t tid)
 {
 	return fib_by_tid((int)tid) != NULL;
@@ -303,11 +336,12 @@ static int read_words(const struct waitv *user, unsigned n,
 
 		/* 32 bits, private or not; the rest are errors */
 		if (fib_copy(&v, &user[i], sizeof(v)) ||
-		    (v.flags & ~128u) != 2 || v.reserved)
+		    (v.flags & ~128u) != 2 || v.reserved || v.val >> 32)
 			return -EINVAL;
 		word[i].uaddr = (uint32_t *)v.uaddr;
 		word[i].val = (uint32_t)v.val;
 		kernel |= !(v.flags & 128) && fib_shared_at(v.uaddr);
+		kernel |= odd(word[i].uaddr, v.flags & 128);
 	}
 	return kernel;
 }
@@ -348,36 +382,17 @@ out:
 	return r;
 }
 
-/* What do_futex() and get_futex_key() of kernel/futex refuse before all else. */
-static int refused(const uint32_t *uaddr, int op, const uint32_t *uaddr2)
-{
-	int cmd = op & FUTEX_CMD_MASK;
-	uint32_t word;
-
-	if ((op & FUTEX_CLOCK_REALTIME) && cmd != FUTEX_WAIT_BITSET &&
-	    cmd != FUTEX_WAIT_REQUEUE_PI && cmd != FUTEX_LOCK_PI2)
-		return -ENOSYS;
-	if (((uintptr_t)uaddr & 3) ||
-	    ((cmd == FUTEX_REQUEUE || cmd == FUTEX_CMP_REQUEUE) &&
-	     ((uintptr_t)uaddr2 & 3)))
-		return -EINVAL;
-	/* Only of a word that may be shared it has to find the page. */
-	return op & FUTEX_PRIVATE_FLAG ? 0 : fib_peek32(uaddr, &word);
-}
-
 long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 		   uint32_t *uaddr2, uint32_t val3)
 {
 	const long a[6] = { (long)uaddr,   op,		 (long)val,
 			    (long)timeout, (long)uaddr2, (long)val3 };
 	const struct timespec *ts = (const void *)timeout;
-	int r;
 
 	if (!(op & FUTEX_PRIVATE_FLAG) && fib_shared_at((uintptr_t)uaddr))
 		return shared(a);
-	r = refused(uaddr, op, uaddr2);
-	if (r)
-		return r;
+	if (fib_unlikely(odd_call(uaddr, op, uaddr2)))
+		return shared(a);
 	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 		return wait(op, uaddr, val, ts, FIB_FUTEX_ANY);

@@ -166,29 +166,32 @@ static bool has_real_tid(const struct fib *f)
 
 /* --- end ----------------------------------------------------------------- */
 
-/* As exit_robust_list() of kernel/futex/core.c. */
-static void robust_death(struct fib *f, uint32_t *word, bool pi)
+/*
+ * As handle_futex_death() of kernel/futex/core.c. @pending: the thread ended in
+ * the midst of a lock or unlock; an unlock may have freed the word, and woken
+ * nobody yet.
+ */
+static void robust_death(struct fib *f, uint32_t *word, bool pi, bool pending)
 {
-	uint32_t was;
+	uint32_t tid = (uint32_t)fib_load(&f->tid, relaxed), was;
+	int r = fib_peek32(word, &was);
 
-	if (fib_peek32(word, &was))
-		return;
-	if (pi) {
-		fib_futex_unlock_pi(word, (uint32_t)fib_load(&f->tid, relaxed),
-				    true);
+	if (r == 0 && pi) {
+		fib_futex_unlock_pi(word, tid, true);
 		return;
 	}
-	while ((was & FUTEX_TID_MASK) == (uint32_t)fib_load(&f->tid, relaxed)) {
-		uint32_t now = (was & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
-
-		if (!atomic_compare_exchange_strong((_Atomic uint32_t *)word,
-						    &was, now))
-			continue;
-		if (was & FUTEX_WAITERS) {
+	if (r == 0 && pending && !was) {
+		fib_futex_wake(word, 1, FIB_FUTEX_ANY);
+		fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
+		return;
+	}
+	while (r == 0 && (was & FUTEX_TID_MASK) == tid) {
+		r = fib_cas32(word, &was,
+			      (was & FUTEX_WAITERS) | FUTEX_OWNER_DIED);
+		if (r > 0 && (was & FUTEX_WAITERS)) {
 			fib_futex_wake(word, 1, FIB_FUTEX_ANY);
 			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
 		}
-		break;
 	}
 }
 
@@ -221,7 +224,7 @@ static void robust_exit(struct fib *f)
 				   &((struct robust_list *)entry)->next);
 		if (entry != pending)
 			robust_death(f, (uint32_t *)(entry + (size_t)offset),
-				     pi);
+				     pi, false);
 		if (err)
 			return;
 		entry = next;
@@ -229,13 +232,13 @@ static void robust_exit(struct fib *f)
 	}
 	if (pending)
 		robust_death(f, (uint32_t *)(pending + (size_t)offset),
-			     pending_pi);
+			     pending_pi, true);
 }
 
 /* On the worker's stack: the fiber's own may be unmapped once tid is zero. */
 void fib_thread_gone(struct fib *f)
 {
-	uint32_t *word = f->clear_tid, was;
+	uint32_t *word = f->clear_tid;
 
 	robust_exit(f);
 	if (has_real_tid(f))
@@ -245,8 +248,8 @@ void fib_thread_gone(struct fib *f)
 	if (f == fib_main_fiber)
 		fib_main_fiber = NULL;
 	fib_store(&f->tid, 0, relaxed);
-	if (word && !fib_peek32(word, &was)) {
-		fib_store((_Atomic uint32_t *)word, 0, release);
+	/* A store is a release: what the thread did is seen by who joins it. */
+	if (word && !fib_poke32(word, 0)) {
 		fib_futex_wake(word, 1, FIB_FUTEX_ANY);
 		fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
 	}

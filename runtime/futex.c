@@ -133,18 +133,26 @@ static int sleep_on(const struct waiter *w, unsigned n, const uint32_t *uaddr,
 			      FIB_WAIT_FUTEX, (uintptr_t)uaddr);
 }
 
+/* 0, -EAGAIN if *@uaddr is not @val, -EFAULT. */
+static int compare(const uint32_t *uaddr, uint32_t val)
+{
+	uint32_t now;
+	int r = fib_peek32(uaddr, &now);
+
+	return r == 0 && now != val ? -EAGAIN : r;
+}
+
 /* Queue @w unless the word has changed. */
 static int queue(struct waiter *w, uint32_t val)
 {
 	struct bucket *b = bucket_of(w->uaddr);
-	uint32_t now;
-	int r;
+	int r = compare(w->uaddr, val); /* a fault goes before the lock */
 
+	if (r)
+		return r;
 	fib_add(&b->count, 1, seq_cst);
 	lock_bucket(b);
-	r = fib_peek32(w->uaddr, &now);
-	if (r == 0 && now != val)
-		r = -EAGAIN;
+	r = compare(w->uaddr, val);
 	if (r)
 		fib_sub(&b->count, 1, relaxed);
 	else
@@ -266,15 +274,13 @@ int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
 		      const uint32_t *cmp)
 {
 	struct bucket *a = bucket_of(from), *b = bucket_of(to);
-	int woken = 0, moved = 0, r = 0;
-	uint32_t now;
+	int woken = 0, moved = 0, r = cmp ? compare(from, *cmp) : 0;
 
+	if (r)
+		return r;
 	lock_two(a, b);
-	if (cmp) {
-		r = fib_peek32(from, &now);
-		if (r == 0 && now != *cmp)
-			r = -EAGAIN;
-	}
+	if (cmp)
+		r = compare(from, *cmp);
 	if (r) {
 		unlock_two(a, b);
 		return r;
@@ -309,11 +315,9 @@ static int apply_op(uint32_t *addr, uint32_t op, int *old)
 	uint32_t was, is;
 	int r = fib_peek32(addr, &was);
 
-	if (r)
-		return r;
 	if (op & ((uint32_t)FUTEX_OP_OPARG_SHIFT << 28))
 		arg = (int)(1u << (arg & 31));
-	for (;;) {
+	while (r == 0) {
 		switch (op >> 28 & 7) {
 		case FUTEX_OP_SET:
 			is = (uint32_t)arg;
@@ -327,18 +331,14 @@ static int apply_op(uint32_t *addr, uint32_t op, int *old)
 		case FUTEX_OP_ANDN:
 			is = was & ~(uint32_t)arg;
 			break;
-		case FUTEX_OP_XOR:
+		default:
 			is = was ^ (uint32_t)arg;
 			break;
-		default:
-			return -ENOSYS;
 		}
-		if (atomic_compare_exchange_strong((_Atomic uint32_t *)addr,
-						   &was, is))
-			break;
+		r = fib_cas32(addr, &was, is);
 	}
 	*old = (int)was;
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 static int compare_op(uint32_t op, int old)
@@ -369,6 +369,11 @@ int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
 	struct bucket *ba = bucket_of(a), *bb = bucket_of(b);
 	int old = 0, woken, r;
 
+	if ((op >> 28 & 7) > FUTEX_OP_XOR)
+		return -ENOSYS;
+	r = fib_touch32(b);
+	if (r)
+		return r;
 	lock_two(ba, bb);
 	r = apply_op(b, op, &old);
 	if (r == 0)
@@ -388,37 +393,53 @@ int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
 
 /* --- priority inheritance ------------------------------------------------- */
 
-static bool swap(uint32_t *uaddr, uint32_t was, uint32_t is)
+/* 1: *@uaddr was @was and is @is; 0: it was not; -EFAULT. */
+static int swap(uint32_t *uaddr, uint32_t was, uint32_t is)
 {
-	return atomic_compare_exchange_strong((_Atomic uint32_t *)uaddr, &was,
-					      is);
+	return fib_cas32(uaddr, &was, is);
 }
 
-/* 0: it is ours; 1: we are queued; -errno. */
+static bool has_waiter(const struct bucket *b, const uint32_t *uaddr)
+{
+	fib_list_for_each (it, &b->waiters)
+		if (fib_container_of(it, struct waiter, node)->uaddr == uaddr)
+			return true;
+	return false;
+}
+
+/*
+ * 0: it is ours; 1: we are queued; -errno. As futex_lock_pi_atomic() of
+ * kernel/futex/pi.c: the bit is set before the owner is looked for.
+ */
 static int take_pi_locked(struct bucket *b, struct waiter *w, bool try_only,
 			  bool (*alive)(uint32_t tid))
 {
 	for (;;) {
-		uint32_t was, owner;
+		uint32_t was, is, owner;
 		int r = fib_peek32(w->uaddr, &was);
 
 		if (r)
 			return r;
 		owner = was & FUTEX_TID_MASK;
-		if (!owner) {
-			if (swap(w->uaddr, was, was | w->pi_tid))
-				return 0;
-			continue;
-		}
 		if (owner == w->pi_tid)
 			return -EDEADLK;
+		is = was | FUTEX_WAITERS;
+		if (!owner) {
+			is = (was & FUTEX_OWNER_DIED) | w->pi_tid;
+			if (has_waiter(b, w->uaddr))
+				is |= FUTEX_WAITERS;
+		}
+		r = swap(w->uaddr, was, is);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		if (!owner)
+			return 0;
 		if (!alive(owner))
 			return -ESRCH;
 		if (try_only)
 			return -EAGAIN;
-		if (!(was & FUTEX_WAITERS) &&
-		    !swap(w->uaddr, was, was | FUTEX_WAITERS))
-			continue;
 		fib_add(&b->count, 1, relaxed);
 		add_locked(b, w);
 		return 1;
@@ -433,8 +454,14 @@ int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 			    .uaddr = uaddr,
 			    .priority = own_priority(),
 			    .pi_tid = tid };
-	int r;
+	uint32_t now;
+	int r = fib_peek32(uaddr, &now);
 
+	if (r == 0)
+		r = (now & FUTEX_TID_MASK) == tid ? -EDEADLK :
+						    fib_touch32(uaddr);
+	if (r)
+		return r;
 	lock_bucket(b);
 	r = take_pi_locked(b, &w, try_only, alive);
 	fib_unlock(&b->lock);
@@ -450,8 +477,12 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 {
 	struct bucket *b = bucket_of(uaddr);
 	uint32_t bit = died ? FUTEX_OWNER_DIED : 0, was;
-	int r;
+	int r = fib_peek32(uaddr, &was);
 
+	if (r == 0)
+		r = (was & FUTEX_TID_MASK) == tid ? fib_touch32(uaddr) : -EPERM;
+	if (r)
+		return r;
 	lock_bucket(b);
 	for (;;) {
 		struct waiter *next = NULL;
@@ -475,14 +506,15 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 			next = w;
 			is |= w->pi_tid;
 		}
-		if (!swap(uaddr, was, is))
+		r = swap(uaddr, was, is);
+		if (r == 0)
 			continue;
-		if (next)
+		if (r > 0 && next)
 			wake_locked(b, next);
 		break;
 	}
 	fib_unlock(&b->lock);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /*
@@ -519,25 +551,25 @@ static int take_for_locked(uint32_t *to, struct waiter *w, bool more,
 			   bool (*alive)(uint32_t tid))
 {
 	for (;;) {
-		uint32_t was, owner;
+		uint32_t was, is, owner;
 		int r = fib_peek32(to, &was);
 
 		if (r)
 			return r;
 		owner = was & FUTEX_TID_MASK;
-		if (!owner) {
-			if (swap(to, was,
-				 was | w->requeue_tid |
-					 (more ? FUTEX_WAITERS : 0)))
-				return 1;
-			continue;
-		}
 		if (owner == w->requeue_tid)
 			return -EDEADLK;
-		if (!alive(owner))
-			return -ESRCH;
-		if ((was & FUTEX_WAITERS) || swap(to, was, was | FUTEX_WAITERS))
-			return 0;
+		is = was | FUTEX_WAITERS;
+		if (!owner)
+			is = was | w->requeue_tid | (more ? FUTEX_WAITERS : 0);
+		r = swap(to, was, is);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		if (!owner)
+			return 1;
+		return alive(owner) ? 0 : -ESRCH;
 	}
 }
 
@@ -545,13 +577,16 @@ int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 			     uint32_t cmp, bool (*alive)(uint32_t tid))
 {
 	struct bucket *a = bucket_of(from), *b = bucket_of(to);
-	int done = 0, r;
+	int done = 0, r = compare(from, cmp);
 	uint32_t now;
 
+	if (r == 0)
+		r = fib_peek32(to, &now);
+	if (r)
+		return r;
+	fib_touch32(to); /* only if one waits does it matter whether it is there */
 	lock_two(a, b);
-	r = fib_peek32(from, &now);
-	if (r == 0 && now != cmp)
-		r = -EAGAIN;
+	r = compare(from, cmp);
 	fib_list_for_each (it, &a->waiters) {
 		struct waiter *w = fib_container_of(it, struct waiter, node);
 

@@ -10,6 +10,11 @@
  * Who waits is woken in the order of coming, but for dedicated fibers with
  * real-time priorities: those are ahead, by priority, as in the kernel.
  *
+ * Words are the program's memory, which may not be there or not be for writing
+ * (fault.h). Each is touched once before a lock is taken, as it will be under
+ * the lock: so what takes long is done without, and to find it gone under the
+ * lock is -EFAULT as well.
+ *
  * Waiting is for fibers; waking for any thread of the process. Two buckets
  * are locked in address order; they rank above timers and run queues.
  */

@@ -186,6 +186,42 @@ START_TEST(peek_faults)
 }
 END_TEST
 
+START_TEST(write_faults)
+{
+	struct sigaction sa = { .sa_sigaction = on_fault,
+				.sa_flags = SA_SIGINFO };
+	uint32_t word = 7, was = 6;
+	uint32_t *ro = mmap(NULL, 2 * FIB_PAGE, PROT_READ,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char text[8] = "abcdefg";
+
+	sigaction(SIGSEGV, &sa, NULL);
+	ck_assert_int_eq(fib_cas32(&word, &was, 9), 0);
+	ck_assert_uint_eq(was, 7);
+	ck_assert_int_eq(fib_cas32(&word, &was, 9), 1);
+	ck_assert_uint_eq(word, 9);
+	ck_assert_int_eq(fib_touch32(&word), 0);
+	ck_assert_uint_eq(word, 9);
+	ck_assert_int_eq(fib_poke32(&word, 5), 0);
+	ck_assert_uint_eq(word, 5);
+	ck_assert_int_eq(fib_copy(&word, text, 3), 0);
+	ck_assert_int_eq(memcmp(&word, "abc", 4), 0);
+
+	was = 0;
+	ck_assert_int_eq(fib_cas32(ro, &was, 1), -EFAULT);
+	ck_assert_int_eq(fib_cas32((void *)((char *)&word + 1), &was, 1),
+			 -EINVAL);
+	ck_assert_int_eq(fib_touch32(ro), -EFAULT);
+	ck_assert_int_eq(fib_touch32((void *)((char *)&word + 2)), -EINVAL);
+	ck_assert_int_eq(fib_poke32(ro, 1), -EFAULT);
+	ck_assert_int_eq(fib_copy(ro, text, 1), -EFAULT);
+	munmap((char *)ro + FIB_PAGE, FIB_PAGE);
+	ck_assert_int_eq(fib_copy(text, (char *)ro + FIB_PAGE - 4, 8), -EFAULT);
+	munmap(ro, FIB_PAGE);
+	ck_assert_int_eq(fib_cas32(ro, &was, 1), -EFAULT);
+}
+END_TEST
+
 START_TEST(pages)
 {
 	char *p = fib_pages_alloc(3 * FIB_PAGE);
@@ -209,6 +245,7 @@ TCase *unit_base(void)
 	tcase_add_test(t, ns_add_saturates);
 	tcase_add_test(t, clock_agrees);
 	tcase_add_test(t, peek_faults);
+	tcase_add_test(t, write_faults);
 	tcase_add_test(t, pages);
 	return t;
 }

@@ -32,11 +32,12 @@ done
 if [ ${#objects[@]} -lt 20 ]; then
 	verdict "no libc function" "only ${#objects[@]} objects in $B/core"
 else
-	# The linker makes the last three; the host side of the preload, which
+	# The linker makes the last five; the host side of the preload, which
 	# runs above libc, defines what is handed down to the hooks.
 	known=$(nm --defined-only -f posix "${objects[@]}" "$B"/host/preload/*.o |
 		awk 'NF > 1 { print $1 }'; echo _GLOBAL_OFFSET_TABLE_
-		echo __ehdr_start; echo etext)
+		echo __ehdr_start; echo etext
+		echo __start_fib_fixups; echo __stop_fib_fixups)
 	layers=()
 	for obj in "${objects[@]}"; do
 		[[ $obj == */preload/* ]] || layers+=("$obj")

@@ -11,6 +11,7 @@
  * __restore_rt. The expressions are DW_OP_breg7 (rsp) + offset, the offset of
  * the register in struct fib_sigframe less 8.
  */
+#include "runtime/arch/x86_64/fixup.h"
 #include "runtime/arch/x86_64/offsets.h"
 
 	.macro	UCREG dwarf, offset
@@ -63,10 +64,10 @@ fib_sigframe_last:
 /*
  * int fib_call_on_stack(handler, int sig, siginfo_t *info, void *uc, sp)
  *   rdi handler, esi sig, rdx info, rcx uc, r8 sp
- * The store may fault, and fib_fault_fixup() then goes on at fib_call_bad.
+ * -EFAULT if there is no memory for the return address.
  */
-	.globl	fib_call_on_stack, fib_call_store, fib_call_bad
-	.hidden	fib_call_on_stack, fib_call_store, fib_call_bad
+	.globl	fib_call_on_stack
+	.hidden	fib_call_on_stack
 	.type	fib_call_on_stack, @function
 	.p2align 4
 fib_call_on_stack:
@@ -82,7 +83,7 @@ fib_call_on_stack:
 	movq	%rdx, %rsi
 	movq	%rcx, %rdx
 	leaq	1f(%rip), %rcx
-fib_call_store:
+	FIB_MAY_FAULT(call_bad)
 	movq	%rcx, -8(%r8)
 	leaq	-8(%r8), %rsp
 	jmp	*%rax
@@ -93,7 +94,7 @@ fib_call_store:
 	.cfi_def_cfa rsp, 8
 	ret
 	.cfi_restore_state
-fib_call_bad:
+call_bad:
 	movl	$-14, %eax		/* -EFAULT */
 	jmp	2b
 	.cfi_endproc
