@@ -22,6 +22,7 @@ void fib_runtime_fork_child(struct fib *f)
 	fib_iom_reset(&fib_sched);
 	fib_futex_reset();
 	fib_reset_all(NULL);
+	fib_stats_at_exit(-1);
 	fib_main_fiber = NULL;
 	fib_store(&f->attention, 0, relaxed);
 	f->work = NULL;
@@ -365,10 +366,12 @@ long fib_sys_waitid(int type, int id, void *info, int options, void *usage)
 /* --- the end ------------------------------------------------------------- */
 
 static int stats_fd = -1;
+static struct fib_file stats_file;
 
 void fib_stats_at_exit(int fd)
 {
 	stats_fd = fd;
+	fib_file_note(&stats_file, fd);
 }
 
 static unsigned put_number(char *out, uint64_t v)
@@ -417,7 +420,7 @@ void fib_stats_print(int fd)
 
 void fib_stats_end(void)
 {
-	if (stats_fd >= 0)
+	if (stats_fd >= 0 && fib_file_is(&stats_file, stats_fd))
 		fib_stats_print(stats_fd);
 }
 

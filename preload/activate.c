@@ -6,12 +6,14 @@
  * anything is changed; after that, rewriting is all or nothing. A process that
  * cannot be activated runs unhooked, and says why.
  *
- * Order: signals blocked; rseq given back (pthread_create copies from its
+ * Order: signals blocked; descriptors opened, and the monitor's kernel thread
+ * made, which waits; rseq given back (pthread_create copies from its
  * creator whether it works, and a fiber's registration would not: fatal);
- * sites found; text rewritten; the caller becomes fiber 0, with what the
- * kernel knows of its thread (clear_child_tid, robust list, alternate stack,
- * mask); workers and monitor start. From the return on, the caller runs as a
- * fiber.
+ * sites found; text rewritten. What fails up to here is undone to the last.
+ * Then the caller becomes fiber 0, with what the kernel knows of its thread
+ * (clear_child_tid, robust list, alternate stack, mask); workers start, as many
+ * as can be had, and the monitor is let go. From the return on, the caller runs
+ * as a fiber.
  */
 #include <cpuid.h>
 #include <dlfcn.h>
@@ -25,6 +27,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "hooks/hooks.h"
 #include "hooks/signal.h"
@@ -52,22 +55,65 @@ static bool refused, rewritten;
 
 /* --- may we? ------------------------------------------------------------- */
 
-static int kernel_threads(void)
+static const char *in_words(long err)
 {
+	switch (-err) {
+	case EMFILE:
+	case ENFILE:
+		return "too few descriptors";
+	case EAGAIN:
+		return "too few processes are allowed";
+	case ENOMEM:
+		return "out of memory";
+	case EPERM:
+	case EACCES:
+		return "not permitted";
+	case ENOSYS:
+		return "the kernel or a filter does not have it";
+	}
+	return NULL;
+}
+
+/* The reason that @what failed with @err. */
+static const char *because(const char *what, long err)
+{
+	static char reason[128];
+	const char *words = in_words(err);
+
+	if (words)
+		snprintf(reason, sizeof(reason), "%s (%s)", words, what);
+	else
+		snprintf(reason, sizeof(reason), "%s: error %ld", what, -err);
+	return reason;
+}
+
+struct status {
+	int threads, seccomp;
+};
+
+static const char *read_status(struct status *st)
+{
+	const char *const path = "/proc/self/status";
 	char buf[4096], *p;
-	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, "/proc/self/status",
-			      O_RDONLY | O_CLOEXEC);
+	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	long n;
 
+	if (fd == -ENOENT)
+		return "/proc is not mounted: threads cannot be counted";
 	if (fd < 0)
-		return -1;
+		return because(path, fd);
 	n = fib_raw(SYS_read, fd, buf, sizeof(buf) - 1);
 	fib_raw(SYS_close, fd);
-	if (n <= 0)
-		return -1;
+	if (n < 0)
+		return because(path, n);
 	buf[n] = 0;
 	p = strstr(buf, "\nThreads:");
-	return p ? atoi(p + 9) : -1;
+	if (!p)
+		return "/proc/self/status tells no number of threads";
+	st->threads = atoi(p + 9);
+	p = strstr(buf, "\nSeccomp:");
+	st->seccomp = p ? atoi(p + 9) : 0;
+	return NULL;
 }
 
 /* The kernel's word is not enough: valgrind has a CPU of its own. */
@@ -81,21 +127,20 @@ static bool has_fsgsbase(void)
 
 static const char *obstacle(void)
 {
-	unsigned long gs = 0;
+	struct status st;
+	const char *why;
 	unsigned a, b, c, d;
-	int n;
 
 	if (!has_fsgsbase())
 		return "the CPU or the kernel lacks FSGSBASE";
 	if (!__get_cpuid_count(0xd, 1, &a, &b, &c, &d) || !(a & CPUID_XSAVEC))
 		return "the CPU lacks XSAVEC";
-	gs = fib_rdgsbase();
-	if (gs)
+	if (fib_rdgsbase())
 		return "%gs is in use by the program";
-	n = kernel_threads();
-	if (n < 0)
-		return "/proc is not mounted: threads cannot be counted";
-	if (n != 1)
+	why = read_status(&st);
+	if (why)
+		return why;
+	if (st.threads != 1)
 		return "the process has more than one thread already";
 	return NULL;
 }
@@ -171,23 +216,51 @@ static void fork_child(void)
 	refused = false;
 }
 
+/*
+ * The file is written when the process ends, by whatever it is then: so it is
+ * the user's own, and the only name of it. A FIFO without a reader, a terminal
+ * that becomes the process's, a link that somebody has laid: none of them.
+ */
+static int open_stats_file(const char *path)
+{
+	struct stat st;
+	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, path,
+			      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
+				      O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
+			      0600);
+
+	if (fd < 0)
+		return fd;
+	if (fib_raw(SYS_fstat, fd, &st) == 0 &&
+	    (S_ISCHR(st.st_mode) ||
+	     (S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+	      st.st_uid == (uid_t)fib_raw(SYS_geteuid))))
+		return fd;
+	fib_raw(SYS_close, fd);
+	return -EPERM;
+}
+
 static void open_stats(void)
 {
-	int fd = STDERR_FILENO;
+	const char *path = fib_options.stats;
+	int fd = -EBADF;
 
-	if (!fib_options.stats)
+	if (!path)
 		return;
-	if (strcmp(fib_options.stats, "stderr") != 0)
-		fd = (int)fib_raw(SYS_openat, AT_FDCWD, fib_options.stats,
-				  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-				  0644);
-	else
-		fd = (int)fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0)
-		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: cannot open %s",
-			fib_options.stats);
-	else
+	if (strcmp(path, "stderr") != 0)
+		fd = open_stats_file(path);
+	else if (fib_file_is(&fib_stderr, STDERR_FILENO))
+		fd = (int)fib_raw(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (fd >= 0)
 		fib_stats_at_exit(fib_fd_hide(fd));
+	else if (fd == -ELOOP)
+		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: %s is a link", path);
+	else if (fd == -EPERM)
+		fib_log(FIB_LOG_WARN,
+			"FIBHOOK_STATS: %s is not a file of this user alone",
+			path);
+	else
+		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: cannot open %s", path);
 }
 
 static const char *rewrite(void)
@@ -200,20 +273,57 @@ static const char *rewrite(void)
 	return NULL;
 }
 
-/* All or none, and before the signals are taken: there is no way back then. */
-static bool open_all(void)
-{
-	int receiver;
+/* --- the start ------------------------------------------------------------ */
 
-	if (fib_iom_init(&fib_sched, true) < 0)
-		return false;
-	receiver = fib_receiver_init();
-	if (receiver >= 0 && !fib_monitor_init(receiver))
-		return true;
+/*
+ * All that can fail comes first, and is undone where it does: descriptors, the
+ * monitor's kernel thread, text. It waits until all is there. Then signals are
+ * taken, and the rest cannot fail.
+ */
+static void close_all(int receiver)
+{
 	fib_fd_unhide(receiver);
 	fib_fd_unhide(fib_sched.iom.epfd);
 	fib_fd_unhide(fib_sched.iom.wakefd);
-	return false;
+	fib_sched.iom.epfd = fib_sched.iom.wakefd = -1;
+}
+
+static long open_all(int *receiver)
+{
+	long r = fib_iom_init(&fib_sched, true);
+
+	if (r < 0)
+		return r;
+	r = *receiver = fib_receiver_init();
+	if (r >= 0)
+		r = fib_monitor_init(*receiver);
+	if (r < 0)
+		close_all(*receiver);
+	return r;
+}
+
+static const char *prepare(int n)
+{
+	const char *why;
+	int receiver;
+	long r = open_all(&receiver);
+
+	if (r < 0)
+		return because(fib_step, r);
+	r = fib_sched_prepare(&fib_sched, (unsigned)n);
+	if (r < 0) {
+		close_all(receiver);
+		return because(fib_step, r);
+	}
+	why = rseq_give_back();
+	if (!why)
+		why = rewrite();
+	if (!why)
+		return NULL;
+	rseq_take_again();
+	fib_sched_cancel(&fib_sched);
+	close_all(receiver);
+	return why;
 }
 
 const struct fib_host fib_host = {
@@ -231,33 +341,37 @@ const struct fib_host fib_host = {
 static const char *start(uint64_t mask)
 {
 	int n = fib_options.workers ? fib_options.workers : fib_cpus();
-	struct fib *f;
+	struct fib *f = adopt_caller();
+	const char *why;
 
+	if (!f)
+		return because("fibers", -ENOMEM);
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
 	fib_chaos_init(fib_options.chaos, fib_options.chaos_only);
 	fib_symtab.chaos = fib_options.chaos;
 	fib_xsave_init();
 	fib_tids_init();
 	fib_pkru_init();
-	fib_shared_init();
-	fib_signalfd_init();
-	f = adopt_caller();
-	if (!f)
-		return "out of memory";
-	fib_main_fiber = f;
 	fib_libc.testcancel = pthread_testcancel;
 	fib_libc.fork_child = fork_child;
 	find_syscall();
+	why = prepare(n);
+	if (why) {
+		fib_store(&f->tid, 0, relaxed);
+		fib_free(f);
+		return why;
+	}
+	fib_shared_init();
+	fib_signalfd_init();
 	open_stats();
-	if (!open_all())
-		return "too few descriptors";
+	fib_main_fiber = f;
 	fib_signal_init(f, mask);
-	if (fib_sched_enter(&fib_sched, (unsigned)n, f) < 0)
-		return "no resources for the scheduler";
+	fib_sched_run(&fib_sched, f);
 	fib_signal_thread_init(fib_worker_self());
 	if (fib_tids_are_real())
 		fib_tids_real(true);
-	fib_log(FIB_LOG_INFO, "active: %d workers", n);
+	fib_log(FIB_LOG_INFO, "active: %d of %d workers",
+		fib_load(&fib_sched.running, relaxed), n);
 	return NULL;
 }
 
@@ -276,14 +390,7 @@ void fib_activate(void)
 	if (why)
 		goto refuse;
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-	why = rseq_give_back();
-	if (!why) {
-		why = rewrite();
-		if (!why)
-			why = start(mask);
-		if (why)
-			rseq_take_again();
-	}
+	why = start(mask);
 	if (why) {
 		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 		goto refuse;
@@ -306,6 +413,9 @@ void fib_init(void)
 	done = true;
 	fib_options_read();
 	fib_real_init();
+	/* Of two copies, the one that is last in LD_PRELOAD runs. */
+	if (dlsym(RTLD_NEXT, "fib_symtab"))
+		fib_options.disable = true;
 }
 
 /* A constructor that runs before this one may have had the first thread. */

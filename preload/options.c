@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 #include "preload/preload.h"
+#include "runtime/base.h"
 
 #define MAX_WORKERS 1024
 
@@ -30,8 +32,8 @@ void fib_log(enum fib_log level, const char *fmt, ...)
 	if (n > (int)sizeof(line) - 2)
 		n = (int)sizeof(line) - 2;
 	line[n++] = '\n';
-	if (write(STDERR_FILENO, line, (size_t)n) < 0)
-		errno = saved;
+	if (fib_file_is(&fib_stderr, STDERR_FILENO))
+		fib_raw(SYS_write, STDERR_FILENO, line, n);
 	errno = saved;
 }
 
@@ -125,11 +127,22 @@ static const struct {
 	{ "CHAOS", read_chaos },
 };
 
+/*
+ * A program with more rights than who starts it (set-id, capabilities of its
+ * file) takes no order from the environment, and nothing is said or opened for
+ * it: it runs as if the library were not there.
+ */
 void fib_options_read(void)
 {
 	const size_t n = sizeof(options) / sizeof(options[0]);
 	const char *log = getenv("FIBHOOK_LOG");
 
+	if (getauxval(AT_SECURE)) {
+		fib_options.disable = true;
+		fib_options.log = FIB_LOG_NONE;
+		return;
+	}
+	fib_file_note(&fib_stderr, STDERR_FILENO);
 	if (log)
 		read_log(log);
 	for (char **e = environ; e && *e; e++) {

@@ -71,6 +71,13 @@ int fib_rewrite_fail(int err, const char *what, uintptr_t at,
 	return err;
 }
 
+const char *fib_rewrite_trapped(uintptr_t at, const char *else_what)
+{
+	return *(const uint8_t *)at == 0xcc ? /* int3 */
+		       "a debugger has set a breakpoint in" :
+		       else_what;
+}
+
 const char *fib_rewrite_reason(void)
 {
 	return reason;
@@ -252,18 +259,26 @@ static bool is_ldso(const struct dl_phdr_info *info)
 	       (getauxval(AT_BASE) && info->dlpi_addr == getauxval(AT_BASE));
 }
 
-static bool is_libpthread(const struct dl_phdr_info *info)
+static const char *base_name(const struct dl_phdr_info *info)
 {
 	const char *base = strrchr(info->dlpi_name, '/');
 
-	base = base ? base + 1 : info->dlpi_name;
+	return base ? base + 1 : info->dlpi_name;
+}
+
+static bool is_libpthread(const struct dl_phdr_info *info)
+{
+	const char *base = base_name(info);
+
 	return !strncmp(base, "libpthread.so.", 14) ||
 	       !strncmp(base, "libpthread-2.", 13);
 }
 
 static bool is_ours(const struct dl_phdr_info *info)
 {
-	return object_has(info, (uintptr_t)fib_slots);
+	/* Or another copy, which stays away: fib_init() */
+	return object_has(info, (uintptr_t)fib_slots) ||
+	       !strncmp(base_name(info), "libfibhook.so", 13);
 }
 
 static bool is_vdso(const struct dl_phdr_info *info)
@@ -297,7 +312,10 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 	err = fib_scan_object(&scan, info, libc || ldso || is_libpthread(info));
 	if (!err && ldso &&
 	    fib_scan_debug_state(&scan, _r_debug.r_brk, on_debug_state))
-		err = fib_rewrite_fail(-ENOENT, "unknown _dl_debug_state in",
+		err = fib_rewrite_fail(-ENOENT,
+				       fib_rewrite_trapped(
+					       _r_debug.r_brk,
+					       "unknown _dl_debug_state in"),
 				       _r_debug.r_brk, info->dlpi_name);
 	if (!err && scan.nsites)
 		err = add_ranges(info, scan.object);

@@ -193,6 +193,8 @@ int fib_scan_object(struct fib_scan *scan, const struct dl_phdr_info *info,
 int fib_scan_debug_state(struct fib_scan *scan, uintptr_t addr,
 			 void (*hook)(void));
 
+/** What to say of the code at @at: @else_what, or that a debugger was there. */
+const char *fib_rewrite_trapped(uintptr_t at, const char *else_what);
 /** Keeps the reason. Returns err. */
 int fib_rewrite_fail(int err, const char *what, uintptr_t at,
 		     const char *object);

@@ -242,7 +242,10 @@ static int add_site(struct object *o, struct fib_code *code, uint32_t at,
 	if (nr == SYS_vfork) {
 		if (gap || !is_vfork_entry(code))
 			return fib_rewrite_fail(
-				-ENOENT, "unknown kind of vfork", addr, name);
+				-ENOENT,
+				fib_rewrite_trapped(addr,
+						    "unknown kind of vfork in"),
+				addr, name);
 		err = fib_window_entry(code, at, (uintptr_t)fib_vfork_stub,
 				       site);
 	} else {

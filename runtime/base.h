@@ -103,7 +103,29 @@
 	} while (0)
 #define fib_barrier() atomic_signal_fence(memory_order_seq_cst)
 
-/** Write a message to fd 2 and end the process with SIGABRT. */
+/* --- files --------------------------------------------------------------- */
+
+/* Which file a descriptor is: its number may be another's later. */
+struct fib_file {
+	bool known;
+	uint64_t dev, ino, rdev;
+};
+
+/** What @fd is now; not known if it is closed. */
+void fib_file_note(struct fib_file *file, int fd);
+/** Is @fd still what it was? */
+bool fib_file_is(const struct fib_file *file, int fd);
+
+/*
+ * What standard error was when the library was loaded: nothing of ours is
+ * written to what has its number now, which may be a file of data.
+ */
+extern struct fib_file fib_stderr __attribute__((visibility("hidden")));
+
+/**
+ * End the process with SIGABRT, and a message on stderr: under the preload on
+ * fib_stderr alone.
+ */
 void fib_panic(const char *what, const char *file, int line)
 	__attribute__((noreturn, cold));
 

@@ -272,7 +272,7 @@ static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 
 static long epoll_sleep(int epfd, struct epoll_event *ev, uint64_t deadline_ns)
 {
-	static _Atomic bool no_pwait2;
+	static _Atomic int no_pwait2;
 	struct timespec ts, *tp = NULL;
 	uint64_t ns = 0;
 	long r;
@@ -287,17 +287,25 @@ static long epoll_sleep(int epfd, struct epoll_event *ev, uint64_t deadline_ns)
 	}
 	if (tp && ns && !fib_load(&no_pwait2, relaxed)) {
 		r = fib_call(SYS_epoll_pwait2, epfd, ev, MAX_EVENTS, tp, 0, 0);
-		if (r != -ENOSYS)
+		/* An older kernel, or a filter, whatever it answers. */
+		if (r >= 0 || r == -EINTR)
 			return r;
-		fib_store(&no_pwait2, true, relaxed);
+		fib_store(&no_pwait2, 1, relaxed);
 	}
 	ns = (ns + 999999) / 1000000;
 	if (!deadline_ns)
 		return fib_raw(SYS_epoll_wait, epfd, ev, MAX_EVENTS, 0);
-	return fib_call(SYS_epoll_wait, epfd, ev, MAX_EVENTS,
-			!tp	     ? -1 :
-			ns > INT_MAX ? INT_MAX :
-				       (int)ns);
+	r = fib_call(SYS_epoll_wait, epfd, ev, MAX_EVENTS,
+		     !tp	  ? -1 :
+		     ns > INT_MAX ? INT_MAX :
+				    (int)ns);
+	/* Not allowed any more: it is slow then, but does not spin. */
+	if (fib_unlikely(r < 0 && r != -EINTR)) {
+		ts = (struct timespec){ 0, 1000000 };
+		fib_raw(SYS_futex, &no_pwait2, FUTEX_WAIT_PRIVATE,
+			fib_load(&no_pwait2, relaxed), &ts);
+	}
+	return r;
 }
 
 unsigned fib_iom_poll(uint64_t deadline_ns)
@@ -346,17 +354,22 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET,
 				  .data.u64 = WAKE_DATA };
-	int epfd = (int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC);
-	int wakefd = (int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int r;
+	int epfd, wakefd = -1, r;
 
+	fib_step = "epoll_create1";
+	r = epfd = (int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC);
 	s->iom.epfd = hide ? fib_fd_hide(epfd) : epfd;
+	if (r >= 0) {
+		fib_step = "eventfd2";
+		r = wakefd = (int)fib_raw(SYS_eventfd2, 0,
+					  EFD_CLOEXEC | EFD_NONBLOCK);
+	}
 	s->iom.wakefd = hide ? fib_fd_hide(wakefd) : wakefd;
-	if (epfd >= 0 && wakefd >= 0)
+	if (r >= 0) {
+		fib_step = "epoll_ctl";
 		r = (int)fib_raw(SYS_epoll_ctl, s->iom.epfd, EPOLL_CTL_ADD,
 				 s->iom.wakefd, &ev);
-	else
-		r = epfd < 0 ? epfd : wakefd;
+	}
 	if (r < 0) {
 		fib_fd_unhide(s->iom.epfd);
 		fib_fd_unhide(s->iom.wakefd);

@@ -41,6 +41,13 @@ _Atomic uint32_t fib_monitor_tid;
 static int poke_fd = -1, receiver_fd = -1;
 static void *stack_top;
 static _Atomic int tid_word;
+static _Atomic int gate; /* futex: what to do, enum gate */
+
+enum gate {
+	GATE_SHUT = 0, /* wait */
+	GATE_OPEN = 1, /* all is there: begin */
+	GATE_END = 2,  /* the start has failed */
+};
 
 void fib_monitor_poke(void)
 {
@@ -189,6 +196,10 @@ static void monitor(void *arg)
 	uint64_t last = 0;
 
 	fib_worker_set(NULL);
+	while (fib_load(&gate, acquire) == GATE_SHUT)
+		fib_raw(SYS_futex, &gate, FUTEX_WAIT_PRIVATE, GATE_SHUT, 0);
+	if (fib_load(&gate, relaxed) == GATE_END)
+		return;
 	if (fib_host.thread_init)
 		fib_host.thread_init(NULL);
 	for (;;) {
@@ -227,6 +238,7 @@ static void monitor(void *arg)
 int fib_monitor_init(int receiver)
 {
 	receiver_fd = receiver;
+	fib_step = "eventfd2";
 	poke_fd = fib_fd_hide(
 		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
 	return poke_fd < 0 ? poke_fd : 0;
@@ -236,19 +248,47 @@ int fib_monitor_start(struct fib_sched *s)
 {
 	long tid;
 
+	fib_step = "mmap";
 	if (!stack_top)
 		stack_top = fib_thread_stack(STACK_SIZE);
 	if (!stack_top)
 		return -ENOMEM;
 	if (fib_host.thread_clone)
 		fib_host.thread_clone(NULL);
+	fib_store(&gate, GATE_SHUT, relaxed);
+	fib_step = "clone";
 	tid = fib_thread_start(stack_top, &tid_word, monitor, s);
 	fib_store(&fib_monitor_tid, tid < 0 ? 0 : (uint32_t)tid, relaxed);
 	return tid < 0 ? (int)tid : 0;
 }
 
+static void open_gate(int how)
+{
+	fib_store(&gate, how, release);
+	fib_raw(SYS_futex, &gate, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void fib_monitor_go(void)
+{
+	open_gate(GATE_OPEN);
+}
+
+/* The kernel zeroes the word when the thread has left its stack. */
+void fib_monitor_end(void)
+{
+	int tid;
+
+	open_gate(GATE_END);
+	while ((tid = fib_load(&tid_word, acquire)))
+		fib_raw(SYS_futex, &tid_word, FUTEX_WAIT, tid, 0);
+	fib_store(&fib_monitor_tid, 0, relaxed);
+	fib_fd_unhide(poke_fd);
+	fib_monitor_forget();
+}
+
 void fib_monitor_forget(void)
 {
 	poke_fd = receiver_fd = -1;
+	fib_store(&tid_word, 0, relaxed);
 	fib_store(&fib_monitor_asleep, 0, relaxed);
 }

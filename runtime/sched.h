@@ -346,6 +346,16 @@ static inline struct fib_sched *fib_sched_here(void)
  * process has one (fib_monitor_init()).
  */
 int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber);
+/*
+ * The same in two steps. All that can fail is in the first, which leaves nothing
+ * behind if it does, and can be undone; then the rest cannot fail: where the
+ * kernel has no more threads to give, there are fewer workers.
+ */
+int fib_sched_prepare(struct fib_sched *s, unsigned n);
+void fib_sched_cancel(struct fib_sched *s);
+void fib_sched_run(struct fib_sched *s, struct fib *main_fiber);
+/** The call that a start is at, for the message if it fails. */
+extern const char *fib_step __attribute__((visibility("hidden")));
 /** In a fork child: @s does not run any more, and may start anew. */
 void fib_sched_forget(struct fib_sched *s);
 
@@ -391,7 +401,13 @@ void fib_worker_loop(struct fib_worker *w);
  * none). 0 or -errno.
  */
 int fib_monitor_init(int receiver_fd);
+/**
+ * Its thread, which waits until it is told to go, or to end: then it has ended,
+ * and its descriptor is closed.
+ */
 int fib_monitor_start(struct fib_sched *s);
+void fib_monitor_go(void);
+void fib_monitor_end(void);
 void fib_monitor_poke(void);
 void fib_monitor_forget(void);
 /** Real-time priority for the monitor, if the process may have it. */

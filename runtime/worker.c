@@ -191,17 +191,33 @@ struct fib *fib_bound_to(int tid)
 	return NULL;
 }
 
-int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber)
+const char *fib_step;
+
+int fib_sched_prepare(struct fib_sched *s, unsigned n)
 {
-	struct fib_worker *w;
-	int r;
+	int r = -ENOMEM;
 
 	fib_symtab.sched = s;
 	s->target = n;
 	fib_list_init(&s->inject);
-	w = fib_worker_create(s, false, NULL);
-	if (!w)
-		return -ENOMEM;
+	fib_step = "mmap";
+	if (fib_worker_create(s, false, NULL))
+		r = fib_monitor_start(s);
+	if (r < 0)
+		fib_sched_cancel(s);
+	return r;
+}
+
+void fib_sched_cancel(struct fib_sched *s)
+{
+	fib_monitor_end();
+	fib_sched_forget(s);
+}
+
+void fib_sched_run(struct fib_sched *s, struct fib *main_fiber)
+{
+	struct fib_worker *w = s->worker[0];
+
 	main_fiber->on = w;
 #ifndef FIB_PRELOAD
 	main_fiber->sched = s;
@@ -213,16 +229,23 @@ int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber)
 	fib_cpu_adopt(main_fiber);
 	fib_san_adopt(&main_fiber->san);
 	fib_store(&s->running, 1, relaxed);
-	for (unsigned i = 1; i < n; i++) {
+	for (unsigned i = 1; i < s->target; i++) {
 		if (!fib_worker_create(s, true, NULL))
 			break;
 		fib_add(&s->running, 1, relaxed);
 	}
-	r = fib_monitor_start(s);
-	if (r < 0)
-		return r;
+	fib_monitor_go();
 	fib_worker_set(w);
 	fib_store(&fib_symtab.active, 1, release);
+}
+
+int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber)
+{
+	int r = fib_sched_prepare(s, n);
+
+	if (r < 0)
+		return r;
+	fib_sched_run(s, main_fiber);
 	return 0;
 }
 

@@ -59,6 +59,15 @@ $(B)/tests/lib/libtctor.so: tests/lib/ctorlib.c
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
 
+# The numbers of all calls, by name.
+$(B)/tests/lib/filter_calls.h:
+	@mkdir -p $(@D)
+	@echo '#include <asm/unistd.h>' | $(CC) -E -dM - | sed -n \
+	  's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/CALL(\1, \2)/p' > $@
+
+$(B)/tests/lib/filter: tests/lib/filter.c $(B)/tests/lib/filter_calls.h
+	@$(CC) -std=gnu11 $(T_FLAGS) -I$(B)/tests/lib $< -o $@
+
 $(T_C:%.c=$(B)/%): $(B)/%: %.c $(wildcard tests/lib/*.h)
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
@@ -75,7 +84,7 @@ $(B)/tests/hooks/thread/ctor_thread: T_LINK := -L$(B)/tests/lib -ltctor
 $(B)/tests/hooks/thread/registers: T_LINK := -lm
 $(B)/tests/hooks/thread/exec_stack: T_LINK := -Wl,-z,execstack
 
-build-tests: $(T_PROGS) $(T_LIBS)
+build-tests: $(T_PROGS) $(T_LIBS) $(B)/tests/lib/filter
 
 check-hooks: all build-tests
 	@python3 tests/lib/behave.py --build $(B) --repeat $(REPEAT) \

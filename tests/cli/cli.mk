@@ -2,7 +2,8 @@
 
 CT := $(B)/tests/cli
 CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
-            $(CT)/static $(CT)/static_pie
+            $(CT)/static $(CT)/static_pie $(CT)/start_state \
+            $(CT)/stderr_data $(CT)/whoami $(B)/tests/lib/filter
 
 .PHONY: check-cli
 

@@ -105,6 +105,7 @@ as_nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
 am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 
 . "$HERE/start.sh"
+. "$HERE/secure.sh"
 . "$HERE/dump.sh"
 
 echo "$passed passed, $failed failed, $skipped skipped"
