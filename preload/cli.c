@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 #include "preload/cli.h"
 
@@ -23,22 +24,23 @@
 
 static const char usage_text[] =
 	"usage: fibhook [options] [--] command [args]\n"
-	"       fibhook dump PID [--all]\n";
+	"       fibhook dump PID [--all]\n"
+	"       fibhook help | version\n";
 
 static const char help_text[] =
 	"\n"
 	"Runs an unmodified program with its threads as fibers: the library\n"
 	"libfibhook.so is put first in LD_PRELOAD.\n"
 	"\n"
-	"  --workers N     run fibers on N kernel threads"
+	"  -w, --workers N     run fibers on N kernel threads"
 	" (default: usable CPUs)\n"
-	"  --stats[=FILE]  print counters at exit, to stderr or to FILE\n"
-	"  --eager         start at once, not before the first thread\n"
-	"  --log LEVEL     none, warn (default) or info, on stderr\n"
-	"  --chaos SEED    for tests: random delays, migrations and slow "
+	"  -s, --stats[=FILE]  print counters at exit, to stderr or to FILE\n"
+	"  -e, --eager         start at once, not before the first thread\n"
+	"  -l, --log LEVEL     none, warn (default) or info, on stderr\n"
+	"      --chaos SEED    for tests: random delays, migrations and slow "
 	"paths\n"
-	"  --version       print the version\n"
-	"  --help          print this text\n"
+	"  -V, --version       print the version\n"
+	"  -h, --help          print this text\n"
 	"\n"
 	"  fibhook dump PID [--all]\n"
 	"                  every fiber of a running hooked process: its "
@@ -51,6 +53,9 @@ static const char help_text[] =
 	"command\n"
 	"cannot be run hooked, 127 if there is none.\n";
 
+/* What may be behind a command that is not to be had; or "". */
+static const char *hint = "";
+
 void cli_fail(int status, const char *fmt, ...)
 {
 	char line[2 * PATH_MAX];
@@ -59,7 +64,7 @@ void cli_fail(int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "fibhook: %s\n", line);
+	fprintf(stderr, "fibhook: %s%s\n", line, hint);
 	exit(status);
 }
 
@@ -142,18 +147,64 @@ static const struct option options[] = {
 	{ 0 },
 };
 
+/* Letters to put in, take out or change until @a is @b; @a ends with '=' or 0. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "="), m = strlen(b), row[32];
+
+	if (n >= 32 || m >= 32)
+		return 32;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= n; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[m];
+}
+
+static void no_such_option(const char *arg)
+{
+	const char *near = NULL;
+	size_t least = 3;
+
+	for (const struct option *o = options; o->name; o++) {
+		size_t d = distance(arg + 2, o->name);
+
+		if (d < least) {
+			least = d;
+			near = o->name;
+		}
+	}
+	if (near)
+		cli_fail(CLI_USAGE,
+			 "%s: no such option; did you mean --%s?", arg, near);
+	cli_fail(CLI_USAGE, "%s: no such option; see fibhook --help", arg);
+}
+
 static void bad_option(int c, char **argv)
 {
 	const char *arg = argv[optind - 1];
 
 	if (c == ':')
 		cli_fail(CLI_USAGE, "%s: a value is missing", arg);
-	if (optopt > 0 && strchr("wselcVh", optopt))
+	if (optopt > 0 && strncmp(arg, "--", 2) == 0)
 		cli_fail(CLI_USAGE, "%s: takes no value", arg);
 	if (optopt > 0)
 		cli_fail(CLI_USAGE, "-%c: no such option; see fibhook --help",
 			 optopt);
-	cli_fail(CLI_USAGE, "%s: no such option; see fibhook --help", arg);
+	no_such_option(arg);
 }
 
 static void read_options(int argc, char **argv)
@@ -161,7 +212,7 @@ static void read_options(int argc, char **argv)
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:w:s::el:Vh", options, NULL)) != -1) {
 		switch (c) {
 		case 'w':
 			set_workers(optarg);
@@ -204,9 +255,14 @@ static void find_library(char *path)
 	char self[PATH_MAX], *slash;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (n < 0)
-		cli_fail(CLI_CANNOT, "/proc/self/exe: %s", strerror(errno));
-	self[n] = 0;
+	/* Without /proc the kernel has told where it found us all the same. */
+	if (n < 0 && !realpath((char *)getauxval(AT_EXECFN), self))
+		cli_fail(CLI_CANNOT,
+			 "/proc is not mounted, and where fibhook lies is not "
+			 "known: %s",
+			 strerror(errno));
+	if (n >= 0)
+		self[n] = 0;
 	slash = strrchr(self, '/');
 	slash[1] = 0;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
@@ -262,21 +318,45 @@ static void run_by_shell(const char *path, char **argv, int argc)
 	execv("/bin/sh", args);
 }
 
+/* Words in a command's place that are ours; "--" before them, and they are not. */
+static void run_verb(int argc, char **argv)
+{
+	if (argc < 2)
+		return;
+	if (!strcmp(argv[1], "help"))
+		print_and_exit(usage_text, help_text);
+	if (!strcmp(argv[1], "version"))
+		print_and_exit("fibhook " FIB_VERSION "\n", "");
+	if (strcmp(argv[1], "dump") != 0)
+		return;
+	for (int i = 2; i < argc; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			print_and_exit(usage_text, help_text);
+	exit(cli_dump(argc - 1, argv + 1));
+}
+
 int main(int argc, char **argv)
 {
 	char lib[PATH_MAX], path[PATH_MAX];
+	const char *before;
 
-	if (argc > 1 && !strcmp(argv[1], "dump"))
-		return cli_dump(argc - 1, argv + 1);
+	run_verb(argc, argv);
 	read_options(argc, argv);
+	before = argv[optind - 1];
 	argc -= optind;
 	argv += optind;
 	if (argc < 1) {
 		fputs(usage_text, stderr);
 		return CLI_USAGE;
 	}
+	if (!strcmp(argv[0], "dump") && strcmp(before, "--") != 0)
+		cli_fail(CLI_USAGE, "dump goes before all options; a command "
+				    "of that name after --");
 	find_library(lib);
+	if (!strcmp(before, "--stats") || !strcmp(before, "-s"))
+		hint = " (a file for --stats is given as --stats=FILE)";
 	cli_target_find(argv[0], path);
+	hint = "";
 	cli_target_check(path);
 	preload(lib);
 	execv(path, argv);

@@ -149,6 +149,27 @@ static bool is_linker(const struct stat *st)
 	       linker.st_dev == st->st_dev && linker.st_ino == st->st_ino;
 }
 
+/* What it was made for, in words. */
+static const char *machine_name(const Elf64_Ehdr *eh)
+{
+	static const struct {
+		unsigned machine;
+		const char *name;
+	} names[] = {
+		{ EM_386, "32-bit x86" },     { EM_ARM, "32-bit ARM" },
+		{ EM_AARCH64, "64-bit ARM" }, { EM_RISCV, "RISC-V" },
+		{ EM_PPC64, "64-bit POWER" }, { EM_S390, "S/390" },
+		{ EM_MIPS, "MIPS" },
+	};
+
+	if (eh->e_machine == EM_X86_64)
+		return "x32 (x86-64 with 32-bit addresses)";
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].machine == eh->e_machine)
+			return names[i].name;
+	return "another kind of machine";
+}
+
 static void check_elf(const char *path, int fd, const struct stat *st)
 {
 	char interp[PATH_MAX] = "";
@@ -161,9 +182,9 @@ static void check_elf(const char *path, int fd, const struct stat *st)
 	if (eh.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_machine != EM_X86_64)
 		cli_fail(CLI_CANNOT,
-			 "%s: is not a 64-bit x86-64 program (machine %u, "
-			 "class %u)",
-			 path, eh.e_machine, eh.e_ident[EI_CLASS]);
+			 "%s: is a program for %s; the library is for "
+			 "64-bit x86-64",
+			 path, machine_name(&eh));
 	if (eh.e_type != ET_EXEC && eh.e_type != ET_DYN)
 		cli_fail(CLI_CANNOT, "%s: is an ELF file, but not a program",
 			 path);
@@ -219,6 +240,12 @@ static bool read_script(const char *path, char *line, char *next)
 	arg[strcspn(arg, " \t\r")] = 0;
 	if (!*interp)
 		return false;
+	if (access(interp, X_OK) && end[-1] == '\r')
+		cli_fail(CLI_CANNOT,
+			 "%s: its first line ends in a carriage return, which "
+			 "the kernel takes as part of the interpreter's name; "
+			 "convert it to Unix line ends",
+			 path);
 	if (access(interp, X_OK))
 		cli_fail(CLI_CANNOT, "%s: its interpreter %s: %s", path, interp,
 			 strerror(errno));

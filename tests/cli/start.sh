@@ -14,6 +14,11 @@ run "$F" --version
 check "--version" [ "$status" = 0 ]
 check "--version: one line" [ "$(wc -l <"$T/out")" = 1 ]
 refuses "unknown option" 2 "--wrong: no such option" "$F" --wrong true
+refuses "nearly an option" 2 "--wrokers: .*did you mean --workers\?" \
+	"$F" --wrokers 2 true
+refuses "nearly an option, with a value" 2 "did you mean --log\?" \
+	"$F" --lgo=info true
+refuses "nothing like an option" 2 "see fibhook --help" "$F" --zzz true
 refuses "unknown letter" 2 "-x: no such option" "$F" -x true
 refuses "workers 0" 2 "'0'" "$F" --workers 0 true
 refuses "workers word" 2 "'many'" "$F" --workers many true
@@ -25,6 +30,20 @@ refuses "chaos word" 2 "'wild'" "$F" --chaos wild true
 refuses "bad log level" 2 "'loud'" "$F" --log loud true
 refuses "empty stats file" 2 "empty" "$F" --stats= true
 refuses "value for --eager" 2 "no value" "$F" --eager=1 true
+refuses "-w without value" 2 "value is missing" "$F" -w
+refuses "a file after --stats" 127 "--stats is given as --stats=FILE" \
+	"$F" --stats no-such-file true
+refuses "an option before dump" 2 "dump goes before" "$F" --workers 2 dump 1
+for word in --help -h help "dump --help" "dump -h"; do
+	# shellcheck disable=SC2086
+	run "$F" $word
+	check "$word" [ "$status" = 0 ]
+	check "$word: on stdout" grep -q -e "dump PID" "$T/out"
+	check "$word: stderr is empty" [ ! -s "$T/err" ]
+done
+for word in --version -V version; do
+	prints "$word" 0 "fibhook $(cat "$HERE/../../VERSION")" "$F" $word
+done
 
 # --- what the command gets -------------------------------------------------
 
@@ -33,6 +52,8 @@ prints "options" 0 "3,$T/file,eager,none" \
 	"$F" --workers 3 --stats=file --eager --log none sh -c "$show"
 prints "options, spelt otherwise" 0 "3,stderr,,none" \
 	"$F" --stats --workers=3 --log=none -- sh -c "$show"
+prints "options, by their letters" 0 "3,$T/file,eager,warn" \
+	"$F" -w 3 -s"$T/file" -e -l warn sh -c "$show"
 prints "no options" 0 ",,," "$F" sh -c "$show"
 prints "--" 0 ",,," "$F" -- sh -c "$show"
 prints "options of the command" 0 "--help -x" "$F" echo --help -x
@@ -49,6 +70,15 @@ cp "$B/fibhook" "$B/libfibhook.so" "$T/with space/"
 ln -s "$F" "$T/link"
 refuses "no library" 126 "libfibhook.so" "$T/alone/bin/fibhook" true
 refuses "path with a space" 126 "space" "$T/with space/fibhook" true
+printf '#!/bin/sh\necho my dump\n' >"$T/dump" && chmod 755 "$T/dump"
+prints "a command called dump" 0 "my dump" env PATH="$T:$PATH" "$F" -- dump
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+	prints "without /proc" 0 "$LIB" unshare -m bash -c \
+		'mount -t tmpfs none /proc && exec "$@"' bash \
+		"$F" --log none sh -c 'echo $LD_PRELOAD'
+else
+	skip "without /proc" "needs root and mount namespaces"
+fi
 prints "through a link" 0 "$LIB" "$T/link" sh -c 'echo $LD_PRELOAD'
 prints "exit status" 3 "" "$F" sh -c 'exit 3'
 prints "exit status 126" 126 "" "$F" sh -c 'exit 126'
@@ -157,8 +187,10 @@ script() { # FILE LINE
 }
 elf 2 267 "$T/aarch64"
 elf 1 003 "$T/i386"
-refuses "aarch64" 126 "not a 64-bit x86-64" "$F" ./aarch64
-refuses "i386" 126 "not a 64-bit x86-64" "$F" ./i386
+elf 1 076 "$T/x32"
+refuses "aarch64" 126 "for 64-bit ARM; the library" "$F" ./aarch64
+refuses "i386" 126 "for 32-bit x86; the library" "$F" ./i386
+refuses "x32" 126 "for x32" "$F" ./x32
 printf '\177ELF' >"$T/short" && chmod 755 "$T/short"
 refuses "truncated ELF" 126 "truncated" "$F" ./short
 refuses "static" 126 "statically linked" "$F" "$B/tests/cli/static"
@@ -181,9 +213,11 @@ script "$T/s_args" "/bin/sh -c true"
 refuses "script of a static interpreter" 126 "statically" "$F" ./s_static
 refuses "script of a script" 126 "statically" "$F" ./s_twice
 refuses "script without interpreter" 126 "No such file" "$F" ./s_missing
-refuses "env and a wrong program" 126 "aarch64: is not" \
+refuses "env and a wrong program" 126 "aarch64: is a program for" \
 	env PATH="$T:$PATH" "$F" ./s_env
 refuses "endless script" 126 "symbolic links|interpreter" "$F" ./s_loop
+printf '#!/bin/sh\r\necho text\r\n' >"$T/s_dos" && chmod 755 "$T/s_dos"
+refuses "script with carriage returns" 126 "carriage return" "$F" ./s_dos
 printf '#! /usr/bin/env  sh\necho script $LD_PRELOAD\n' >"$T/s_good"
 chmod 755 "$T/s_good"
 prints "script through env" 0 "script $LIB" "$F" ./s_good

@@ -106,7 +106,8 @@ check "completes a level" offers info --log in
 check "completes dump" offers dump du
 check "completes a process" offers $$ dump $$
 check "completes a command" offers bash --workers 2 bas
-for option in $("$B/fibhook" --help | grep -o '^  --[a-z]*'); do
+for option in $("$B/fibhook" --help | grep -o -e '^ .*--[a-z]* ' -e '^ .*--stats' |
+	grep -o -e '--[a-z]*' | grep -v -x -e --all); do
 	check "completes $option" offers "$option" "$option"
 	check "zsh completes $option" grep -q -e "'$option[=[]" \
 		packaging/completion/_fibhook
