@@ -14,7 +14,7 @@ nptl.list, beside this script, has one test a line:
   quick NAME           part of `make check` (--quick)
   never NAME: WHY      is not run at all
   known NAME: WHY      a limit that is documented: --docs writes it into the
-                       table of docs/COMPATIBILITY.md, the run shows that it
+                       table of docs/TESTED.md, the run shows that it
                        is still one
 
 --workers 0 is the run with FIBHOOK_START=eager; --chaos runs with

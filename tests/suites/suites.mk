@@ -1,6 +1,6 @@
 # Test suites of other projects, run hooked.
 #
-#   make check-suites            all of them; writes docs/COMPATIBILITY.md's table
+#   make check-suites            all of them; writes docs/TESTED.md's table
 #   make check-suites QUICK=1    the part that belongs to make check
 #   make check-suites ONLY=nptl.py
 #
@@ -18,4 +18,4 @@ check-suites: all
 	@bash tests/suites/run.sh $(B) $(if $(QUICK),--quick) \
 	  $(or $(ONLY),$(SUITES))
 	$(if $(QUICK),,@python3 tests/suites/nptl.py --build $(B) \
-	  --docs docs/COMPATIBILITY.md)
+	  --docs docs/TESTED.md)
