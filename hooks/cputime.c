@@ -37,10 +37,7 @@ int fib_clock_dedicate(int *clock)
 
 	if (!f)
 		return 0;
-	tid = f == fib_self() ? fib_dedicate() : 0;
-	if (tid == 0)
-		tid = f->bound ? fib_load(&f->bound->tid, relaxed) :
-				 fib_work_call(f, SYS_gettid, (long[6]){ 0 });
+	tid = fib_dedicated_tid(f);
 	if (tid < 0)
 		return tid == -ESRCH ? -EINVAL : (int)tid;
 	*clock = (int)(~(unsigned)tid << 3 | PER_THREAD | KIND_SCHED);

@@ -30,16 +30,45 @@ static int common_tid(void)
 	return 0;
 }
 
+/*
+ * The kernel thread that fiber @f, known as @tid, has to itself: its id, or 0 if
+ * it shares one. -ESRCH: @f ends just now, and its worker may be another's.
+ */
+static int own_thread(const struct fib *f, int tid)
+{
+	struct fib_worker *w = __atomic_load_n(&f->bound, __ATOMIC_ACQUIRE);
+	int r = w ? fib_load(&w->tid, acquire) : 0;
+
+	fib_fence(acquire);
+	return w && fib_load(&f->tid, relaxed) != tid ? -ESRCH : r;
+}
+
 /* What the kernel calls fiber @tid, to ask about it. */
-static int kernel_tid(int tid)
+int fib_kernel_tid(int tid)
 {
 	struct fib *self = fib_self(), *f = tid ? fib_by_tid(tid) : self;
+	int own;
 
 	if (!f)
 		return tid;
-	if (f == self || (!f->bound && !self->bound))
+	own = f == self ? 0 : own_thread(f, tid);
+	if (own < 0)
+		return tid;
+	if (f == self || (!own && !self->bound))
 		return 0;
-	return f->bound ? fib_load(&f->bound->tid, relaxed) : common_tid();
+	return own ? own : common_tid();
+}
+
+int fib_dedicated_tid(struct fib *f)
+{
+	int tid = fib_load(&f->tid, acquire), own;
+
+	if (f == fib_self()) {
+		own = fib_dedicate();
+		return own ? own : (int)fib_raw(SYS_gettid);
+	}
+	own = own_thread(f, tid);
+	return own ? own : (int)fib_work_call(f, SYS_gettid, (long[6]){ 0 });
 }
 
 long fib_dedicated_call(long nr, const long a[6])
@@ -72,23 +101,23 @@ static long change(long nr, unsigned i, long a[6])
 {
 	struct fib *self = fib_self();
 	struct fib *f = a[i] ? fib_by_tid((int)a[i]) : self;
+	int own = f && f != self ? own_thread(f, (int)a[i]) : 0;
 
 	if (!f)
 		return fib_pass(nr, a);
-	a[i] = 0;
+	if (own < 0)
+		return own;
+	a[i] = own;
 	if (f == self)
 		return fib_dedicated_call(nr, a);
-	if (!f->bound)
-		return fib_work_call(f, nr, a);
-	a[i] = fib_load(&f->bound->tid, relaxed);
-	return fib_pass(nr, a);
+	return own ? fib_pass(nr, a) : fib_work_call(f, nr, a);
 }
 
 /* --- scheduling ---------------------------------------------------------- */
 
 long fib_sys_sched_getaffinity(int tid, size_t len, void *mask)
 {
-	return fib_raw(SYS_sched_getaffinity, kernel_tid(tid), len, mask);
+	return fib_raw(SYS_sched_getaffinity, fib_kernel_tid(tid), len, mask);
 }
 
 static bool same_mask(const void *user, size_t len)
@@ -113,17 +142,17 @@ long fib_sys_sched_setaffinity(int tid, size_t len, const void *mask)
 
 long fib_sys_sched_getparam(int tid, void *param)
 {
-	return fib_raw(SYS_sched_getparam, kernel_tid(tid), param);
+	return fib_raw(SYS_sched_getparam, fib_kernel_tid(tid), param);
 }
 
 long fib_sys_sched_getscheduler(int tid)
 {
-	return fib_raw(SYS_sched_getscheduler, kernel_tid(tid));
+	return fib_raw(SYS_sched_getscheduler, fib_kernel_tid(tid));
 }
 
 long fib_sys_sched_rr_get_interval(int tid, void *ts)
 {
-	return fib_raw(SYS_sched_rr_get_interval, kernel_tid(tid), ts);
+	return fib_raw(SYS_sched_rr_get_interval, fib_kernel_tid(tid), ts);
 }
 
 static bool same_policy(int policy, const void *user)
@@ -164,7 +193,7 @@ long fib_sys_sched_setparam(int tid, const void *param)
 
 long fib_sys_sched_getattr(int tid, void *attr, unsigned size, unsigned flags)
 {
-	return fib_raw(SYS_sched_getattr, kernel_tid(tid), attr, size, flags);
+	return fib_raw(SYS_sched_getattr, fib_kernel_tid(tid), attr, size, flags);
 }
 
 /* GLib sets what it has read, once it makes a pool and then in each thread. */
@@ -193,7 +222,7 @@ long fib_sys_sched_setattr(int tid, void *attr, unsigned flags)
 long fib_sys_getpriority(int which, int who)
 {
 	if (which == PRIO_PROCESS)
-		who = kernel_tid(who);
+		who = fib_kernel_tid(who);
 	return fib_raw(SYS_getpriority, which, who);
 }
 
@@ -210,7 +239,7 @@ long fib_sys_setpriority(int which, int who, int nice)
 long fib_sys_ioprio_get(int which, int who)
 {
 	if (which == 1)
-		who = kernel_tid(who);
+		who = fib_kernel_tid(who);
 	return fib_raw(SYS_ioprio_get, which, who);
 }
 
@@ -237,11 +266,6 @@ long fib_sys_setns(int fd, int type)
 	return dedicated(SYS_setns, fd, type, 0, 0);
 }
 
-long fib_sys_capset(void *header, const void *data)
-{
-	return dedicated(SYS_capset, (long)header, (long)data, 0, 0);
-}
-
 long fib_sys_personality(unsigned long persona)
 {
 	if (persona == 0xffffffff)
@@ -263,10 +287,10 @@ long fib_sys_setfsgid(int gid)
 	return dedicated(SYS_setfsgid, gid, 0, 0, 0);
 }
 
-/* Op 2 and 3 only ask. */
+/* Op 2 and 3 only ask. With TSYNC the kernel changes all our threads. */
 long fib_sys_seccomp(unsigned op, unsigned flags, void *args)
 {
-	if (op > 1)
+	if (op > 1 || (flags & 1 /* SECCOMP_FILTER_FLAG_TSYNC */))
 		return fib_raw(SYS_seccomp, op, flags, args);
 	return dedicated(SYS_seccomp, op, flags, (long)args, 0);
 }
@@ -279,6 +303,23 @@ long fib_sys_landlock_restrict_self(int fd, unsigned flags)
 long fib_sys_set_mempolicy(int mode, const void *mask, unsigned long max)
 {
 	return dedicated(SYS_set_mempolicy, mode, (long)mask, (long)max, 0);
+}
+
+/* Ports that a thread may use. */
+long fib_sys_ioperm(unsigned long from, unsigned long n, int on)
+{
+	return dedicated(SYS_ioperm, (long)from, (long)n, on, 0);
+}
+
+long fib_sys_iopl(unsigned level)
+{
+	return dedicated(SYS_iopl, level, 0, 0, 0);
+}
+
+long fib_sys_lsm_set_self_attr(unsigned attr, void *ctx, unsigned size,
+			       unsigned flags)
+{
+	return dedicated(SYS_lsm_set_self_attr, attr, (long)ctx, size, flags);
 }
 
 /* Keyrings belong to credentials, and these to a thread: keyrings(7). */
@@ -307,9 +348,30 @@ long fib_sys_ptrace(long request, int pid, void *addr, void *data)
 	return dedicated(SYS_ptrace, request, pid, (long)addr, (long)data);
 }
 
+/* The second argument of PR_SCHED_CORE is a thread's id, or a group's. */
+static long sched_core(long cmd, long id, long type, long d)
+{
+	struct fib *f = id ? fib_by_tid((int)id) : fib_self();
+
+	if (type == 0 /* PIDTYPE_PID */ && f) {
+		id = fib_dedicated_tid(f);
+		if (id < 0)
+			return id;
+	} else if (f && id) {
+		id = fib_raw(SYS_getpid);
+	}
+	return dedicated5(SYS_prctl, PR_SCHED_CORE, cmd, id, type, d);
+}
+
 long fib_prctl_dedicated(int op, long a, long b, long c, long d)
 {
 	switch (op) {
+	case PR_SCHED_CORE:
+		return sched_core(a, b, c, d);
+	case PR_CAP_AMBIENT:
+		if (a == PR_CAP_AMBIENT_IS_SET)
+			break;
+		return dedicated5(SYS_prctl, op, a, b, c, d);
 	case PR_SET_PDEATHSIG:
 	case PR_SET_KEEPCAPS:
 	case PR_SET_TIMING:
@@ -320,10 +382,8 @@ long fib_prctl_dedicated(int op, long a, long b, long c, long d)
 	case PR_SET_TIMERSLACK:
 	case PR_MCE_KILL:
 	case PR_SET_NO_NEW_PRIVS:
-	case PR_CAP_AMBIENT:
 	case PR_SET_SPECULATION_CTRL:
 	case PR_SET_IO_FLUSHER:
-	case PR_SCHED_CORE:
 		return dedicated5(SYS_prctl, op, a, b, c, d);
 	}
 	return fib_raw(SYS_prctl, op, a, b, c, d);

@@ -350,13 +350,18 @@ static bool makes_signals(int cmd)
 }
 
 /* The kernel does not know a fiber: the signal goes to its process. */
-static long set_owner(int fd, long arg)
+static long set_owner(int fd, int cmd, long arg)
 {
 	struct f_owner_ex owner;
 
+	if (cmd == F_SETOWN)
+		return fib_raw(SYS_fcntl, fd, cmd,
+			       fib_by_tid((int)arg) ? fib_raw(SYS_getpid) :
+						      arg);
 	if (fib_copy(&owner, (void *)arg, sizeof(owner)))
 		return -EFAULT;
-	if (owner.type == F_OWNER_TID && fib_by_tid(owner.pid)) {
+	if ((owner.type == F_OWNER_TID || owner.type == F_OWNER_PID) &&
+	    fib_by_tid(owner.pid)) {
 		owner.type = F_OWNER_PID;
 		owner.pid = (int)fib_raw(SYS_getpid);
 	}
@@ -381,8 +386,8 @@ long fib_sys_fcntl(int fd, int cmd, long arg)
 	}
 	if (makes_signals(cmd))
 		fib_store(&signals, true, relaxed);
-	if (cmd == F_SETOWN_EX)
-		return set_owner(fd, arg);
+	if (cmd == F_SETOWN || cmd == F_SETOWN_EX)
+		return set_owner(fd, cmd, arg);
 	r = fib_raw(SYS_fcntl, fd, cmd, arg);
 	if (cmd == F_SETFL)
 		fib_fd_changed();
@@ -415,7 +420,10 @@ long fib_sys_flock(int fd, int op)
 /* A FIFO's open waits for the other end; everything else is quick. */
 long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)
 {
-	const long a[6] = { dir, (long)path, flags, mode };
+	long a[6] = { dir, (long)path, flags, mode };
+	char own[FIB_PROCFS_PATH];
 
+	if (fib_unlikely(fib_procfs_of_thread(path, flags, own)))
+		a[1] = (long)own;
 	return fib_raw_intr(&fib_self()->attention, SYS_openat, a);
 }

@@ -267,6 +267,10 @@ void fib_work_init(void);
 
 /* --- dedicated.c ----------------------------------------------------------- */
 
+/** The id by which the kernel is asked about fiber @tid; 0: the caller's. */
+int fib_kernel_tid(int tid);
+/** Fiber @f gets a kernel thread of its own: that one's id, or -errno. */
+int fib_dedicated_tid(struct fib *f);
 /** Call @nr on the caller's kernel thread, for good. */
 long fib_dedicated_call(long nr, const long a[6]);
 /** prctl, for operations that may belong to the kernel thread. */
@@ -279,6 +283,13 @@ void fib_site_note(struct fib_worker *w);
 
 /* --- procfs.c ------------------------------------------------------------ */
 
+#define FIB_PROCFS_PATH 128
+/**
+ * Is @path, to be opened with @flags, about the calling thread alone? Then the
+ * caller becomes dedicated, and *@to is what the kernel calls it.
+ */
+bool fib_procfs_of_thread(const char *path, int flags,
+			  char to[FIB_PROCFS_PATH]);
 /** The signals that the process's signalfds show. */
 uint64_t fib_procfs_signalfds(void);
 

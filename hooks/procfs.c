@@ -38,12 +38,19 @@ static unsigned put_number(char *to, unsigned v)
 	return len;
 }
 
-static bool has_tail(const char *s, size_t len, const char *tail)
+static size_t strlen_of(const char *s)
 {
 	size_t n = 0;
 
-	while (tail[n])
+	while (s[n])
 		n++;
+	return n;
+}
+
+static bool has_tail(const char *s, size_t len, const char *tail)
+{
+	size_t n = strlen_of(tail);
+
 	return n == len && !memcmp(s, tail, n);
 }
 
@@ -237,6 +244,73 @@ uint64_t fib_procfs_signalfds(void)
 	if (dir >= 0)
 		fib_raw(SYS_close, dir);
 	return all;
+}
+
+/* --- the caller's own folder ----------------------------------------------- */
+
+/* Behind @head, if @s begins with it. */
+static const char *after(const char *s, const char *head)
+{
+	while (*head && *s == *head)
+		s++, head++;
+	return *head ? NULL : s;
+}
+
+static const char *after_number(const char *s, unsigned want)
+{
+	char digits[12];
+
+	put_number(digits, want);
+	return after(s, digits);
+}
+
+/* What of /proc/self/task/TID is changed by writing; the rest has no fiber. */
+static const char *own_attr(const char *path)
+{
+	unsigned pid = (unsigned)fib_raw(SYS_getpid);
+	const char *s = after(path, "/proc/self/task/");
+	const char *p = after(path, "/proc/");
+
+	if (!s && (p = after_number(p, pid)))
+		s = after(p, "/task/");
+	if (s)
+		s = after_number(s, (unsigned)fib_sys_gettid());
+	return s ? after(s, "/attr/") : NULL;
+}
+
+/* Only the first thread may write this. */
+static bool first_attr(const char *path)
+{
+	const char *p = after(path, "/proc/");
+
+	return after(path, "/proc/self/attr/") ||
+	       ((p = after_number(p, (unsigned)fib_raw(SYS_getpid))) &&
+		after(p, "/attr/"));
+}
+
+bool fib_procfs_of_thread(const char *user, int flags, char to[FIB_PROCFS_PATH])
+{
+	static const char own[] = "/proc/thread-self/attr/";
+	char path[FIB_PROCFS_PATH];
+	const char *s;
+	size_t n = 6;
+
+	if (fib_copy(path, user, n) || memcmp(path, "/proc/", n))
+		return false;
+	do {
+		if (n == sizeof(path) || fib_copy(&path[n], &user[n], 1))
+			return false;
+	} while (path[n++]);
+	memcpy(to, path, n);
+	s = own_attr(path);
+	if (!s && !after(path, "/proc/thread-self/") &&
+	    !((flags & O_ACCMODE) && first_attr(path)))
+		return false;
+	if (s && strlen_of(s) + sizeof(own) <= FIB_PROCFS_PATH) {
+		memcpy(to, own, sizeof(own) - 1);
+		memcpy(to + sizeof(own) - 1, s, strlen_of(s) + 1);
+	}
+	return fib_dedicate() == 0;
 }
 
 long fib_sys_getdents64(int fd, void *buf, size_t room)
