@@ -222,7 +222,9 @@ long fib_sys_clone3(const void *args, size_t size)
 
 	if (r)
 		return r;
-	if ((c.flags & CLONE_THREAD) && (c.exit_signal || (c.flags & CSIGNAL)))
+	/* A fiber's id cannot be chosen. */
+	if ((c.flags & CLONE_THREAD) &&
+	    (c.exit_signal || (c.flags & CSIGNAL) || c.set_tid_size))
 		return -EINVAL;
 	return do_clone(c.flags | c.exit_signal,
 			c.stack ? c.stack + c.stack_size : 0,

@@ -96,12 +96,50 @@ bool fib_tids_are_real(void)
 
 /* --- birth --------------------------------------------------------------- */
 
+/* What a thread may share with its creator, and what it may have anew. */
+#define SHARES (CLONE_FS | CLONE_FILES | CLONE_SYSVSEM)
+#define ANEW                                                                   \
+	(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET |            \
+	 CLONE_NEWCGROUP)
+/* What makes no difference to a fiber, or is seen to. */
+#define MAY                                                                    \
+	(CSIGNAL | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SETTLS |    \
+	 CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID |     \
+	 CLONE_DETACHED | CLONE_PTRACE | CLONE_UNTRACED | CLONE_IO)
+
+/* The creator waits until the new thread has parted from it. */
+struct fib_parting {
+	struct fib *creator;
+	unsigned long flags;
+	long result;
+	_Atomic uint32_t done;
+};
+
+static void part(struct fib *f, struct fib_parting *p)
+{
+	struct fib *creator = p->creator;
+	long r = fib_raw(SYS_unshare, p->flags);
+
+	if (r == 0 && (p->flags & CLONE_FILES))
+		fib_fd_unshared();
+	if (r)
+		f->clear_tid = NULL;
+	p->result = r;
+	/* *p is gone from here on; fibers' memory stays. */
+	fib_store(&p->done, 1, release);
+	fib_wake(creator);
+	if (r)
+		fib_exit();
+}
+
 /* First code of a fiber, on its own stack: into the program. */
 static void thread_begin(void *arg)
 {
 	struct fib *f = fib_self();
 
 	f->door = FIB_DOOR_NONE;
+	if (fib_unlikely(f->parting != NULL))
+		part(f, f->parting);
 	fib_hook_leave(f);
 	__asm__ volatile("movq %0, %%rsp\n\t"
 			 "jmp fib_tramp_resume"
@@ -115,13 +153,22 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 			   uintptr_t stack_top, int *ptid, int *ctid,
 			   unsigned long tls)
 {
-	struct fib *self = fib_self(), *f = fib_alloc();
+	struct fib *self = fib_self(), *f;
+	struct fib_parting parting = {
+		.creator = self,
+		.flags = (flags & ANEW) | (~flags & SHARES),
+	};
 	struct fib_regs *child;
 	int tid;
 
+	if ((flags & ~(MAY | SHARES | ANEW)) ||
+	    (flags & (CLONE_NEWNS | CLONE_FS)) == (CLONE_NEWNS | CLONE_FS))
+		return -EINVAL;
+	f = fib_alloc();
 	if (!f)
 		return -EAGAIN;
-	if (fib_unlikely(self->bound || fib_load(&real_tids, relaxed)) &&
+	if (fib_unlikely(self->bound || fib_load(&real_tids, relaxed) ||
+			 parting.flags) &&
 	    fib_bind(f)) {
 		fib_free(f);
 		return -EAGAIN;
@@ -143,6 +190,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	if (fib_pkru_is_used())
 		f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 	memcpy(f->name, self->name, sizeof(f->name));
+	f->parting = parting.flags ? &parting : NULL;
 	if (flags & CLONE_CHILD_CLEARTID)
 		f->clear_tid = (uint32_t *)ctid;
 	fib_store(&f->tid, tid, release);
@@ -152,7 +200,9 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 		fib_copy(ctid, &tid, sizeof(tid));
 	fib_add(&live, 1, relaxed);
 	fib_launch(f);
-	return tid;
+	while (fib_unlikely(parting.flags) && !fib_load(&parting.done, acquire))
+		fib_park();
+	return parting.result ? (int)parting.result : tid;
 }
 
 /* On its own kernel thread, under that one's id? */

@@ -44,6 +44,7 @@ enum fib_door {
 
 struct fib_siginfo_node;
 struct fib_work;
+struct fib_parting;
 struct fib_sigframe;
 
 struct fib {
@@ -108,6 +109,7 @@ struct fib {
 	uint64_t saved_mask;	  /* sigsuspend, ppoll, pselect */
 	struct fib_siginfo_node *sigqueue;
 	struct fib_work *work;	       /* hooks/taskwork.c */
+	struct fib_parting *parting;   /* at its birth: hooks/thread.c */
 	struct fib_sigframe *sigframe; /* registers of the interrupted code */
 	uintptr_t altstack_sp;
 	size_t altstack_size;
