@@ -45,13 +45,15 @@ RUNTIME := $(wildcard runtime/*.c runtime/arch/x86_64/*.c)
 RUNASM  := $(wildcard runtime/arch/x86_64/*.S)
 HOOKS   := $(wildcard hooks/*.c)
 CLI     := $(wildcard preload/cli*.c preload/dump*.c)
+# What the command shares with the library.
+CLI_TOO := preload/text.c
 PRELOAD := $(filter-out $(CLI),$(wildcard preload/*.c))
 PREASM  := $(wildcard preload/arch/x86_64/*.S)
 
 CORE_O := $(patsubst %.c,$(B)/core/%.o,$(RUNTIME) $(HOOKS)) \
           $(patsubst %.S,$(B)/core/%.o,$(RUNASM) $(PREASM))
 HOST_O := $(patsubst %.c,$(B)/host/%.o,$(PRELOAD))
-CLI_O  := $(patsubst %.c,$(B)/host/%.o,$(CLI))
+CLI_O  := $(patsubst %.c,$(B)/host/%.o,$(CLI) $(CLI_TOO))
 
 # The runtime as a library: the same sources, with workers that have TLS.
 LIB_SRC := $(wildcard runtime/*.c runtime/lib/*.c runtime/arch/x86_64/*.c)

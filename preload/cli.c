@@ -10,14 +10,19 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <langinfo.h>
 #include <limits.h>
+#include <locale.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 #include "preload/cli.h"
+#include "preload/text.h"
 
 #define LIBRARY	    "libfibhook.so"
 #define MAX_WORKERS 1024
@@ -56,16 +61,43 @@ static const char help_text[] =
 /* What may be behind a command that is not to be had; or "". */
 static const char *hint = "";
 
+/* To a terminal of another kind, half a character may be a control. */
+static bool is_utf8(void)
+{
+	static int known = -1;
+
+	if (known < 0)
+		known = setlocale(LC_CTYPE, "") &&
+			!strcmp(nl_langinfo(CODESET), "UTF-8");
+	return known;
+}
+
 void cli_fail(int status, const char *fmt, ...)
 {
-	char line[2 * PATH_MAX];
+	char line[2 * PATH_MAX], text[4 * PATH_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "fibhook: %s%s\n", line, hint);
+	fprintf(stderr, "fibhook: %s%s\n",
+		fib_text(text, sizeof(text), line, sizeof(line), is_utf8()),
+		hint);
 	exit(status);
+}
+
+const char *cli_text_of(const char *s, size_t len)
+{
+	static char ring[4][CLI_TEXT_MAX];
+	static unsigned next;
+	char *out = ring[next++ % 4];
+
+	return fib_text(out, CLI_TEXT_MAX, s, len, is_utf8());
+}
+
+const char *cli_text(const char *s)
+{
+	return cli_text_of(s, SIZE_MAX);
 }
 
 static void put(const char *name, const char *value)

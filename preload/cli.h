@@ -5,6 +5,8 @@
 #ifndef FIB_CLI_H
 #define FIB_CLI_H
 
+#include <stddef.h>
+
 /* Exit statuses, as shells and env(1) have them. */
 enum cli_status {
 	CLI_ERROR = 1,	   /* fibhook dump could not */
@@ -13,7 +15,19 @@ enum cli_status {
 	CLI_MISSING = 127, /* no such command */
 };
 
-/** One line "fibhook: ..." on stderr, and exit(@status). */
+/**
+ * What somebody else has named, as it may be printed (preload/text.h), of at
+ * most CLI_TEXT_MAX bytes. Holds until the fourth call after this one.
+ */
+const char *cli_text(const char *s);
+/** The same of a field of @len bytes, which need not end with a NUL. */
+const char *cli_text_of(const char *s, size_t len);
+#define CLI_TEXT_MAX 1024
+
+/**
+ * One line "fibhook: ..." on stderr, and exit(@status). The whole line is taken
+ * for foreign text: it may hold names as they are.
+ */
 void cli_fail(int status, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), noreturn, cold));
 

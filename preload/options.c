@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 #include "preload/preload.h"
+#include "preload/text.h"
 #include "runtime/base.h"
 
 #define MAX_WORKERS 1024
@@ -19,18 +20,19 @@ extern char **environ;
 
 void fib_log(enum fib_log level, const char *fmt, ...)
 {
-	char line[512];
-	int n, saved = errno;
+	char text[512], line[1024] = "fibhook: ";
+	size_t n = strlen(line);
+	int saved = errno;
 	va_list ap;
 
 	if ((int)level > fib_options.log)
 		return;
-	n = snprintf(line, sizeof(line), "fibhook: ");
 	va_start(ap, fmt);
-	n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (n > (int)sizeof(line) - 2)
-		n = (int)sizeof(line) - 2;
+	/* It may name files and values of the environment. */
+	fib_text(line + n, sizeof(line) - n - 1, text, sizeof(text), false);
+	n = strlen(line);
 	line[n++] = '\n';
 	if (fib_file_is(&fib_stderr, STDERR_FILENO))
 		fib_raw(SYS_write, STDERR_FILENO, line, n);
