@@ -80,32 +80,17 @@ static const char *call_name(unsigned nr)
 	return other;
 }
 
-/* A name that a program chose may hold anything. */
-static const char *printable(const char *s, size_t max)
-{
-	static char out[FIB_NAME_MAX + 1];
-	size_t i;
-
-	for (i = 0; i < max && i < FIB_NAME_MAX && s[i]; i++)
-		out[i] = s[i] >= ' ' && s[i] <= '~' ? s[i] : '?';
-	out[i] = 0;
-	return out;
-}
-
 static const char *process_name(void)
 {
 	static char name[64];
-	char path[64];
-	FILE *f;
+	FILE *f = dump_file("comm");
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)dump_pid);
-	f = fopen(path, "re");
 	if (!f || !fgets(name, sizeof(name), f))
 		strcpy(name, "?");
 	if (f)
 		fclose(f);
 	name[strcspn(name, "\n")] = 0;
-	return printable(name, sizeof(name));
+	return cli_text(name);
 }
 
 /* --- the head ------------------------------------------------------------ */
@@ -120,9 +105,12 @@ static void find_table(void)
 			 "process %d is not hooked: " LIBRARY " is not loaded",
 			 (int)dump_pid);
 	at = dump_object_symbol(library, "fib_symtab");
-	if (!at || !dump_read(at, &tab, offsetof(struct fib_symtab, slabs)))
+	if (!at || !dump_read(at, &tab, offsetof(struct fib_symtab, slabs))) {
+		if (dump_ended())
+			dump_explain(0);
 		cli_fail(CLI_ERROR, "process %d: %s has no table of fibers",
 			 (int)dump_pid, library->path);
+	}
 	if (tab.magic != FIB_SYMTAB_MAGIC || tab.size_self != sizeof(tab) ||
 	    tab.size_fib != sizeof(struct fib) ||
 	    tab.size_worker != sizeof(struct fib_worker) ||
@@ -188,7 +176,7 @@ static void print_head(void)
 	int column;
 
 	printf("process %d (%s): %u workers, %s\n", (int)dump_pid,
-	       process_name(), n, library->path);
+	       process_name(), n, cli_text(library->path));
 	for (uint32_t i = 0; i < n; i++)
 		print_worker(i);
 	if (tab.chaos)
@@ -229,6 +217,13 @@ static void saved_registers(uint64_t sp, uint64_t regs[DUMP_REGS], bool *ok)
 	regs[DUMP_RSP] = sp + sizeof(c);
 }
 
+static void walk(const uint64_t regs[DUMP_REGS], struct walk *w)
+{
+	w->n = dump_unwind(regs, w->frame, DUMP_FRAMES);
+	if (dump_words_gone())
+		w->note = "given up: its unwind tables lead nowhere";
+}
+
 /* False: it is not on a worker any more. */
 static bool walk_running(uint64_t at, struct walk *w)
 {
@@ -250,7 +245,7 @@ static bool walk_running(uint64_t at, struct walk *w)
 	if (dump_read((uintptr_t)w->f.on + offsetof(struct fib_worker, cur),
 		      &cur, sizeof(cur)) &&
 	    cur == at)
-		w->n = dump_unwind(regs, w->frame, DUMP_FRAMES);
+		walk(regs, w);
 	dump_thread_go();
 	return cur == at;
 }
@@ -285,7 +280,7 @@ static bool walk_fiber(uint64_t at, struct walk *w)
 		dump_cache_flush();
 		saved_registers((uintptr_t)w->f.sp, regs, &ok);
 		if (ok)
-			w->n = dump_unwind(regs, w->frame, DUMP_FRAMES);
+			walk(regs, w);
 		if (dump_read(at, &after, sizeof(after)) && ok &&
 		    same(&w->f, &after))
 			return true;
@@ -312,22 +307,22 @@ static void print_deadline(uint64_t deadline_ns)
 
 static void print_fd(int fd)
 {
-	char path[64], target[PATH_MAX];
+	char path[32], target[PATH_MAX];
 	unsigned long inode;
 	const char *ends = NULL;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)dump_pid, fd);
-	n = readlink(path, target, sizeof(target) - 1);
+	snprintf(path, sizeof(path), "fd/%d", fd);
+	n = readlinkat(dump_proc, path, target, sizeof(target) - 1);
 	if (n <= 0) {
 		printf("fd %d, closed", fd);
 		return;
 	}
 	target[n] = 0;
 	if (sscanf(target, "socket:[%lu]", &inode) == 1)
-		ends = dump_socket(inode);
-	printf("fd %d -> %s%s%s", fd, target, ends ? " " : "",
-	       ends ? ends : "");
+		ends = dump_socket(fd, inode);
+	printf("fd %d -> %s%s%s", fd, cli_text(target), ends ? " " : "",
+	       ends ? cli_text(ends) : "");
 }
 
 static void print_wait(const struct fib *f)
@@ -421,13 +416,14 @@ static void print_place(const struct dump_frame *f, int depth)
 
 	printf("0x%012lx ", f->ip);
 	if (s)
-		printf("%.*s+0x%lx", (int)strcspn(s->name, "@"), s->name,
+		printf("%s+0x%lx", cli_text_of(s->name, strcspn(s->name, "@")),
 		       f->ip - s->addr);
 	else if (o)
 		printf("0x%lx", f->ip - o->bias);
 	else
 		printf("?");
-	printf("%s%s%s\n", o ? " (" : "", o ? o->name : "", o ? ")" : "");
+	printf("%s%s%s\n", o ? " (" : "", o ? cli_text(o->name) : "",
+	       o ? ")" : "");
 }
 
 /* See runtime/cputime.h; what it does right now is not counted yet. */
@@ -482,13 +478,14 @@ static void print_fiber(uint32_t index, const struct walk *w)
 	int first = first_frame(w);
 
 	printf("\nfiber %u  thread %d  \"%s\"  ", index, w->f.tid,
-	       printable(w->f.name, sizeof(w->f.name)));
+	       cli_text_of(w->f.name, sizeof(w->f.name)));
 	print_state(w);
 	printf(", cpu %.3f s\n", cpu_sec(&w->f));
 	for (int i = first; i < w->n; i++)
 		print_frame(&w->frame[i], i - first, i);
 	if (w->note)
 		printf("    (%s)\n", w->note);
+	fflush(stdout); /* the guard has it, whatever comes next */
 }
 
 static uint32_t print_fibers(void)
@@ -500,6 +497,7 @@ static uint32_t print_fibers(void)
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t at = (uintptr_t)tab.slabs[i / SLAB];
 
+		dump_threads_late();
 		if (i % SLAB == 0 && !dump_read(at, slab, sizeof(slab)))
 			memset(slab, 0, sizeof(slab));
 		if (slab[i % SLAB].state == FIB_FREE)
@@ -526,39 +524,44 @@ static pid_t read_pid(const char *arg)
 	return (pid_t)pid;
 }
 
-int cli_dump(int argc, char **argv)
+static pid_t wanted;
+
+static void dump(void)
 {
-	pid_t pid = 0;
 	uint32_t n;
 
+	dump_open(wanted);
+	dump_objects_find();
+	find_table();
+	if (!tab.active) {
+		printf("process %d (%s): hooked, but no fiber runs: it has "
+		       "created no thread yet, or runs unhooked\n0 fibers\n",
+		       (int)dump_pid, process_name());
+		return;
+	}
+	dump_unwind_init();
+	print_head();
+	print_sites();
+	n = print_fibers();
+	if (dump_ended())
+		dump_explain(0);
+	printf("\n%u fibers\n", n);
+}
+
+int cli_dump(int argc, char **argv)
+{
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--all"))
 			all_frames = true;
 		else if (argv[i][0] == '-')
 			cli_fail(CLI_USAGE, "dump: %s: no such option",
 				 argv[i]);
-		else if (pid)
+		else if (wanted)
 			cli_fail(CLI_USAGE, "dump: one process id is enough");
 		else
-			pid = read_pid(argv[i]);
+			wanted = read_pid(argv[i]);
 	}
-	if (!pid)
+	if (!wanted)
 		cli_fail(CLI_USAGE, "dump: which process? See fibhook --help");
-	dump_open(pid);
-	dump_objects_find();
-	find_table();
-	if (!tab.active) {
-		printf("process %d (%s): hooked, but no fiber runs: it has "
-		       "created no thread yet, or runs unhooked\n0 fibers\n",
-		       (int)pid, process_name());
-		return 0;
-	}
-	dump_unwind_init();
-	print_head();
-	print_sites();
-	n = print_fibers();
-	printf("\n%u fibers\n", n);
-	if (fflush(stdout))
-		cli_fail(CLI_ERROR, "stdout: %s", strerror(errno));
-	return 0;
+	return dump_guard(wanted, dump);
 }

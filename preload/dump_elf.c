@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "preload/cli.h"
 #include "preload/dump.h"
@@ -18,6 +19,8 @@
 #define MAX_PHDRS   64
 #define MAX_DYNAMIC 256
 #define MAX_SYMBOLS (1u << 16) /* in memory: exported ones */
+#define MAX_NOTES   64
+#define MAX_TABLE   (256ul << 20) /* bytes of symbols or names in a file */
 #define NAME_MAX_   1024
 /* .eh_frame_hdr as every linker makes it: sdata4, pcrel; udata4; datarel. */
 #define HDR_VERSION 0x3b031b01u
@@ -44,7 +47,7 @@ static void find_build_id(struct dump_object *o, uint64_t at, uint64_t len)
 {
 	uint64_t end = at + len;
 
-	while (at + sizeof(Elf64_Nhdr) <= end) {
+	for (int i = 0; i < MAX_NOTES && at + sizeof(Elf64_Nhdr) <= end; i++) {
 		Elf64_Nhdr n;
 		uint64_t desc;
 
@@ -81,11 +84,11 @@ static bool read_headers(const struct dump_map *m, struct dump_object *o)
 		if (ph[i].p_vaddr + ph[i].p_memsz > high)
 			high = ph[i].p_vaddr + ph[i].p_memsz;
 	}
-	if (low >= high)
-		return false;
 	o->start = m->start;
 	o->bias = m->start - (low & ~4095ull);
 	o->end = o->bias + high;
+	if (low >= high || o->end <= o->start)
+		return false;
 	for (unsigned i = 0; i < eh.e_phnum; i++) {
 		uint64_t at = o->bias + ph[i].p_vaddr;
 
@@ -102,16 +105,25 @@ static bool read_headers(const struct dump_map *m, struct dump_object *o)
 
 void dump_objects_find(void)
 {
-	objects = calloc(dump_nmaps, sizeof(*objects));
-	if (!objects)
-		cli_fail(CLI_ERROR, "out of memory");
-	for (size_t i = 0; i < dump_nmaps; i++) {
+	size_t room = 0;
+
+	for (size_t i = 0; i < dump_nmaps && nobjects < DUMP_OBJECTS; i++) {
 		const struct dump_map *m = &dump_maps[i];
-		struct dump_object *o = &objects[nobjects];
+		struct dump_object *o;
 		const char *slash;
 
+		if (nobjects == room) {
+			objects = dump_grow(objects, room * sizeof(*o),
+					    64 * sizeof(*o));
+			room += 64;
+		}
+		o = &objects[nobjects];
+		memset(o, 0, sizeof(*o));
 		if (m->offset || !*m->path || m->write || !read_headers(m, o))
 			continue;
+		/* Headers that claim more than their place are wrong. */
+		if (nobjects && o[-1].end > o->start)
+			o[-1].end = o->start;
 		slash = strrchr(m->path, '/');
 		o->path = m->path;
 		o->name = slash ? slash + 1 : m->path;
@@ -224,14 +236,20 @@ static uint8_t rank_of(const Elf64_Sym *s, const char *name)
 	return (uint8_t)(r + (ELF64_ST_BIND(s->st_info) == STB_WEAK ? 0 : 1));
 }
 
+static bool is_function(const Elf64_Sym *s)
+{
+	unsigned type = ELF64_ST_TYPE(s->st_info);
+
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) &&
+	       s->st_shndx != SHN_UNDEF;
+}
+
 static void add_symbol(struct dump_object *o, const Elf64_Sym *s,
 		       const char *name)
 {
-	unsigned type = ELF64_ST_TYPE(s->st_info);
 	struct dump_symbol *d = &o->symbols[o->nsymbols];
 
-	if ((type != STT_FUNC && type != STT_GNU_IFUNC) ||
-	    s->st_shndx == SHN_UNDEF || !*name)
+	if (!is_function(s) || !*name)
 		return;
 	d->addr = o->bias + s->st_value;
 	d->size = s->st_size;
@@ -240,13 +258,10 @@ static void add_symbol(struct dump_object *o, const Elf64_Sym *s,
 	o->nsymbols++;
 }
 
-static bool room_for(struct dump_object *o, size_t n)
+static void room_for(struct dump_object *o, size_t n)
 {
-	o->symbols = realloc(o->symbols,
-			     (o->nsymbols + n + 1) * sizeof(*o->symbols));
-	if (!o->symbols)
-		cli_fail(CLI_ERROR, "out of memory");
-	return true;
+	o->symbols = dump_grow(o->symbols, o->nsymbols * sizeof(*o->symbols),
+			       (n + 1) * sizeof(*o->symbols));
 }
 
 static void symbols_from_memory(struct dump_object *o)
@@ -255,87 +270,131 @@ static void symbols_from_memory(struct dump_object *o)
 	Elf64_Sym *syms = read_exports(o, &x);
 	char name[NAME_MAX_];
 
-	if (!syms || !room_for(o, x.count))
+	if (!syms)
 		return;
+	room_for(o, x.count);
 	for (size_t i = 0; i < x.count; i++) {
-		char *own;
+		size_t len;
 
-		if (!dump_string(x.strtab + syms[i].st_name, name,
+		if (!is_function(&syms[i]) ||
+		    !dump_string(x.strtab + syms[i].st_name, name,
 				 sizeof(name)))
 			continue;
-		own = strdup(name);
-		if (own)
-			add_symbol(o, &syms[i], own);
+		len = strlen(name) + 1;
+		add_symbol(o, &syms[i],
+			   memcpy(dump_grow(NULL, 0, len), name, len));
 	}
 	free(syms);
 }
 
-/* The file is mapped for ever: names point into it. */
-static bool symbols_from_image(struct dump_object *o, const uint8_t *image,
-			       size_t size)
+/*
+ * Files are read, not mapped: one that is cut short meanwhile ends the
+ * reading, not the reader.
+ */
+static bool read_at(int fd, void *buf, size_t len, uint64_t at)
 {
-	const Elf64_Ehdr *eh = (const void *)image;
-	const Elf64_Shdr *sh;
+	for (size_t n = 0; n < len;) {
+		ssize_t r = pread(fd, (char *)buf + n, len - n,
+				  (off_t)(at + n));
 
-	if (size < sizeof(*eh) || memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    eh->e_shentsize != sizeof(*sh) || eh->e_shoff > size ||
-	    eh->e_shnum * sizeof(*sh) > size - eh->e_shoff || eh->e_shoff % 8)
-		return false;
-	sh = (const void *)(image + eh->e_shoff);
-	for (unsigned i = 0; i < eh->e_shnum; i++) {
-		const Elf64_Shdr *str;
-		const Elf64_Sym *s = (const void *)(image + sh[i].sh_offset);
-		size_t n = sh[i].sh_size / sizeof(*s);
-
-		if (sh[i].sh_type != SHT_SYMTAB || sh[i].sh_link >= eh->e_shnum)
-			continue;
-		str = &sh[sh[i].sh_link];
-		if (sh[i].sh_offset % 8 || sh[i].sh_offset > size ||
-		    sh[i].sh_size > size - sh[i].sh_offset ||
-		    str->sh_offset > size || !str->sh_size ||
-		    str->sh_size > size - str->sh_offset ||
-		    image[str->sh_offset + str->sh_size - 1])
-			continue;
-		if (!room_for(o, n))
+		if (r <= 0)
 			return false;
-		for (size_t k = 0; k < n; k++)
-			if (s[k].st_name < str->sh_size)
-				add_symbol(o, &s[k],
-					   (const char *)image +
-						   str->sh_offset +
-						   s[k].st_name);
-		return true;
+		n += (size_t)r;
 	}
-	return false;
+	return true;
+}
+
+/* The bytes of a section, and one of zero behind them. */
+static void *read_section(int fd, const Elf64_Shdr *sh)
+{
+	struct stat st;
+	char *buf;
+
+	/* Memory is not taken for what is not there. */
+	if (fstat(fd, &st) || sh->sh_size > MAX_TABLE ||
+	    sh->sh_offset > (uint64_t)st.st_size ||
+	    sh->sh_size > (uint64_t)st.st_size - sh->sh_offset)
+		return NULL;
+	buf = dump_grow(NULL, 0, sh->sh_size + 1);
+	if (!read_at(fd, buf, sh->sh_size, sh->sh_offset))
+		return NULL;
+	buf[sh->sh_size] = 0;
+	return buf;
+}
+
+static bool add_table(struct dump_object *o, int fd, const Elf64_Shdr *table,
+		      const Elf64_Shdr *strings)
+{
+	Elf64_Sym *s = read_section(fd, table);
+	const char *names = s ? read_section(fd, strings) : NULL;
+	size_t n = table->sh_size / sizeof(*s);
+
+	if (!names)
+		return false;
+	room_for(o, n);
+	for (size_t i = 0; i < n; i++)
+		if (s[i].st_name < strings->sh_size)
+			add_symbol(o, &s[i], names + s[i].st_name);
+	free(s);
+	return true;
 }
 
 static bool symbols_from_fd(struct dump_object *o, int fd)
 {
-	struct stat st;
-	void *image = MAP_FAILED;
+	Elf64_Shdr *sh = NULL;
+	bool found = false;
+	Elf64_Ehdr eh;
 
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
-		image = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE,
-			     fd, 0);
+	if (read_at(fd, &eh, sizeof(eh), 0) &&
+	    !memcmp(eh.e_ident, ELFMAG, SELFMAG) &&
+	    eh.e_shentsize == sizeof(*sh))
+		sh = malloc((eh.e_shnum + 1) * sizeof(*sh));
+	if (sh && !read_at(fd, sh, eh.e_shnum * sizeof(*sh), eh.e_shoff))
+		eh.e_shnum = 0;
+	for (unsigned i = 0; sh && i < eh.e_shnum && !found; i++)
+		found = sh[i].sh_type == SHT_SYMTAB &&
+			sh[i].sh_link < eh.e_shnum &&
+			add_table(o, fd, &sh[i], &sh[sh[i].sh_link]);
+	free(sh);
 	close(fd);
-	if (image == MAP_FAILED)
-		return false;
-	if (symbols_from_image(o, image, (size_t)st.st_size))
-		return true;
-	munmap(image, (size_t)st.st_size);
-	return false;
+	return found;
 }
 
-/* The file at @path, if it is the one that is mapped. */
-static int open_same(const char *path, const struct dump_map *m)
+/*
+ * To open what is no regular file may do things: a device, a pipe. With
+ * @inode, it is that file or none.
+ */
+static int open_regular(int dir, const char *path, uint64_t resolve,
+			uint64_t inode)
 {
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = resolve };
+	char self[64];
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int at = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	int fd = -1;
 
-	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != m->inode)) {
-		close(fd);
+	if (at < 0)
 		return -1;
+	if (fstat(at, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (!inode || st.st_ino == inode)) {
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
+		fd = open(self, O_RDONLY | O_CLOEXEC);
 	}
+	close(at);
+	return fd;
+}
+
+/* By its name, which leads nowhere but where it leads the process. */
+static int open_by_name(const struct dump_map *m)
+{
+	int root = openat(dump_proc, "root", O_PATH | O_CLOEXEC), fd;
+
+	if (root < 0)
+		return -1;
+	fd = open_regular(root, m->path,
+			  RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, m->inode);
+	close(root);
 	return fd;
 }
 
@@ -343,22 +402,18 @@ static int open_same(const char *path, const struct dump_map *m)
 static int open_file(const struct dump_object *o)
 {
 	const struct dump_map *m = dump_map_at(o->start);
-	char path[PATH_MAX + 64];
+	char path[64];
 	int fd;
 
 	if (!m || *m->path != '/')
 		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx",
-		 (int)dump_pid, m->start, m->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)dump_pid, m->path);
-	fd = open_same(path, m);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)dump_pid);
-	return open_same(path, m);
+	snprintf(path, sizeof(path), "map_files/%lx-%lx", m->start, m->end);
+	fd = open_regular(dump_proc, path, 0, 0);
+	if (fd < 0)
+		fd = open_by_name(m);
+	if (fd < 0)
+		fd = open_regular(dump_proc, "exe", 0, m->inode);
+	return fd;
 }
 
 static int open_debug_file(const struct dump_object *o)

@@ -1,12 +1,15 @@
 /*
  * The process that is dumped: mappings, memory, and why they may be refused.
  *
- * Memory goes through a cache of pages. Pages of mappings that cannot be
+ * Memory is read from /proc/PID/mem, which stays one address space, and
+ * through a cache of pages. Pages of mappings that cannot be
  * written (unwind tables, code) stay in it; others until the next flush, so
  * that one backtrace is made from one copy of the stack.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,27 +32,67 @@ struct page {
 #define FOREVER UINT64_MAX
 
 pid_t dump_pid;
+int dump_proc = -1;
 struct dump_map *dump_maps;
 size_t dump_nmaps;
 
+static int mem = -1; /* /proc/PID/mem: the address space as of dump_open() */
+static bool ended;
+static uint64_t bytes;
+static unsigned words = 1;
 static struct page cache[CACHE_SIZE];
 static uint64_t epoch = 1;
+
+/* --- below /proc/PID ------------------------------------------------------ */
+
+FILE *dump_file(const char *fmt, ...)
+{
+	char name[64];
+	FILE *f = NULL;
+	va_list ap;
+	int fd;
+
+	va_start(ap, fmt);
+	vsnprintf(name, sizeof(name), fmt, ap);
+	va_end(ap);
+	fd = openat(dump_proc, name, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		f = fdopen(fd, "r");
+	return f;
+}
+
+bool dump_status(const char *field, char *val, size_t size)
+{
+	FILE *f = dump_file("status");
+	size_t len = strlen(field);
+	char line[256];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		found = !strncmp(line, field, len);
+		if (found)
+			snprintf(val, size, "%s", line + len);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+bool dump_ended(void)
+{
+	return ended;
+}
 
 /* --- errors -------------------------------------------------------------- */
 
 static uid_t status_uid(void)
 {
-	char path[64], line[256];
 	unsigned uid = 0;
-	FILE *f;
+	char val[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)dump_pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Uid: %u", &uid) == 1)
-			break;
-	if (f)
-		fclose(f);
+	if (!dump_status("Uid:", val, sizeof(val)) ||
+	    sscanf(val, "%u", &uid) != 1)
+		return 0;
 	return uid;
 }
 
@@ -69,17 +112,16 @@ static int yama_scope(void)
 static void refused(void)
 {
 	uid_t uid = status_uid(), me = geteuid();
-	char path[64];
 	struct stat st;
 
 	/* Owned by root where the process may not be dumped. */
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)dump_pid);
 	if (uid != me && me != 0)
 		cli_fail(CLI_ERROR,
 			 "process %d belongs to uid %u, and this is uid %u: no "
 			 "ptrace right",
 			 (int)dump_pid, uid, me);
-	if (stat(path, &st) == 0 && st.st_uid != uid && me != 0)
+	if (fstatat(dump_proc, "status", &st, 0) == 0 && st.st_uid != uid &&
+	    me != 0)
 		cli_fail(CLI_ERROR,
 			 "process %d is not dumpable (PR_SET_DUMPABLE, or it "
 			 "changed its uid): no ptrace right",
@@ -97,6 +139,11 @@ static void refused(void)
 
 void dump_explain(int err)
 {
+	if (ended)
+		cli_fail(CLI_ERROR,
+			 "process %d has ended, or become another program, "
+			 "while it was read",
+			 (int)dump_pid);
 	if (err == ESRCH || err == ENOENT)
 		cli_fail(CLI_ERROR, "process %d: no such process",
 			 (int)dump_pid);
@@ -105,7 +152,36 @@ void dump_explain(int err)
 	cli_fail(CLI_ERROR, "process %d: %s", (int)dump_pid, strerror(err));
 }
 
+void *dump_grow(void *old, size_t size, size_t more)
+{
+	static size_t sum;
+	void *p;
+
+	if (more > DUMP_MEMORY || sum + more > DUMP_MEMORY)
+		cli_fail(CLI_ERROR,
+			 "process %d: its tables and names are larger than %lu "
+			 "MiB: given up",
+			 (int)dump_pid, DUMP_MEMORY >> 20);
+	sum += more;
+	p = realloc(old, size + more);
+	if (!p)
+		cli_fail(CLI_ERROR, "out of memory");
+	return p;
+}
+
 /* --- mappings ------------------------------------------------------------ */
+
+/* Mappings of one file mostly follow each other. */
+static char *path_of(const char *path)
+{
+	size_t len = strlen(path);
+
+	if (!len)
+		return "";
+	if (dump_nmaps && !strcmp(dump_maps[dump_nmaps - 1].path, path))
+		return dump_maps[dump_nmaps - 1].path;
+	return memcpy(dump_grow(NULL, 0, len + 1), path, len + 1);
+}
 
 static void add_map(char *line)
 {
@@ -122,26 +198,29 @@ static void add_map(char *line)
 		return;
 	m.write = perms[1] == 'w';
 	m.exec = perms[2] == 'x';
-	m.path = at && line[at] ? strdup(line + at) : "";
+	if (dump_nmaps == DUMP_MAPS)
+		cli_fail(CLI_ERROR,
+			 "process %d has more than %lu mappings: given up",
+			 (int)dump_pid, DUMP_MAPS);
+	m.path = path_of(at ? line + at : "");
 	if (dump_nmaps == room) {
-		room = room ? room * 2 : 256;
-		dump_maps = realloc(dump_maps, room * sizeof(*dump_maps));
+		size_t more = room ? room : 256;
+
+		dump_maps = dump_grow(dump_maps, room * sizeof(*dump_maps),
+				      more * sizeof(*dump_maps));
+		room += more;
 	}
-	if (!dump_maps || !m.path)
-		cli_fail(CLI_ERROR, "out of memory");
 	dump_maps[dump_nmaps++] = m;
 }
 
-void dump_open(pid_t pid)
+static void read_maps(void)
 {
-	char path[64], *line = NULL;
+	char *line = NULL;
 	size_t size = 0;
 	FILE *f;
 
-	dump_pid = pid;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	errno = 0;
-	f = fopen(path, "re");
+	f = dump_file("maps");
 	if (!f)
 		dump_explain(errno);
 	while (getline(&line, &size, f) > 0)
@@ -154,10 +233,26 @@ void dump_open(pid_t pid)
 		cli_fail(CLI_ERROR,
 			 "process %d: has no memory (a zombie, or a kernel "
 			 "thread)",
-			 (int)pid);
+			 (int)dump_pid);
+}
+
+/*
+ * What is opened here is of one process and of one address space: the id may
+ * be another process's later, and the process may run another program.
+ */
+void dump_open(pid_t pid)
+{
+	char path[32];
+
+	dump_pid = pid;
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	dump_proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dump_proc < 0)
+		dump_explain(errno);
+	read_maps();
 	/* The list may be seen by more people than the memory. */
-	errno = 0;
-	if (!dump_read(dump_maps[0].start, &(char){ 0 }, 1) && errno != EFAULT)
+	mem = openat(dump_proc, "mem", O_RDONLY | O_CLOEXEC);
+	if (mem < 0)
 		dump_explain(errno);
 }
 
@@ -182,11 +277,17 @@ const struct dump_map *dump_map_at(uint64_t addr)
 
 bool dump_read(uint64_t addr, void *buf, size_t len)
 {
-	struct iovec local = { buf, len };
-	struct iovec remote = { (void *)(uintptr_t)addr, len };
+	ssize_t n;
 
-	return process_vm_readv(dump_pid, &local, 1, &remote, 1, 0) ==
-	       (ssize_t)len;
+	bytes += len;
+	if (bytes > DUMP_BYTES)
+		cli_fail(CLI_ERROR,
+			 "process %d: given up after %lu MiB of its memory",
+			 (int)dump_pid, DUMP_BYTES >> 20);
+	n = pread(mem, buf, len, (off_t)addr);
+	/* A hole is an error; where nothing is left, there is nothing. */
+	ended = ended || (n == 0 && len > 0);
+	return n == (ssize_t)len;
 }
 
 void dump_cache_flush(void)
@@ -223,7 +324,7 @@ static void keep(struct page *p, uint64_t page)
 void dump_cache_fill(uint64_t addr, size_t len)
 {
 	uint64_t first = addr & ~(PAGE - 1);
-	struct iovec local[MAX_FILL], remote[MAX_FILL];
+	struct iovec local[MAX_FILL];
 	size_t n = (addr + len - first + PAGE - 1) / PAGE, want = 0;
 	ssize_t got;
 
@@ -236,12 +337,10 @@ void dump_cache_fill(uint64_t addr, size_t len)
 			break;
 		p->epoch = 0;
 		local[want] = (struct iovec){ p->data, PAGE };
-		remote[want] = (struct iovec){
-			(void *)(uintptr_t)(first + want * PAGE), PAGE
-		};
 		want++;
 	}
-	got = process_vm_readv(dump_pid, local, want, remote, want, 0);
+	bytes += want * PAGE;
+	got = preadv(mem, local, (int)want, (off_t)first);
 	for (ssize_t i = 0; i < got / (ssize_t)PAGE; i++)
 		keep(slot_of(first + (uint64_t)i * PAGE),
 		     first + (uint64_t)i * PAGE);
@@ -280,8 +379,21 @@ static bool copy(uint64_t addr, void *buf, size_t len)
 	return true;
 }
 
+void dump_words(unsigned n)
+{
+	words = n;
+}
+
+bool dump_words_gone(void)
+{
+	return !words;
+}
+
 bool dump_word(uint64_t addr, uint64_t *val)
 {
+	if (!words)
+		return false;
+	words--;
 	return copy(addr, val, sizeof(*val));
 }
 

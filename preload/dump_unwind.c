@@ -4,25 +4,19 @@
  * Registers come from a saved context, memory through dump_word(), and unwind
  * tables are searched in the memory of the process. libunwind is loaded when
  * it is needed: whoever only starts a command does not pay for it.
+ *
+ * Tables are programs, which the process may have written: they may jump back
+ * for ever, or ask for anything. All that libunwind reads comes through
+ * access_mem(), which comes to an end after DUMP_WORDS.
  */
 #include <dlfcn.h>
 #include <elf.h>
-#include <errno.h>
 #include <libunwind.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 #include "preload/dump.h"
 
 #define UNWIND	      "libunwind-x86_64.so.8"
-#define STOP_TRIES    200 /* a millisecond each */
 #define STACK_AT_ONCE (2 * 4096)
 
 _Static_assert((int)DUMP_RBX == (int)UNW_X86_64_RBX &&
@@ -173,6 +167,7 @@ int dump_unwind(const uint64_t regs[DUMP_REGS], struct dump_frame *frames,
 
 	if (!space)
 		return 0;
+	dump_words(DUMP_WORDS);
 	dump_cache_fill(regs[DUMP_RSP], STACK_AT_ONCE);
 	if (lib.init(&cursor, space, (void *)regs) < 0)
 		return 0;
@@ -189,133 +184,4 @@ int dump_unwind(const uint64_t regs[DUMP_REGS], struct dump_frame *frames,
 		last = sp;
 	} while (n < max && lib.step(&cursor) > 0);
 	return n;
-}
-
-/* --- a thread that runs -------------------------------------------------- */
-
-static pid_t stopped;
-static int pending_signal;
-
-/* Calls that return EINTR to the program when a stop interrupts them. */
-static bool is_disturbed(long nr)
-{
-	static const short calls[] = {
-		SYS_epoll_wait, SYS_epoll_pwait,  441 /* epoll_pwait2 */,
-		SYS_semop,	SYS_semtimedop,	  SYS_rt_sigtimedwait,
-		SYS_msgrcv,	SYS_io_getevents, SYS_msgsnd,
-	};
-
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (calls[i] == nr)
-			return true;
-	return false;
-}
-
-static bool is_socket_call(long nr)
-{
-	static const short calls[] = {
-		SYS_read,     SYS_write,    SYS_readv,	 SYS_writev,
-		SYS_recvfrom, SYS_sendto,   SYS_recvmsg, SYS_sendmsg,
-		SYS_recvmmsg, SYS_sendmmsg, SYS_accept,	 SYS_accept4,
-		SYS_connect,
-	};
-
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (calls[i] == nr)
-			return true;
-	return false;
-}
-
-/* Those with a timeout are not restarted either; what is unknown, is one. */
-static bool has_timeout(int fd)
-{
-	struct timeval in = { 0 }, out = { 0 };
-	socklen_t len = sizeof(in);
-	int process = (int)syscall(SYS_pidfd_open, dump_pid, 0);
-	int copy = -1, r;
-
-	if (process >= 0) {
-		copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
-		close(process);
-	}
-	if (copy < 0)
-		return true;
-	r = getsockopt(copy, SOL_SOCKET, SO_RCVTIMEO, &in, &len);
-	if (r == 0)
-		r = getsockopt(copy, SOL_SOCKET, SO_SNDTIMEO, &out, &len);
-	close(copy);
-	return r == 0 && (in.tv_sec || in.tv_usec || out.tv_sec || out.tv_usec);
-}
-
-static bool must_not_stop(pid_t tid)
-{
-	char path[64];
-	unsigned long fd = 0;
-	long nr = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)dump_pid,
-		 (int)tid);
-	f = fopen(path, "re");
-	if (f) {
-		if (fscanf(f, "%ld %lx", &nr, &fd) != 2)
-			nr = -1;
-		fclose(f);
-	}
-	return is_disturbed(nr) || (is_socket_call(nr) && has_timeout((int)fd));
-}
-
-static bool wait_for_stop(pid_t tid)
-{
-	const struct timespec ms = { .tv_nsec = 1000000 };
-
-	for (int i = 0; i < STOP_TRIES; i++) {
-		int status;
-		pid_t r = waitpid(tid, &status, __WALL | WNOHANG);
-
-		if (r < 0 || (r == tid && !WIFSTOPPED(status)))
-			return false;
-		if (r == tid) {
-			pending_signal = status >> 16 ? 0 : WSTOPSIG(status);
-			return true;
-		}
-		nanosleep(&ms, NULL);
-	}
-	return false;
-}
-
-const char *dump_thread_stop(pid_t tid, uint64_t regs[DUMP_REGS])
-{
-	struct user_regs_struct u;
-	struct iovec iov = { &u, sizeof(u) };
-
-	if (must_not_stop(tid))
-		return "blocked in a call that a stop would disturb";
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
-		return errno == EPERM ? "no right to stop its thread" :
-					"its thread cannot be stopped";
-	stopped = tid;
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) || !wait_for_stop(tid)) {
-		dump_thread_go();
-		return "its thread does not stop";
-	}
-	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &iov)) {
-		dump_thread_go();
-		return "its registers cannot be read";
-	}
-	memcpy(regs,
-	       (const uint64_t[]){ u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi,
-				   u.rbp, u.rsp, u.r8, u.r9, u.r10, u.r11,
-				   u.r12, u.r13, u.r14, u.r15, u.rip },
-	       DUMP_REGS * sizeof(*regs));
-	return NULL;
-}
-
-void dump_thread_go(void)
-{
-	if (stopped)
-		ptrace(PTRACE_DETACH, stopped, NULL,
-		       (void *)(long)pending_signal);
-	stopped = 0;
-	pending_signal = 0;
 }

@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The preload is in no such build, but the command that reads it may be. */
+#ifndef FIB_PRELOAD
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define FIB_ASAN
@@ -30,6 +32,7 @@
 #endif
 #ifdef __SANITIZE_THREAD__
 #define FIB_TSAN
+#endif
 #endif
 
 struct fib_san {

@@ -4,7 +4,7 @@
 #   make check-hooks       behaviour programs, natively and hooked
 #   make check-native      behaviour programs, natively only
 #   make check-apps        real programs from Debian packages
-#   make check-<part>      one part: unit patch stress model cli
+#   make check-<part>      one part: unit patch stress model cli hostile
 #   make check-suites      other projects' test suites, all of them
 #
 #   make soak              the long repeats: REPEAT, RUNS, FIB_SEEDS
@@ -24,7 +24,7 @@ TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              tinyproxy-bin stunnel4 memcached redis-tools man-db groff-base \
              mandoc valgrind
 
-CHECKS := unit library patch hooks stress apps cli install
+CHECKS := unit library patch hooks stress apps cli hostile install
 
 T_WARN  := -Wall -Wextra $(WERROR)
 T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/lib $(T_WARN)
@@ -48,6 +48,8 @@ soak:
 	@$(MAKE) --no-print-directory RUNS=$(RUNS) check-apps
 	@$(MAKE) --no-print-directory FIB_SEEDS=$(or $(FIB_SEEDS),1000) \
 	  check-stress
+	@$(MAKE) --no-print-directory HOSTILE_SECONDS=600 \
+	  HOSTILE_SEED=$(or $(FIB_SEED),100000) check-hostile
 
 .PHONY: check-hooks check-native check-apps build-tests print-checks
 

@@ -25,3 +25,22 @@ $(CT)/libfibhook.so: tests/cli/other_version.c
 
 check-cli: all $(CT_PROGS) $(B)/demo/echo $(B)/demo/load
 	@B='$(B)' bash tests/cli/run.sh
+
+# A process that lies, dumped by the command under the sanitizers.
+HOSTILE_SECONDS ?= 30
+HOSTILE_SEED    ?= 1
+$(eval $(call FIB_VARIANT,cli-asan,-DFIB_PRELOAD $(ASAN)))
+
+$(CT)/hostile: tests/cli/hostile.c
+	@mkdir -p $(@D)
+	$(V)$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter -DFIB_PRELOAD -I. $< \
+	  -o $@
+
+$(CT)/fibhook-asan: $(patsubst %.c,$(B)/cli-asan/%.o,$(CLI) $(CLI_TOO))
+	@mkdir -p $(@D)
+	$(V)$(CC) $(ASAN) -o $@ $^ -ldl
+
+.PHONY: check-hostile
+check-hostile: all $(CT)/hostile $(CT)/fibhook-asan
+	@python3 tests/cli/hostile.py --build '$(B)' --seed $(HOSTILE_SEED) \
+	  --seconds $(HOSTILE_SECONDS)

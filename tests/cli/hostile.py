@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+"""fibhook dump of processes that lie (hostile.c), by its build with the
+sanitizers: cases with a known answer, then seeds until the time is up.
+
+usage: hostile.py --build DIR [--seconds N] [--seed FIRST] [--only CASE|SEED]
+
+Whatever the process says, a dump must end within 10 s with status 0 or 1,
+print nothing that drives a terminal, touch no other process, and leave the
+process untraced and running. Seeds are printed where they fail. The last line
+says "N passed, N failed, N skipped".
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+LIMIT = 10.0
+JOBS = 2
+# C0, C1, and what turns text around or is not seen; newlines end lines.
+CONTROLS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\uffff\U000e0000-\U0010ffff]")
+# Each line that a dump may print begins so.
+LINE = re.compile(
+    r"process \d+ \(|worker \d+ +(thread |\(changed)|chaos, seed |counters |"
+    r"         ? [a-z_]+=|held up   \d+ times in |fiber \d+  thread -?\d+  \"|"
+    r"    #\d+ +0x|    \(|\d+ fibers$|$")
+ENV = dict(os.environ, LC_ALL="C.UTF-8",
+           ASAN_OPTIONS="detect_leaks=0:exitcode=99",
+           UBSAN_OPTIONS="print_stacktrace=1")
+
+
+class Wrong(Exception):
+    pass
+
+
+class Skip(Exception):
+    pass
+
+
+def need(condition, why):
+    if not condition:
+        raise Wrong(why)
+
+
+class Target:
+    """hostile ARGS in a directory of its own, started."""
+
+    def __init__(self, build, *args):
+        self.dir = tempfile.mkdtemp(prefix="hostile.")
+        self.proc = subprocess.Popen(
+            [f"{build}/tests/cli/hostile", *map(str, args)], cwd=self.dir,
+            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.pid = self.proc.pid
+        self.said = self.proc.stdout.readline().decode()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.proc.kill()
+        self.proc.wait()
+        self.proc.stdout.close()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def tasks(self):
+        for tid in os.listdir(f"/proc/{self.pid}/task"):
+            with open(f"/proc/{self.pid}/task/{tid}/status",
+                      errors="replace") as f:
+                yield tid, f.read()
+
+    def is_free(self):
+        """No thread of it is traced or stopped, or it has ended."""
+        try:
+            for tid, status in self.tasks():
+                if re.search(r"^TracerPid:\t[1-9]|^State:\t[tT]", status,
+                             re.M):
+                    return False
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+        return True
+
+
+def dump(build, pid, asan=True, wait=LIMIT + 5):
+    """Status, stdout and stderr of a dump, which must be well-formed."""
+    command = [f"{build}/tests/cli/fibhook-asan" if asan else
+               f"{build}/fibhook", "dump", "--all", str(pid)]
+    begin = time.monotonic()
+    try:
+        r = subprocess.run(command, env=ENV, stdin=subprocess.DEVNULL,
+                           capture_output=True, timeout=wait)
+    except subprocess.TimeoutExpired:
+        raise Wrong(f"does not end within {wait} s") from None
+    took = time.monotonic() - begin
+    need(took < LIMIT + 0.5, f"took {took:.1f} s")
+    need(r.returncode in (0, 1), f"status {r.returncode}: "
+         + r.stderr.decode(errors="replace")[:3000])
+    try:
+        out, err = r.stdout.decode(), r.stderr.decode()
+    except UnicodeDecodeError as e:
+        raise Wrong(f"invalid UTF-8 was printed: {e}") from None
+    bad = CONTROLS.search(out + err)
+    need(not bad, bad and f"control character {bad.group()!r} in "
+         + repr((out + err)[max(0, bad.start() - 60):bad.end() + 20]))
+    for line in out.split("\n"):
+        need(LINE.match(line), f"a line of no kind: {line!r}")
+    lines = err.split("\n")[:-1]
+    need(len(lines) <= (r.returncode != 0), f"stderr: {err}")
+    need(all(x.startswith("fibhook: process ") for x in lines),
+         f"stderr: {err}")
+    need(r.returncode or re.search(r"^\d+ fibers\n\Z", out, re.M),
+         "its last line is missing")
+    need("ended by signal" not in err, err)
+    return r.returncode, out, err
+
+
+def check_target(target):
+    for _ in range(100):
+        if target.is_free():
+            return
+        time.sleep(0.01)
+    raise Wrong("the process was left traced or stopped")
+
+
+# --- cases with an answer -------------------------------------------------------
+
+def plain(status, out, err):
+    need(status == 0 and out.endswith("\n6 fibers\n"), out + err)
+    need(len(re.findall(r"#0 .* lie_read\+0x10 \(libfibhook.so\)\n"
+                        r"    #1 .* lie_main\+0x10", out)) == 6, out)
+
+
+def names(status, out, err):
+    need(status == 0 and out.endswith("\n6 fibers\n"), out + err)
+    need(len(re.findall("^fiber", out, re.M)) == 6, out)
+    # each once, where it belongs
+    for text in (r'fiber 0  thread \d+  "\\x22\\x1b\[2J\\x0a\\x5cn\\xe2',
+                 r'fd \d+ -> /\S+\\x1b\]0;title\\x07\\x1b\[31m\\x0afiber 99  '
+                 r'thread 1  \\x22forged',
+                 r'socket:\[\d+\] unix @\\x1b\]0;title',
+                 r'socket:\[\d+\] \(its name is not certain\)',
+                 r' -> /\S*/größer \(deleted\)'):
+        need(re.search(text, out), f"{text} is not in:\n{out}")
+    need("unix:forged" not in out, out)
+
+
+def loop(status, out, err):
+    need(status == 0 and out.count("given up: its unwind tables") == 6,
+         out + err)
+
+
+def deep(status, out, err):
+    need(status == 0 and out.count("    #199 ") == 6, out + err)
+    need("    #200 " not in out, out)
+
+
+def sizes(status, out, err):
+    need(status == 0 and out.endswith("\n6 fibers\n"), out + err)
+
+
+def stuck(status, out, err):
+    need("fiber 1 " in out, out + err)
+
+
+def cut(status, out, err):
+    need("6 fibers" in out or status == 1, out + err)
+
+
+def many(status, out, err):
+    need("\nfiber 256 " in out, out[-2000:] + err)
+
+
+def slow(status, out, err):
+    need(status == 1 and "given up after 9 s" in err, err)
+    need("\nfiber 256 " in out and out.endswith("\n"), out[-2000:])
+
+
+def leaving(status, out, err):
+    need(status == 0 or "while it was read" in err or
+         "no such process" in err or "has no memory" in err, err)
+
+
+def victim_tid(status, out, err):
+    need(status == 0 and "its worker is no thread of the process" in out,
+         out + err)
+
+
+CASES = {f.__name__: f for f in (slow, plain, names, loop, deep, sizes, stuck,
+                                 cut, many, leaving, victim_tid)}
+
+
+def run_case(build, name, victim):
+    for asan in (True, False) if name != "slow" else (False,):
+        with Target(build, name, victim.pid) as t:
+            if t.said.startswith("skip"):
+                raise Skip(t.said[6:].strip())
+            need(t.said, "hostile does not start")
+            for _ in range(8 if name == "cut" else 1):
+                CASES[name](*dump(build, t.pid, asan))
+            check_target(t)
+
+
+def run_seed(build, seed, victim):
+    with Target(build, seed, victim.pid) as t:
+        need(t.said, "hostile does not start")
+        dump(build, t.pid, asan=seed % 4 != 0)
+        check_target(t)
+
+
+def killed(build, _, victim):
+    """However a dump ends, its process goes on."""
+    for i in range(60):
+        with Target(build, "running", victim.pid) as t:
+            p = subprocess.Popen([f"{build}/fibhook", "dump", str(t.pid)],
+                                 stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+            time.sleep(i * 0.0003)
+            p.send_signal((signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+                          [i % 3])
+            p.wait()
+            check_target(t)
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--build", required=True)
+    ap.add_argument("--seconds", type=float, default=30)
+    ap.add_argument("--seed", type=int, default=1)
+    ap.add_argument("--only")
+    a = ap.parse_args()
+    build = os.path.abspath(a.build)
+    os.environ.pop("LD_PRELOAD", None)
+    until = time.monotonic() + a.seconds
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    lock = threading.Lock()
+    seeds = iter(range(a.seed, 1 << 40))
+
+    def one(kind, name, run):
+        try:
+            run(build, name, victim)
+            result, why = "passed", ""
+        except Skip as e:
+            result, why = "skipped", f"skip {kind} {name}: {e}"
+        except Wrong as e:
+            result, why = "failed", f"FAIL {kind} {name}: {str(e)[:4000]}"
+        with lock:
+            counts[result] += 1
+            if why:
+                print(why, flush=True)
+
+    def work():
+        while time.monotonic() < until:
+            with lock:
+                seed = next(seeds)
+            one("seed", seed, run_seed)
+
+    with Target(build, "victim") as victim:
+        if a.only and a.only.isdigit():
+            one("seed", int(a.only), run_seed)
+        elif a.only:
+            one("case", a.only, run_case if a.only in CASES else killed)
+        else:
+            with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+                jobs = [pool.submit(one, "case", name, run_case)
+                        for name in CASES]
+                jobs.append(pool.submit(one, "case", "killed", killed))
+                jobs += [pool.submit(work) for _ in range(JOBS)]
+                for job in jobs:
+                    job.result()
+        if victim.proc.poll() is not None:
+            counts["failed"] += 1
+            print("FAIL: a process that is not the dumped one was stopped")
+    if not a.only:
+        print(f"seeds {a.seed} to {next(seeds) - 1}")
+    print("{passed} passed, {failed} failed, {skipped} skipped"
+          .format(**counts))
+    return counts["failed"] != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
