@@ -95,31 +95,33 @@ static bool kernel_restarts(unsigned nr)
 static bool __attribute__((noinline))
 look_for_signals(struct fib *f, const struct entry *e, long *r)
 {
-	bool interrupted = true, restart = false, always = false;
+	enum fib_finding finding = FIB_FINDS_NO_CALL;
+	bool again;
 
 	switch (-*r) {
 	case FIB_ERESTARTSYS:
-		restart = true;
+		finding = FIB_FINDS_RESTART;
 		break;
 	case FIB_ERESTARTNOHAND:
+		finding = FIB_FINDS_EINTR;
 		break;
 	case FIB_ERESTARTNOINTR:
-		always = true;
+		finding = FIB_FINDS_AGAIN;
 		break;
 	case EINTR:
-		restart = e && e->call ? e->flags & FIB_RESTART :
-					 kernel_restarts(f->call);
+		finding = FIB_FINDS_EINTR;
+		if (e && e->call ? e->flags & FIB_RESTART :
+				   kernel_restarts(f->call))
+			finding = FIB_FINDS_RESTART;
 		break;
-	default:
-		interrupted = false;
 	}
-	fib_signal_deliver(f, &restart);
+	again = fib_signal_deliver(f, finding);
 	if (fib_unlikely(fib_xchg(&f->preempt, false, relaxed)))
 		fib_sched_preempted();
-	if (!interrupted)
+	if (finding == FIB_FINDS_NO_CALL)
 		return false;
 	*r = -EINTR;
-	return restart || always;
+	return again;
 }
 
 /*
@@ -201,6 +203,7 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 	f->regs = regs;
 	f->call = (uint16_t)nr;
 	f->restarted = 0;
+	f->part = false;
 	if (fib_unlikely(++f->calls % TURN_CALLS == 0) &&
 	    fib_load(&fib_worker_self()->queued, relaxed))
 		fib_sched_yield();
@@ -247,6 +250,7 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		f->regs = regs;
 		f->call = (uint16_t)nr;
 		f->restarted = 1;
+		f->part = false;
 	}
 }
 
@@ -269,7 +273,7 @@ void fib_hook_leave(struct fib *f)
 			return;
 		fib_store(&f->in_hook, 1, relaxed);
 		fib_barrier();
-		fib_signal_deliver(f, &(bool){ false });
+		fib_signal_deliver(f, FIB_FINDS_NO_CALL);
 	}
 }
 

@@ -198,7 +198,8 @@ static long wait(int op, uint32_t *uaddr, uint32_t val,
 		return -EINVAL;
 	fib_cancel_begin();
 	r = fib_futex_wait(uaddr, val, bitset, deadline);
-	fib_cancel_end();
+	if (r < 0)
+		fib_cancel_end();
 	if (r == -EINTR)
 		return ts ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;
 	return r;
@@ -295,7 +296,8 @@ static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
 	fib_cancel_begin();
 	r = fib_futex_lock_pi(uaddr, (uint32_t)fib_sys_gettid(), deadline,
 			      cmd == FUTEX_TRYLOCK_PI, is_fiber);
-	fib_cancel_end();
+	if (r < 0)
+		fib_cancel_end();
 	return r == -EINTR ? -FIB_ERESTARTSYS : r;
 }
 

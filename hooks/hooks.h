@@ -82,6 +82,7 @@ const char *fib_call_name(unsigned nr);
  */
 struct fib_libc {
 	void (*testcancel)(void);
+	int (*setcancelstate)(int state, int *old);
 	void (*fork_child)(void); /* in the child, when all else is reset */
 	uintptr_t syscall_from, syscall_to; /* the function syscall() */
 };
@@ -110,9 +111,17 @@ uintptr_t fib_raw_intr_fixup(uintptr_t rip);
 
 /* Around every interruptible park; see wait.c. */
 void fib_cancel_begin(void);
+/** Of a call that has had no effect, or a part of it (fib_part_done()). */
 void fib_cancel_end(void);
 /** May fib_cancel_end() unwind? Then leave things in order first. */
 bool fib_cancel_is_near(void);
+/** The call has had a part of its effect: a cancel may only cut it short. */
+static inline void fib_part_done(void)
+{
+	fib_self()->part = true;
+}
+/** Is it to be cut short? */
+bool fib_cancel_cuts(void);
 
 /** Deadline of a call that waits @ns from now; kept when it is repeated. */
 uint64_t fib_deadline_in(uint64_t ns);
@@ -165,12 +174,18 @@ bool fib_fd_may_be_shared(void);
 void fib_signal_init(struct fib *main_fiber, uint64_t mask);
 /** Masks of a kernel thread of ours. */
 void fib_signal_thread_init(struct fib_worker *w);
+/** What a signal finds the fiber doing. */
+enum fib_finding {
+	FIB_FINDS_NO_CALL, /* its own code, or a call that has had its effect */
+	FIB_FINDS_EINTR,   /* one that ends when a handler has run, */
+	FIB_FINDS_RESTART, /* is repeated if the handler has SA_RESTART, */
+	FIB_FINDS_AGAIN,   /* is repeated in any case */
+};
 /**
- * Run what is pending and not blocked. @restart: in, whether the interrupted
- * call would be repeated under SA_RESTART; out, whether to repeat it.
+ * Run what is pending and not blocked. Is the call to be repeated?
  */
-void fib_signal_deliver(struct fib *f, bool *restart);
-/** SIGCANCEL alone, before the cancel type is set back: may unwind. */
+bool fib_signal_deliver(struct fib *f, enum fib_finding finding);
+/** SIGCANCEL alone, to a fiber whose call has had no effect: may unwind. */
 void fib_signal_deliver_cancel(struct fib *f);
 /** Queue @sig for @f, as from tgkill. -errno. */
 int fib_signal_send(struct fib *f, int sig, const siginfo_t *info,
@@ -201,8 +216,6 @@ void fib_signal_idle_kick(void);
 bool fib_signal_attend(struct fib *f);
 /** @f is to call fib_signal_deliver() soon, wherever it is. */
 void fib_signal_attention(struct fib *f);
-/** pthread_cancel() has marked @f's thread. */
-void fib_signal_cancelled(struct fib *f);
 uint64_t fib_signal_worker_mask(void);
 void fib_signal_mask_changed(struct fib *f);
 /** The caller's mask is @set until the call under way has ended. */

@@ -205,7 +205,7 @@ static void abort_process(struct fib *f)
 
 	fib_and(&f->sigmask, ~FIB_SIG(SIGABRT), seq_cst);
 	fib_signal_send(f, SIGABRT, &info, false);
-	fib_signal_deliver(f, &(bool){ false });
+	fib_signal_deliver(f, FIB_FINDS_NO_CALL);
 	fib_signal_force(SIGABRT);
 }
 

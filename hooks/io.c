@@ -51,7 +51,8 @@ long fib_io_block(struct fib_io *io)
 	if (r != 0 && r != -EINTR && r != -ETIMEDOUT)
 		r = wait_in_kernel(io);
 	/* Only a handler ends a call of which a part may be done. */
-	if (r >= 0 || (r == -EINTR && fib_signal_attend(fib_self())))
+	if (r >= 0 || (r == -EINTR && !fib_cancel_cuts() &&
+		       fib_signal_attend(fib_self())))
 		return 0;
 	return fib_io_failed(io, r);
 }
@@ -154,6 +155,7 @@ static long write_all(struct fib_fd *s, const struct iovec *iov, int n, long nr)
 		if (r <= 0)
 			break;
 		done += r;
+		fib_part_done();
 		if (fib_fd_nonblock(s))
 			break;
 		while (n && (size_t)r >= iov->iov_len) {

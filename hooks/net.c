@@ -31,6 +31,7 @@ static long recv_all(struct fib_fd *s, char *buf, size_t len, int flags)
 		if (r <= 0)
 			break;
 		done += (size_t)r;
+		fib_part_done();
 	}
 	return done ? (long)done : r;
 }
@@ -66,6 +67,7 @@ long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 	    s->kind == FIB_FD_DGRAM || fib_fd_nonblock(s))
 		return r;
 	done = r;
+	fib_part_done();
 	iov = msg->msg_iov;
 	for (size_t i = 0; i < msg->msg_iovlen; i++, iov++) {
 		size_t skip =
@@ -111,6 +113,7 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 				    0);
 			return r > 0 ? got + r : got;
 		}
+		fib_part_done();
 		a[1] = (long)(v + got);
 		r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmmsg, a);
 		if (r <= 0)
@@ -176,6 +179,7 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 		done += (size_t)r;
 		if (done >= len || r == 0 || fib_fd_nonblock(s))
 			break;
+		fib_part_done();
 		a[1] = (long)buf + (long)done;
 		a[2] = (long)(len - done);
 	}
@@ -209,6 +213,7 @@ long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 		return sent(0, r, flags);
 	passed(msg, r);
 	done = r;
+	fib_part_done();
 	rest = *msg;
 	rest.msg_control = NULL;
 	rest.msg_controllen = 0;
@@ -255,6 +260,7 @@ long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 		if (r < 0)
 			break;
 		v[i].msg_len = (unsigned)r;
+		fib_part_done();
 	}
 	return i ? (long)i : r;
 }

@@ -75,6 +75,9 @@ static long wait_many(struct many *m)
 			break;
 		r = fib_park_until(any_woken, m, m->deadline_ns, FIB_WAIT_POLL,
 				   m->n);
+		/* A cancel comes before what came after it. */
+		if (r == 0 && fib_unlikely(fib_cancel_is_near()))
+			r = -EINTR;
 		if (r == -ETIMEDOUT) {
 			r = m->ask(m->arg);
 			break;
@@ -87,7 +90,8 @@ static long wait_many(struct many *m)
 			fib_iom_retract(&m->watch[i].w);
 	if (m->pages)
 		fib_pages_free(m->watch, m->pages);
-	fib_cancel_end();
+	if (r < 0)
+		fib_cancel_end();
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 

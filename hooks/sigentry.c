@@ -150,9 +150,9 @@ struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig)
 		struct fib_kernel_sigaction a = fib_signal_take_action(sig, &frame->info);
 
 		if (a.handler > 1)
-			fib_signal_handle(f, sig, &frame->info, &a);
+			fib_signal_handle(f, sig, &frame->info, &a, false);
 	}
-	fib_signal_deliver(f, &(bool){ false });
+	fib_signal_deliver(f, FIB_FINDS_NO_CALL);
 	if (fib_unlikely(fib_xchg(&f->preempt, false, relaxed)))
 		fib_sched_preempted();
 	f->sigframe = NULL;

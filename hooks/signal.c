@@ -89,8 +89,11 @@ bool fib_signal_on_altstack(const struct fib *f, unsigned long flags,
 	       sp - f->altstack_sp >= f->altstack_size;
 }
 
+#define SYSCALL_BYTES 2
+
 /* What a handler sees of a fiber that it finds in a system call. */
-static void fill_context(struct fib *f, ucontext_t *uc, void *fpregs)
+static void fill_context(struct fib *f, ucontext_t *uc, void *fpregs,
+			 bool again)
 {
 	greg_t *g = uc->uc_mcontext.gregs;
 	const struct fib_regs *r = f->regs;
@@ -105,7 +108,7 @@ static void fill_context(struct fib *f, ucontext_t *uc, void *fpregs)
 	g[REG_RIP] = (greg_t)(uintptr_t)__builtin_return_address(0);
 	if (!r)
 		return;
-	g[REG_RIP] = (greg_t)r->rip;
+	g[REG_RIP] = (greg_t)(again ? r->rip - SYSCALL_BYTES : r->rip);
 	g[REG_RSP] = (greg_t)((uintptr_t)(r + 1) + RED_ZONE);
 	g[REG_RBP] = (greg_t)r->rbp;
 	g[REG_RBX] = (greg_t)r->rbx;
@@ -122,9 +125,17 @@ static void fill_context(struct fib *f, ucontext_t *uc, void *fpregs)
 	g[REG_R15] = (greg_t)r->r15;
 }
 
+/* What may be delivered anywhere: SIGCANCEL has its places (wait.c). */
+static uint64_t deliverable(const struct fib *f)
+{
+	uint64_t open = ~fib_load(&f->sigmask, relaxed);
+
+	return f->cancel_async ? open : open & ~FIB_SIG(FIB_SIGCANCEL);
+}
+
 static bool handler_waits(const struct fib *f)
 {
-	return fib_load(&f->sigpend, relaxed) & ~fib_load(&f->sigmask, relaxed);
+	return fib_load(&f->sigpend, relaxed) & deliverable(f);
 }
 
 /* force_sigsegv() of the kernel: there is no stack for the handler of @sig. */
@@ -194,24 +205,24 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 }
 
 static void handle_in_hook(struct fib *f, int sig, siginfo_t *info,
-			   const struct fib_kernel_sigaction *a)
+			   const struct fib_kernel_sigaction *a, bool again)
 {
 	char fp[512 + 16];
 	ucontext_t uc;
 
-	fill_context(f, &uc, (void *)FIB_ALIGN_UP((uintptr_t)fp, 16));
+	fill_context(f, &uc, (void *)FIB_ALIGN_UP((uintptr_t)fp, 16), again);
 	call_handler(f, sig, info, a, &uc, (uint64_t *)&uc.uc_sigmask);
 }
 
 static void __attribute__((noinline))
 handle_with_vectors(struct fib *f, int sig, siginfo_t *info,
-		    const struct fib_kernel_sigaction *a)
+		    const struct fib_kernel_sigaction *a, bool again)
 {
 	char area[fib_xsave_size + 64];
 	void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
 
 	fib_xsave(at);
-	handle_in_hook(f, sig, info, a);
+	handle_in_hook(f, sig, info, a, again);
 	fib_xrstor(at);
 }
 
@@ -236,15 +247,15 @@ struct fib_kernel_sigaction fib_signal_take_action(int sig,
 }
 
 void fib_signal_handle(struct fib *f, int sig, siginfo_t *info,
-		       const struct fib_kernel_sigaction *a)
+		       const struct fib_kernel_sigaction *a, bool again)
 {
 	if (f->sigframe)
 		call_handler(f, sig, info, a, &f->sigframe->uc,
 			     &f->sigframe->uc.uc_sigmask);
 	else if (f->door == FIB_DOOR_SITE)
-		handle_with_vectors(f, sig, info, a);
+		handle_with_vectors(f, sig, info, a, again);
 	else
-		handle_in_hook(f, sig, info, a);
+		handle_in_hook(f, sig, info, a, again);
 }
 
 bool fib_signal_attend(struct fib *f)
@@ -260,17 +271,18 @@ bool fib_signal_attend(struct fib *f)
 	return false;
 }
 
-void fib_signal_deliver(struct fib *f, bool *restart)
+bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 {
-	bool ran = false;
+	bool again = finding >= FIB_FINDS_RESTART, ran = false;
 	siginfo_t info;
 	int sig;
 
 	fib_xchg(&f->attention, 0, seq_cst);
 	if (fib_unlikely(fib_work_pending(f)))
 		fib_work_run(f);
-	while ((sig = fib_signal_take(f, ~fib_load(&f->sigmask, relaxed),
-				      &info))) {
+	if (finding != FIB_FINDS_NO_CALL && fib_unlikely(fib_cancel_is_near()))
+		fib_signal_deliver_cancel(f);
+	while ((sig = fib_signal_take(f, deliverable(f), &info))) {
 		struct fib_kernel_sigaction a =
 			fib_signal_take_action(sig, &info);
 
@@ -279,33 +291,43 @@ void fib_signal_deliver(struct fib *f, bool *restart)
 			continue;
 		}
 		/* The first one decides, as in handle_signal() of the kernel. */
-		if (!ran && !(a.flags & SA_RESTART))
-			*restart = false;
+		if (!ran && !(a.flags & SA_RESTART) &&
+		    finding != FIB_FINDS_AGAIN)
+			again = false;
 		ran = true;
-		fib_signal_handle(f, sig, &info, &a);
+		fib_signal_handle(f, sig, &info, &a, again);
 	}
 	if (f->restore_mask) {
 		f->restore_mask = false;
 		fib_store(&f->sigmask, f->saved_mask, seq_cst);
 		fib_signal_mask_changed(f);
 	}
-	if (!ran)
-		*restart = true;
+	return again || !ran;
 }
 
+/*
+ * libc's handler decides, and may be asked more than once: a signal that came
+ * on the way from the site to here has not been for nothing.
+ */
 void fib_signal_deliver_cancel(struct fib *f)
 {
+	struct fib_kernel_sigaction a;
 	siginfo_t info;
 
-	if (fib_signal_take(
-		    f, FIB_SIG(FIB_SIGCANCEL) & ~fib_load(&f->sigmask, relaxed),
-		    &info)) {
-		struct fib_kernel_sigaction a =
-			fib_signal_take_action(FIB_SIGCANCEL, &info);
-
-		if (a.handler > 1)
-			fib_signal_handle(f, FIB_SIGCANCEL, &info, &a);
+	if (fib_load(&f->sigmask, relaxed) & FIB_SIG(FIB_SIGCANCEL))
+		return;
+	if (!fib_signal_take(f, FIB_SIG(FIB_SIGCANCEL), &info)) {
+		if (!fib_load(&f->cancelled, acquire) ||
+		    f->door != FIB_DOOR_SITE)
+			return;
+		memset(&info, 0, sizeof(info));
+		info.si_signo = FIB_SIGCANCEL;
+		info.si_code = SI_TKILL;
+		info.si_pid = fib_sig_pid;
 	}
+	a = fib_signal_take_action(FIB_SIGCANCEL, &info);
+	if (a.handler > 1)
+		fib_signal_handle(f, FIB_SIGCANCEL, &info, &a, true);
 }
 
 void fib_signal_mask_changed(struct fib *f)

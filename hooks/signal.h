@@ -50,9 +50,12 @@ void fib_signal_kernel_action(int sig, uintptr_t handler);
 /** Does a handler with @flags go to @f's alternate stack, from @sp? */
 bool fib_signal_on_altstack(const struct fib *f, unsigned long flags,
 			    uintptr_t sp);
-/** Run the handler @a of @sig, now, in @f. May not return. */
+/**
+ * Run the handler @a of @sig, now, in @f. May not return. @again: it finds the
+ * thread at the system call that is to be made (again), not behind it.
+ */
 void fib_signal_handle(struct fib *f, int sig, siginfo_t *info,
-		       const struct fib_kernel_sigaction *a);
+		       const struct fib_kernel_sigaction *a, bool again);
 /** sigentry.c: the kernel's handler for faults and kicks. */
 void fib_signal_entry(int sig, siginfo_t *info, void *uc);
 /** Is @sig open to @f, or waited for by it? */

@@ -114,12 +114,6 @@ void fib_signal_attention(struct fib *f)
 	kick(f);
 }
 
-void fib_signal_cancelled(struct fib *f)
-{
-	fib_store(&f->cancelled, 1, seq_cst);
-	fib_signal_attention(f);
-}
-
 bool fib_signal_accepts(struct fib *f, int sig)
 {
 	uint64_t blocked = fib_load(&f->sigmask, seq_cst) &

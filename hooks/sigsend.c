@@ -421,9 +421,10 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 	fib_signal_mask_changed(f);
 	if (sig)
 		fib_signal_recheck(FIB_SIG(sig));
-	fib_cancel_end();
-	if (!sig)
+	if (!sig) {
+		fib_cancel_end();
 		return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
+	}
 	if (user_info && fib_copy(user_info, &info, sizeof(info)))
 		return -EFAULT;
 	return sig;

@@ -1,25 +1,36 @@
 /*
  * Parking inside a hook body, with signals and cancellation.
  *
- * Cancellation. A call that came through an exported symbol is a cancellation
- * point of its own. libc's wrapper, which it replaces, would make the thread's
- * cancel type asynchronous around the system call, and lose what the call had
- * just received. Here pthread_cancel() is exported as well: libc's own notes the
- * cancel in the thread, then the fiber is marked (cancelled) and gets attention,
- * which ends a park. So a cancel acts at a call's beginning, or in place of a
- * park, and never after a call that succeeded:
+ * A cancel acts where a call has had no effect, and never after one that has:
+ * what a read got, what accept opened, a semaphore's wake-up would be lost.
  *
- *	fib_cancel_begin()	cancelled: libc's pthread_testcancel(), which
- *				unwinds unless cancels are disabled; nothing
- *				is published yet
+ *	fib_cancel_begin()	does one wait? nothing is published yet
  *	publish, park		ends on attention
  *	retract
- *	fib_cancel_end()	the same again
+ *	fib_cancel_end()	the same again, unless the call is done
  *
- * (A rewritten site sits inside libc's wrapper, where the type is asynchronous:
- * pthread_cancel() sends SIGCANCEL, and its handler unwinds, from
- * fib_cancel_end() as well.)
+ * It is libc that acts. pthread_cancel() is exported: it marks the fiber
+ * (cancelled), lets libc's own note the cancel in the thread, and gives the
+ * fiber attention, which ends a park. Then
+ *
+ * - a call through an exported symbol, a cancellation point of its own, calls
+ *   libc's pthread_testcancel(), which unwinds unless cancels are disabled;
+ * - at a rewritten site the handler of SIGCANCEL is called. Until 2.40 libc's
+ *   wrapper has made the cancel type asynchronous around its system call; that
+ *   is what the handler goes by. Since 2.41 it goes by the place where it finds
+ *   the thread: before the end of the one system call that is a cancellation
+ *   point.
+ *
+ * The signal itself, if libc sends it, is left pending everywhere else, but for
+ * a program that has chosen the asynchronous type (cancel_async). Natively,
+ * until 2.40, it also acts between a call that has succeeded and the end of the
+ * wrapper. There the wrapper waits, in a futex call, for a signal that was sent
+ * before the type was set back; that call's fib_cancel_begin() delivers it.
+ *
+ * A call that has had a part of its effect is cut short by a cancel: it returns
+ * what is done, and the next one acts.
  */
+#include <pthread.h>
 #include "hooks/hooks.h"
 #include "runtime/chaos.h"
 
@@ -37,27 +48,47 @@ static void test_cancel(struct fib *f)
 	fib_barrier();
 }
 
-void fib_cancel_begin(void)
+static bool signal_waits(const struct fib *f)
 {
-	test_cancel(fib_self());
+	return fib_load(&f->sigpend, relaxed) & 1ull << 31;
 }
 
 bool fib_cancel_is_near(void)
 {
 	struct fib *f = fib_self();
 
-	return fib_load(&f->cancelled, acquire) ||
-	       (fib_load(&f->sigpend, relaxed) & 1ull << 31);
+	return fib_load(&f->cancelled, acquire) || signal_waits(f);
+}
+
+void fib_cancel_begin(void)
+{
+	struct fib *f = fib_self();
+
+	if (fib_likely(!fib_cancel_is_near()) || f->part)
+		return;
+	/* The signal may be what tells libc that there is a cancel. */
+	fib_signal_deliver_cancel(f);
+	test_cancel(f);
 }
 
 void fib_cancel_end(void)
 {
-	struct fib *f = fib_self();
+	fib_cancel_begin();
+}
 
-	if (fib_likely(!fib_cancel_is_near()))
-		return;
-	test_cancel(f);
-	fib_signal_deliver_cancel(f);
+bool fib_cancel_cuts(void)
+{
+	struct fib *f = fib_self();
+	int state = PTHREAD_CANCEL_DISABLE;
+
+	if (!f->part || !fib_cancel_is_near())
+		return false;
+	if (f->door != FIB_DOOR_SYMBOL || f->cancel_async)
+		return signal_waits(f);
+	/* Is it enabled? In the deferred type neither call acts. */
+	fib_libc.setcancelstate(state, &state);
+	fib_libc.setcancelstate(state, &(int){ 0 });
+	return state == PTHREAD_CANCEL_ENABLE;
 }
 
 int fib_io_wait(struct fib_io *io)
@@ -66,9 +97,10 @@ int fib_io_wait(struct fib_io *io)
 
 	fib_cancel_begin();
 	r = fib_io_park(io);
-	if (fib_unlikely(fib_cancel_is_near()))
+	if (fib_unlikely(fib_cancel_is_near())) {
 		fib_io_end(io);
-	fib_cancel_end();
+		fib_cancel_end();
+	}
 	return r;
 }
 
@@ -86,7 +118,8 @@ long fib_blocking(long nr, const long a[6])
 	FIB_CHAOS_POINT(block_ended);
 	if (r != -EINTR && r != -FIB_ERESTARTNOINTR)
 		fib_signal_catch_up(f);
-	fib_cancel_end();
+	if (r < 0)
+		fib_cancel_end();
 	return r;
 }
 
@@ -112,7 +145,8 @@ int fib_wait_until(uint64_t deadline_ns, uint8_t why)
 
 	fib_cancel_begin();
 	r = fib_park_until(never, NULL, deadline_ns, why, 0);
-	fib_cancel_end();
+	if (r == -EINTR)
+		fib_cancel_end();
 	return r;
 }
 

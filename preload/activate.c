@@ -199,6 +199,7 @@ static struct fib *adopt_caller(void)
 {
 	struct fib *f = fib_alloc();
 	size_t len = 0;
+	int type;
 
 	if (!f)
 		return NULL;
@@ -207,6 +208,9 @@ static struct fib *adopt_caller(void)
 	fib_raw(SYS_prctl, PR_GET_TID_ADDRESS, &f->clear_tid);
 	fib_raw(SYS_get_robust_list, 0, &f->robust_head, &len);
 	fib_raw(SYS_prctl, PR_GET_NAME, f->name);
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+	pthread_setcanceltype(type, NULL);
+	f->cancel_async = type == PTHREAD_CANCEL_ASYNCHRONOUS;
 	return f;
 }
 
@@ -353,6 +357,7 @@ static const char *start(uint64_t mask)
 	fib_tids_init();
 	fib_pkru_init();
 	fib_libc.testcancel = pthread_testcancel;
+	fib_libc.setcancelstate = pthread_setcancelstate;
 	fib_libc.fork_child = fork_child;
 	find_syscall();
 	why = prepare(n);

@@ -67,6 +67,7 @@
 	  (int, struct aiocb *const[], int, struct sigevent *))                \
 	X(int, getaddrinfo_a, (int, struct gaicb *[], int, struct sigevent *)) \
 	X(int, pthread_cancel, (pthread_t))                                    \
+	X(int, pthread_setcanceltype, (int, int *))                            \
 	X(int, pthread_setname_np, (pthread_t, const char *))                  \
 	X(int, pthread_getname_np, (pthread_t, char *, size_t))
 
@@ -538,14 +539,40 @@ static struct fib *fiber_of(pthread_t t)
 int pthread_cancel(pthread_t t)
 {
 	struct fib *self = caller(), *f = self ? fiber_of(t) : NULL;
-	int r = CALL(pthread_cancel, t);
+	int r;
 
+	/* Marked before the signal that libc may send, and woken after. */
+	if (f)
+		fib_store(&f->cancelled, 1, seq_cst);
+	r = CALL(pthread_cancel, t);
 	if (f && r == 0) {
 		fib_hook_enter(self);
-		fib_signal_cancelled(f);
+		fib_signal_attention(f);
 		fib_hook_leave(self);
 	}
 	return r;
+}
+
+/* Which libc itself sets around its calls: the program's own choice. */
+int pthread_setcanceltype(int type, int *old)
+{
+	struct fib *f = caller();
+	bool async = type == PTHREAD_CANCEL_ASYNCHRONOUS;
+	int r;
+
+	if (f && async)
+		f->cancel_async = true;
+	r = CALL(pthread_setcanceltype, type, old);
+	if (!f || r)
+		return r;
+	f->cancel_async = async;
+	if (async) {
+		/* A cancel that came before has left its signal pending. */
+		fib_hook_enter(f);
+		fib_signal_mask_changed(f);
+		fib_hook_leave(f);
+	}
+	return 0;
 }
 
 int pthread_setname_np(pthread_t t, const char *name)

@@ -97,6 +97,8 @@ struct fib {
 	_Atomic bool preempt;  /* yield where the kick's handler leads */
 	bool own_files;	       /* its descriptors are not the others' */
 	bool creating;	       /* in pthread_create: its mmap makes a stack */
+	bool part;	       /* the call has had a part of its effect */
+	bool cancel_async;     /* the program's own pthread_setcanceltype() */
 	uint32_t *clear_tid;   /* zeroed and woken at exit */
 	int exit_status;
 	void *robust_head;
