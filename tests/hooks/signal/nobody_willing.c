@@ -132,8 +132,8 @@ static void child(void)
 			th[i] = t_thread(spin, NULL);
 		while (spinning < SPINNERS)
 			sched_yield();
-		arm();
 		t_put(ready, 'r');
+		arm();
 		if (!strcmp(how, "tgkill"))
 			t_thread(sender, &th[0]);
 	}
