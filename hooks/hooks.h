@@ -294,6 +294,11 @@ long fib_prctl_dedicated(int op, long a, long b, long c, long d);
 /** The fiber on @w holds it up: count where. The monitor's thread alone. */
 void fib_site_note(struct fib_worker *w);
 
+/* --- stuck.c ------------------------------------------------------------- */
+
+/** Tell of a worker, or the monitor (NULL), that is stuck in the runtime. */
+void fib_stuck_tell(struct fib_worker *w, bool spins);
+
 /* --- procfs.c ------------------------------------------------------------ */
 
 #define FIB_PROCFS_PATH 128

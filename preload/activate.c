@@ -339,6 +339,8 @@ const struct fib_host fib_host = {
 	.receive = fib_receive,
 	.receive_urgent = fib_receive_urgent,
 	.preempt = fib_signal_preempt,
+	.stuck = fib_stuck_tell,
+	.log = fib_log_plain,
 	.held_up = fib_site_note,
 };
 

@@ -1,11 +1,13 @@
 /* Options from the environment, and the log. */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 #include "preload/preload.h"
@@ -37,6 +39,20 @@ void fib_log(enum fib_log level, const char *fmt, ...)
 	if (fib_file_is(&fib_stderr, STDERR_FILENO))
 		fib_raw(SYS_write, STDERR_FILENO, line, n);
 	errno = saved;
+}
+
+void fib_log_plain(const char *text)
+{
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	struct timespec now = { 0, 0 };
+	struct iovec part[3] = { { "fibhook: ", 9 },
+				 { (void *)text, strlen(text) },
+				 { "\n", 1 } };
+
+	if (FIB_LOG_WARN <= fib_options.log &&
+	    fib_file_is(&fib_stderr, STDERR_FILENO) &&
+	    fib_raw(SYS_ppoll, &p, 1, &now, 0, 8) > 0)
+		fib_raw(SYS_writev, STDERR_FILENO, part, 3);
 }
 
 static void bad_value(const char *name, const char *val, const char *used)

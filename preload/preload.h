@@ -33,6 +33,8 @@ void fib_options_read(void);
 /** One line on stderr, "fibhook: ...", if @level is wanted. */
 void fib_log(enum fib_log level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/** A warning, from any thread, with no libc. It does not block. */
+void fib_log_plain(const char *text);
 /** Usable CPUs: affinity mask and cgroup quota. At least 1. */
 int fib_cpus(void);
 

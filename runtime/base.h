@@ -195,7 +195,7 @@ void fib_lock_slow(struct fib_lock *l);
 bool fib_lock_within(struct fib_lock *l, unsigned ms);
 /**
  * The caller has waited for one lock for @turns of 100 ms; 0: it has it now. A
- * process that was stopped meanwhile has waited one turn. monitor.c
+ * process that was stopped meanwhile has waited one turn. watch.c
  */
 void fib_lock_late(unsigned turns);
 #define FIB_LATE_NS 100000000

@@ -66,13 +66,6 @@ void fib_monitor_urgent(void)
 		SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
 }
 
-void fib_lock_late(unsigned turns)
-{
-	if (turns && fib_raw(SYS_gettid) == (long)fib_load(&fib_monitor_tid, relaxed) &&
-	    fib_host.receive_urgent)
-		fib_host.receive_urgent();
-}
-
 /* Put one more worker to work: one that retired, or a new one. */
 bool fib_start_spare(struct fib_sched *s)
 {
@@ -115,12 +108,11 @@ static void give_away(struct fib_worker *w)
 		fib_add(&s->running, 1, seq_cst);
 }
 
-/* R, S, D, ... of proc(5); 0 if nobody tells. */
-static char thread_state(int tid)
+long fib_read_stat(int tid, char *text, size_t size)
 {
-	char path[40] = "/proc/self/task/", digits[12], text[128];
-	long fd, n;
+	char path[40] = "/proc/self/task/", digits[12];
 	int at = 16, k = 0;
+	long fd, n;
 
 	for (; tid; tid /= 10)
 		digits[k++] = (char)('0' + tid % 10);
@@ -130,8 +122,17 @@ static char thread_state(int tid)
 	fd = fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	n = fib_raw(SYS_read, fd, text, sizeof(text));
+	n = fib_raw(SYS_read, fd, text, size);
 	fib_raw(SYS_close, fd);
+	return n < 0 ? 0 : n;
+}
+
+/* R, S, D, ... of proc(5); 0 if nobody tells. */
+static char thread_state(int tid)
+{
+	char text[128];
+	long n = fib_read_stat(tid, text, sizeof(text));
+
 	while (n > 2 && text[n - 1] != ')')
 		n--;
 	return n > 2 ? text[n + 1] : 0;
@@ -226,6 +227,7 @@ static void monitor(void *arg)
 		now = fib_now_ns();
 		if (now - last >= TICK_NS) {
 			quiet = look(s, true) ? 0 : quiet + 1;
+			fib_watch(s);
 			last = now;
 			if (++ticks % TRIM_TICKS == 0)
 				fib_stack_trim(false);

@@ -126,6 +126,11 @@ struct fib_worker {
 	bool took_wake;		       /* and has not slept since */
 	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
+	_Atomic uint32_t late;	       /* turns it has waited for a lock */
+	struct {		       /* the monitor's: watch.c */
+		uint32_t runs, calls;
+		uint64_t cpu_ns, user_ns;
+	} watch;
 	uint64_t profiled_ns; /* CPU time at its last SIGPROF: receiver.c */
 	void *stack;
 	void *altstack;		   /* the host's, for its signal handler */
@@ -169,6 +174,11 @@ struct fib_host {
 	void (*receive_urgent)(void);
 	/* The same thread: a worker is held up by its fiber. */
 	void (*held_up)(struct fib_worker *w);
+	/* The same thread: @w, or the monitor itself (NULL), does not come out
+	 * of the runtime, since it loops, or waits for a lock. */
+	void (*stuck)(struct fib_worker *w, bool spins);
+	/* One line for the log, a warning. No libc, any thread. */
+	void (*log)(const char *line);
 	/* The same thread: take the worker away from a fiber that loops. */
 	void (*preempt)(struct fib_worker *w);
 };
@@ -417,6 +427,10 @@ extern _Atomic uint32_t fib_monitor_tid;
 void fib_worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id);
 struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 				     struct fib *bound);
+/** watch.c: does a worker not come out of the runtime? Each tick. */
+void fib_watch(struct fib_sched *s);
+/** /proc/self/task/TID/stat: how much of it there is in @text. */
+long fib_read_stat(int tid, char *text, size_t size);
 bool fib_start_spare(struct fib_sched *s);
 void fib_notify_one(struct fib_sched *s);
 long fib_thread_clone(unsigned long flags, void *stack_top, _Atomic int *tid,

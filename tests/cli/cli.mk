@@ -2,7 +2,7 @@
 
 CT := $(B)/tests/cli
 CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
-            $(CT)/static $(CT)/static_pie $(CT)/start_state \
+            $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
             $(CT)/stderr_data $(CT)/whoami $(B)/tests/lib/filter
 
 .PHONY: check-cli
@@ -10,6 +10,10 @@ CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
 $(CT)/%: tests/cli/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(T_FLAGS) $< -o $@
+
+$(CT)/offsets: tests/cli/offsets.c runtime/sched.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(T_FLAGS) -DFIB_PRELOAD -Wno-unused-parameter -I. $< -o $@
 
 $(CT)/static: tests/cli/threads.c
 	@mkdir -p $(@D)
