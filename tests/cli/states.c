@@ -2,16 +2,18 @@
  * One thread in each state that fibhook dump can tell, until SIGTERM: each
  * waits in a function named after its state.
  *
- *	states [churn|hidden|blocked]
+ *	states [churn|hidden|blocked|segv|abort]
  *
  * churn: threads come and go besides. hidden: nobody may look inside.
- * blocked: one more waits in a call that has no other form.
+ * blocked: one more waits in a call that has no other form. segv, abort: one
+ * more crashes.
  */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +122,17 @@ static NOINLINE void state_callback(void)
 	DONE();
 }
 
+static bool aborts;
+static int *volatile nowhere;
+
+static NOINLINE void crashes(void)
+{
+	if (aborts)
+		abort();
+	*nowhere = 1;
+	DONE();
+}
+
 static void *start(void *arg)
 {
 	void (*fn)(void) = (void (*)(void))arg;
@@ -179,6 +192,14 @@ int main(int argc, char **argv)
 	}
 	usleep(100000);
 	prctl(PR_SET_NAME, "states main");
+	aborts = argc > 1 && !strcmp(argv[1], "abort");
+	if (aborts || (argc > 1 && !strcmp(argv[1], "segv"))) {
+		pthread_t t;
+
+		if (pthread_create(&t, NULL, start, (void *)crashes))
+			return 1;
+		pthread_join(t, NULL);
+	}
 	if (argc > 1 && !strcmp(argv[1], "hidden"))
 		prctl(PR_SET_DUMPABLE, 0);
 	printf("ready\n");
