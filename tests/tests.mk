@@ -22,7 +22,7 @@ RUNS   ?= 1
 TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              binutils libunwind-dev python3 openssl microsocks \
              tinyproxy-bin stunnel4 memcached redis-tools man-db groff-base \
-             mandoc valgrind
+             mandoc valgrind gdb
 
 CHECKS := unit library patch hooks stress apps cli hostile install
 
@@ -84,6 +84,10 @@ $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2
 $(B)/tests/hooks/thread/ctor_thread: $(B)/tests/lib/libtctor.so
 $(B)/tests/hooks/thread/ctor_thread: T_LINK := -L$(B)/tests/lib -ltctor
 $(B)/tests/hooks/thread/registers: T_LINK := -lm
+# Its functions have names at run time.
+$(B)/tests/hooks/crash/backtrace: T_LINK := -rdynamic -lunwind -ldl
+$(B)/tests/hooks/crash/message: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2 \
+  -fstack-protector-all
 $(B)/tests/hooks/thread/exec_stack: T_LINK := -Wl,-z,execstack
 
 build-tests: $(T_PROGS) $(T_LIBS) $(B)/tests/lib/filter
