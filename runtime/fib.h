@@ -62,10 +62,12 @@
 #ifndef FIB_H
 #define FIB_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -79,6 +81,7 @@ extern "C" {
 
 struct fib;
 struct fib_sched;
+struct addrinfo; /* <netdb.h> */
 
 /* --- fibers ---------------------------------------------------------------- */
 
@@ -450,6 +453,25 @@ FIB_API long fib_write(int fd, const void *buf, size_t n, uint64_t timeout_ns);
 /** All of @n: 0, or -errno of the first error; some may be written then. */
 FIB_API int fib_write_all(int fd, const void *buf, size_t n,
 			  uint64_t timeout_ns);
+/** readv(2) and writev(2), as fib_read() and fib_write() are. */
+FIB_API long fib_readv(int fd, const struct iovec *iov, int n,
+		       uint64_t timeout_ns);
+FIB_API long fib_writev(int fd, const struct iovec *iov, int n,
+			uint64_t timeout_ns);
+/**
+ * recvfrom(2), sendto(2), recvmsg(2), sendmsg(2), for sockets; no SIGPIPE.
+ * -EINVAL with MSG_WAITALL and MSG_FASTOPEN. MSG_ERRQUEUE never waits.
+ */
+FIB_API long fib_recvfrom(int fd, void *buf, size_t n, int flags,
+			  struct sockaddr *addr, socklen_t *len,
+			  uint64_t timeout_ns);
+FIB_API long fib_sendto(int fd, const void *buf, size_t n, int flags,
+			const struct sockaddr *addr, socklen_t len,
+			uint64_t timeout_ns);
+FIB_API long fib_recvmsg(int fd, struct msghdr *msg, int flags,
+			 uint64_t timeout_ns);
+FIB_API long fib_sendmsg(int fd, const struct msghdr *msg, int flags,
+			 uint64_t timeout_ns);
 /** accept4(2) with SOCK_CLOEXEC; @addr may be NULL. */
 FIB_API int fib_accept(int fd, struct sockaddr *addr, socklen_t *len,
 		       uint64_t timeout_ns);
@@ -467,6 +489,42 @@ FIB_API int fib_connect(int fd, const struct sockaddr *addr, socklen_t len,
 FIB_API int fib_wait_fd(int fd, int event, uint64_t timeout_ns);
 /** At least @ns. 0 or -ENOMEM. */
 FIB_API int fib_sleep(uint64_t ns);
+
+/**
+ * fib_waitpid - wait for child @pid to end, and reap it: waitpid(2)
+ * @status:	as of wait(2); may be NULL
+ *
+ * @pid; -ECHILD: it is no child of this process, or somebody else has reaped it;
+ * -EINVAL: @pid is not above 0; -ETIMEDOUT; -EMFILE, -ENFILE, -ENOMEM: it takes
+ * a descriptor. Without pidfd_open(2), Linux 5.3, it is asked every 10 ms.
+ */
+FIB_API int fib_waitpid(pid_t pid, int *status, uint64_t timeout_ns);
+
+#if defined(_POSIX_C_SOURCE) && _POSIX_C_SOURCE >= 199309L
+/**
+ * fib_signal_wait - wait for a signal that is sent to the process: sigwaitinfo(2)
+ * @info:	may be NULL
+ *
+ * The signals of @set must be blocked in all threads, the schedulers' included:
+ * block them before these are started. Each is taken by one that waits. Its
+ * number; -EINVAL, -ETIMEDOUT; -EMFILE, -ENFILE, -ENOMEM. Declared where
+ * <signal.h> has the two types: not in strict ISO C.
+ */
+FIB_API int fib_signal_wait(const sigset_t *set, siginfo_t *info,
+			    uint64_t timeout_ns);
+#endif
+
+/**
+ * fib_getaddrinfo - look a name up, as getaddrinfo(3) does, in a thread of its
+ * own; results are freed with freeaddrinfo(3)
+ *
+ * 0; one of getaddrinfo's own errors (gai_strerror(3)), EAI_MEMORY where there is
+ * no memory and EAI_AGAIN where there is no thread to be had; or -ETIMEDOUT,
+ * which is none of them. The thread ends when the look-up does.
+ */
+FIB_API int fib_getaddrinfo(const char *node, const char *service,
+			    const struct addrinfo *hints,
+			    struct addrinfo **result, uint64_t timeout_ns);
 
 /* --- mutex, condition, semaphore --------------------------------------------- */
 

@@ -112,53 +112,160 @@ static bool tells_room(int fd)
 	return fib_raw(SYS_poll, &p, 1, 0) != 0;
 }
 
-/* The three ways to move bytes on a descriptor, for each direction. */
-static const struct way {
-	long socket, flags, nowait, plain;
-} ways[] = {
-	[FIB_EV_READ] = { SYS_recvfrom, MSG_DONTWAIT, SYS_preadv2, SYS_read },
-	[FIB_EV_WRITE] = { SYS_sendto, MSG_DONTWAIT | MSG_NOSIGNAL,
-			   SYS_pwritev2, SYS_write },
+/*
+ * The three ways to move the same bytes, of which a descriptor takes one: a
+ * socket's, one for what has bytes at once (RWF_NOWAIT), and the plain one.
+ * a[0] stands for the descriptor.
+ */
+struct way {
+	long nr;
+	long a[6];
 };
 
-static long transfer(int fd, uint8_t ev, const void *buf, size_t n,
+static long transfer(int fd, uint8_t ev, const struct way *socket,
+		     const struct way *nowait, const struct way *plain,
 		     uint64_t timeout_ns)
 {
-	const struct way *way = &ways[ev];
-	struct iovec iov = { (void *)buf, n };
-	long a[6] = { fd, (long)buf, (long)n, way->flags };
 	struct call c;
 	long r = begin(&c, fd, ev, timeout_ns);
 
 	if (r)
 		return r;
-	r = fib_io_call(&c.io, 0, way->socket, a);
+	r = fib_io_call(&c.io, 0, socket->nr, socket->a);
 	if (r != -ENOTSOCK)
 		return r;
-	r = fib_io_call(&c.io, 0, way->nowait,
-			(long[6]){ fd, (long)&iov, 1, -1, -1, RWF_NOWAIT });
+	r = fib_io_call(&c.io, 0, nowait->nr, nowait->a);
 	/* EPERM: a file that is not in memory; a poll says that it is ready. */
 	if (r != -EOPNOTSUPP && r != -ESPIPE && r != -EPERM)
 		return r;
 	if (ev == FIB_EV_WRITE && !tells_room(fd)) {
-		r = at_once(way->plain, a);
+		r = at_once(plain->nr, plain->a);
 		if (r != -EAGAIN)
 			return r;
 	}
-	return polled(&c, way->plain, a);
+	return polled(&c, plain->nr, plain->a);
 }
+
+#define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 
 long fib_read(int fd, void *buf, size_t n, uint64_t timeout_ns)
 {
-	return transfer(fd, FIB_EV_READ, buf, n, timeout_ns);
+	struct iovec iov = { buf, n };
+
+	return transfer(
+		fd, FIB_EV_READ,
+		&(struct way){ SYS_recvfrom,
+			       { fd, (long)buf, (long)n, MSG_DONTWAIT } },
+		&(struct way){ SYS_preadv2,
+			       { fd, (long)&iov, 1, -1, -1, RWF_NOWAIT } },
+		&(struct way){ SYS_read, { fd, (long)buf, (long)n } },
+		timeout_ns);
 }
 
 long fib_write(int fd, const void *buf, size_t n, uint64_t timeout_ns)
 {
-	return transfer(fd, FIB_EV_WRITE, buf, n, timeout_ns);
+	struct iovec iov = { (void *)buf, n };
+
+	return transfer(
+		fd, FIB_EV_WRITE,
+		&(struct way){ SYS_sendto,
+			       { fd, (long)buf, (long)n, SEND_FLAGS } },
+		&(struct way){ SYS_pwritev2,
+			       { fd, (long)&iov, 1, -1, -1, RWF_NOWAIT } },
+		&(struct way){ SYS_write, { fd, (long)buf, (long)n } },
+		timeout_ns);
 }
 
-static uint64_t time_left(uint64_t deadline)
+long fib_readv(int fd, const struct iovec *iov, int n, uint64_t timeout_ns)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov,
+			      .msg_iovlen = (size_t)n };
+
+	if (n < 0)
+		return -EINVAL;
+	return transfer(
+		fd, FIB_EV_READ,
+		&(struct way){ SYS_recvmsg, { fd, (long)&msg, MSG_DONTWAIT } },
+		&(struct way){ SYS_preadv2,
+			       { fd, (long)iov, n, -1, -1, RWF_NOWAIT } },
+		&(struct way){ SYS_readv, { fd, (long)iov, n } }, timeout_ns);
+}
+
+long fib_writev(int fd, const struct iovec *iov, int n, uint64_t timeout_ns)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov,
+			      .msg_iovlen = (size_t)n };
+
+	if (n < 0)
+		return -EINVAL;
+	return transfer(
+		fd, FIB_EV_WRITE,
+		&(struct way){ SYS_sendmsg, { fd, (long)&msg, SEND_FLAGS } },
+		&(struct way){ SYS_pwritev2,
+			       { fd, (long)iov, n, -1, -1, RWF_NOWAIT } },
+		&(struct way){ SYS_writev, { fd, (long)iov, n } }, timeout_ns);
+}
+
+/* --- messages ------------------------------------------------------------------ */
+
+/* One call of a socket's: @flags are the program's. */
+static long message(int fd, uint8_t ev, int flags, const struct way *way,
+		    uint64_t timeout_ns)
+{
+	struct call c;
+	long r;
+
+	/* They would not end with the first part, or begin a connection. */
+	if (flags & (MSG_WAITALL | MSG_FASTOPEN))
+		return -EINVAL;
+	/* What is in the error queue is there now, or it is not. */
+	if (flags & MSG_ERRQUEUE)
+		timeout_ns = 0;
+	r = begin(&c, fd, ev, timeout_ns);
+	return r ? r : fib_io_call(&c.io, 0, way->nr, way->a);
+}
+
+long fib_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *addr,
+		  socklen_t *len, uint64_t timeout_ns)
+{
+	return message(fd, FIB_EV_READ, flags,
+		       &(struct way){ SYS_recvfrom,
+				      { fd, (long)buf, (long)n,
+					flags | MSG_DONTWAIT, (long)addr,
+					(long)len } },
+		       timeout_ns);
+}
+
+long fib_sendto(int fd, const void *buf, size_t n, int flags,
+		const struct sockaddr *addr, socklen_t len, uint64_t timeout_ns)
+{
+	return message(fd, FIB_EV_WRITE, flags,
+		       &(struct way){ SYS_sendto,
+				      { fd, (long)buf, (long)n,
+					flags | SEND_FLAGS, (long)addr, len } },
+		       timeout_ns);
+}
+
+long fib_recvmsg(int fd, struct msghdr *msg, int flags, uint64_t timeout_ns)
+{
+	return message(fd, FIB_EV_READ, flags,
+		       &(struct way){ SYS_recvmsg,
+				      { fd, (long)msg, flags | MSG_DONTWAIT } },
+		       timeout_ns);
+}
+
+long fib_sendmsg(int fd, const struct msghdr *msg, int flags,
+		 uint64_t timeout_ns)
+{
+	return message(fd, FIB_EV_WRITE, flags,
+		       &(struct way){ SYS_sendmsg,
+				      { fd, (long)msg, flags | SEND_FLAGS } },
+		       timeout_ns);
+}
+
+/* --- more than one call ------------------------------------------------------- */
+
+uint64_t fib_time_left(uint64_t deadline)
 {
 	uint64_t now = deadline == FIB_NEVER ? 0 : fib_now_ns();
 
@@ -173,7 +280,7 @@ int fib_write_all(int fd, const void *buf, size_t n, uint64_t timeout_ns)
 	const char *p = buf;
 
 	while (n) {
-		long r = fib_write(fd, p, n, time_left(deadline));
+		long r = fib_write(fd, p, n, fib_time_left(deadline));
 
 		if (r < 0)
 			return (int)r;
@@ -224,7 +331,7 @@ int fib_connect(int fd, const struct sockaddr *addr, socklen_t len,
 	 */
 	while ((r = at_once(SYS_connect, (long[6]){ fd, (long)addr, len })) ==
 	       -EAGAIN) {
-		left = time_left(deadline);
+		left = fib_time_left(deadline);
 		if (!left)
 			return -ETIMEDOUT;
 		r = fib_sleep(left < ask ? left : ask);
@@ -235,7 +342,7 @@ int fib_connect(int fd, const struct sockaddr *addr, socklen_t len,
 	}
 	if (r != -EINPROGRESS)
 		return (int)r;
-	r = fib_wait_fd(fd, FIB_EV_WRITE, time_left(deadline));
+	r = fib_wait_fd(fd, FIB_EV_WRITE, fib_time_left(deadline));
 	if (r)
 		return (int)r;
 	r = fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &size);

@@ -7,6 +7,7 @@
  *	iom.c		events of descriptors
  *	timer.c		timers with callbacks, guards
  *	io.c		blocking calls
+ *	wait.c		the same for children, signals, names of hosts
  *	word.c		waiting for a word; mutex, semaphore
  *	cond.c		conditions
  *	outside.c	queueing for one thread alone, and from outside
@@ -155,5 +156,7 @@ static inline uint64_t fib_deadline(uint64_t timeout_ns)
 	return timeout_ns == FIB_NEVER ? FIB_NEVER :
 					 fib_ns_add(fib_now_ns(), timeout_ns);
 }
+/** And what is left of it: FIB_NEVER, or 0. */
+uint64_t fib_time_left(uint64_t deadline_ns);
 
 #endif

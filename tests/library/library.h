@@ -42,7 +42,9 @@ TCase *library_sync(void);
 TCase *library_task(void);
 TCase *library_iom(void);
 TCase *library_io(void);
+TCase *library_message(void);
 TCase *library_timer(void);
+TCase *library_wait(void);
 
 /** Under a sanitizer: say that test @name is left out, and @why. */
 bool left_out(const char *name, const char *why);

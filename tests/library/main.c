@@ -127,7 +127,9 @@ int main(void)
 	suite_add_tcase(s, library_task());
 	suite_add_tcase(s, library_iom());
 	suite_add_tcase(s, library_io());
+	suite_add_tcase(s, library_message());
 	suite_add_tcase(s, library_timer());
+	suite_add_tcase(s, library_wait());
 	sr = srunner_create(s);
 	srunner_run_all(sr, getenv("UNIT_VERBOSE") ? CK_VERBOSE : CK_NORMAL);
 	run = srunner_ntests_run(sr);

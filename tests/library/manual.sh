@@ -47,7 +47,7 @@ verdict "prototypes: fib.h <, manual >" $?
 verdict "no prototype twice" $?
 
 # What is exported is what is declared.
-nm -D --defined-only "$B/libfib.so" | awk '{ print $3 }' | sort \
+nm -D --defined-only "$B/libfib.so" | sed -n 's/.* T \(.*\)@@FIB_.*/\1/p' | sort \
 	> "$work/exported"
 sed 's/(.*//; s/.*fib_/fib_/' "$work/header" | sort > "$work/declared"
 diff "$work/declared" "$work/exported" > "$work/log"
