@@ -115,6 +115,9 @@ look_for_signals(struct fib *f, const struct entry *e, long *r)
 			finding = FIB_FINDS_RESTART;
 		break;
 	}
+	if (f->restore_mask == FIB_MASK_LATER ||
+	    (f->restore_mask == FIB_MASK_READY && finding == FIB_FINDS_NO_CALL))
+		fib_signal_mask_back(f);
 	again = fib_signal_deliver(f, finding);
 	if (fib_unlikely(fib_xchg(&f->preempt, false, relaxed)))
 		fib_sched_preempted();

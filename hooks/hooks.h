@@ -220,6 +220,15 @@ uint64_t fib_signal_worker_mask(void);
 void fib_signal_mask_changed(struct fib *f);
 /** The caller's mask is @set until the call under way has ended. */
 void fib_signal_mask_for_call(uint64_t set);
+/**
+ * The same from fib_signal_mask_open() on, which comes when the call has nothing
+ * to return: what is ready goes before signals that the mask lets in.
+ */
+void fib_signal_mask_later(uint64_t set);
+/** -FIB_ERESTARTNOHAND: a handler is to run. 0: none, or there is no mask. */
+long fib_signal_mask_open(void);
+/** The call has ended: the caller's mask is what it was. */
+void fib_signal_mask_back(struct fib *f);
 
 /* --- thread.c, process.c ------------------------------------------------- */
 

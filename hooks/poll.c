@@ -82,6 +82,11 @@ static long wait_many(struct many *m)
 			r = m->ask(m->arg);
 			break;
 		}
+		if (r == -EINTR && !fib_cancel_is_near()) {
+			r = m->ask(m->arg);
+			if (r == 0)
+				r = -EINTR;
+		}
 		if (r)
 			break;
 	}
@@ -143,6 +148,8 @@ static long do_poll(struct pollfd *fds, unsigned long n, uint64_t deadline_ns)
 			  .deadline_ns = deadline_ns };
 	long r = ask_poll(&args);
 
+	if (r == 0)
+		r = fib_signal_mask_open();
 	if (r || deadline_ns == 0)
 		return r;
 	if (fib_self()->own_files || !make_room(&m, few, n))
@@ -179,7 +186,10 @@ long fib_sys_poll(struct pollfd *fds, unsigned long n, int timeout_ms)
 	return do_poll(fds, n, deadline);
 }
 
-/* The mask of ppoll and its like: in force until the call has ended. */
+/*
+ * The mask of ppoll and its like. As in the kernel, descriptors are looked at
+ * before signals: if one is ready, what the mask lets in stays pending.
+ */
 static long mask_begin(const uint64_t *mask, size_t size)
 {
 	uint64_t set;
@@ -190,7 +200,7 @@ static long mask_begin(const uint64_t *mask, size_t size)
 		return -EINVAL;
 	if (fib_copy(&set, mask, sizeof(set)))
 		return -EFAULT;
-	fib_signal_mask_for_call(set);
+	fib_signal_mask_later(set);
 	return 0;
 }
 
@@ -284,10 +294,13 @@ static long select_in_kernel(int n, void *r, void *w, void *x,
 			     uint64_t deadline_ns)
 {
 	struct timespec ts;
-	long ret = fib_blocking(SYS_pselect6,
-				(long[6]){ n, (long)r, (long)w, (long)x,
-					   fib_time_left(deadline_ns, &ts) });
+	long ret = fib_signal_mask_open();
 
+	if (ret == 0)
+		ret = fib_blocking(SYS_pselect6,
+				   (long[6]){ n, (long)r, (long)w, (long)x,
+					      fib_time_left(deadline_ns,
+							    &ts) });
 	return ret == -EINTR ? -FIB_ERESTARTNOHAND : ret;
 }
 
@@ -302,6 +315,9 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 	struct timespec zero = { 0, 0 };
 	long ret;
 
+	/* A mask has to be looked at, before the sets are cleared. */
+	if (deadline_ns == 0 && fib_self()->restore_mask)
+		deadline_ns = 1;
 	if (deadline_ns == 0 || n < 0)
 		return fib_raw(SYS_pselect6, n, r, w, x, &zero, 0);
 	if (n > FD_SETSIZE || fib_self()->own_files)
@@ -313,6 +329,8 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 			return -EFAULT;
 	}
 	ret = ask_select(&a);
+	if (ret == 0)
+		ret = fib_signal_mask_open();
 	if (ret)
 		return ret;
 	ret = -ENOMEM;
@@ -377,11 +395,13 @@ long fib_sys_pselect6(int n, void *r, void *w, void *x, struct timespec *ts,
 static long epoll_in_kernel(int fd, void *events, int max, uint64_t deadline_ns)
 {
 	struct timespec ts;
-	long r = fib_blocking(SYS_epoll_pwait2,
-			      (long[6]){ fd, (long)events, max,
-					 fib_time_left(deadline_ns, &ts), 0,
-					 8 });
+	long r = fib_signal_mask_open();
 
+	if (r == 0)
+		r = fib_blocking(SYS_epoll_pwait2,
+				 (long[6]){ fd, (long)events, max,
+					    fib_time_left(deadline_ns, &ts), 0,
+					    8 });
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 
@@ -400,9 +420,17 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 	for (;;) {
 		fib_io_begin(&io);
 		r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);
+		if (r == 0)
+			r = fib_signal_mask_open();
 		if (r)
 			break;
 		r = fib_io_wait(&io);
+		if (r == -EINTR && !fib_cancel_is_near()) {
+			r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);
+			if (r > 0)
+				break;
+			r = -EINTR;
+		}
 		if (r == -ETIMEDOUT)
 			r = 0;
 		else if (r == -EINTR)

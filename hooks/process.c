@@ -27,7 +27,7 @@ void fib_runtime_fork_child(struct fib *f)
 	fib_store(&f->attention, 0, relaxed);
 	f->work = NULL;
 	f->own_files = false;
-	f->restore_mask = false;
+	f->restore_mask = FIB_MASK_NONE;
 	if (fib_libc.fork_child)
 		fib_libc.fork_child();
 	fib_signal_fork_child(f);

@@ -167,7 +167,7 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	int err = 0;
 
 	*uc_mask = f->restore_mask ? f->saved_mask : mask;
-	f->restore_mask = false;
+	f->restore_mask = FIB_MASK_NONE;
 	mask |= a->mask & ~FIB_UNBLOCKABLE;
 	if (!(a->flags & SA_NODEFER))
 		mask |= FIB_SIG(sig);
@@ -298,7 +298,7 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 		fib_signal_handle(f, sig, &info, &a, again);
 	}
 	if (f->restore_mask) {
-		f->restore_mask = false;
+		f->restore_mask = FIB_MASK_NONE;
 		fib_store(&f->sigmask, f->saved_mask, seq_cst);
 		fib_signal_mask_changed(f);
 	}
@@ -354,14 +354,46 @@ void fib_signal_opened(struct fib *f, uint64_t opened)
 	fib_signal_mask_changed(f);
 }
 
+static void open_mask(struct fib *f, uint64_t set, uint8_t how)
+{
+	f->saved_mask = fib_load(&f->sigmask, relaxed);
+	f->restore_mask = how;
+	fib_store(&f->sigmask, set & ~FIB_UNBLOCKABLE, seq_cst);
+	fib_signal_opened(f, f->saved_mask & ~set);
+}
+
 void fib_signal_mask_for_call(uint64_t set)
+{
+	open_mask(fib_self(), set, FIB_MASK_AFTER);
+}
+
+void fib_signal_mask_later(uint64_t set)
 {
 	struct fib *f = fib_self();
 
-	f->saved_mask = fib_load(&f->sigmask, relaxed);
-	f->restore_mask = true;
-	fib_store(&f->sigmask, set & ~FIB_UNBLOCKABLE, seq_cst);
-	fib_signal_opened(f, f->saved_mask & ~set);
+	f->saved_mask = set;
+	f->restore_mask = FIB_MASK_LATER;
+}
+
+long fib_signal_mask_open(void)
+{
+	struct fib *f = fib_self();
+
+	if (f->restore_mask == FIB_MASK_LATER)
+		open_mask(f, f->saved_mask, FIB_MASK_READY);
+	return f->restore_mask && handler_waits(f) ? -FIB_ERESTARTNOHAND : 0;
+}
+
+void fib_signal_mask_back(struct fib *f)
+{
+	uint8_t was = f->restore_mask;
+
+	f->restore_mask = FIB_MASK_NONE;
+	if (was == FIB_MASK_LATER)
+		return;
+	fib_store(&f->sigmask, f->saved_mask, seq_cst);
+	fib_signal_give_back(f);
+	fib_signal_mask_changed(f);
 }
 
 void fib_signal_raised(struct fib *f, int sig, bool by_kernel)

@@ -91,6 +91,8 @@ uint64_t fib_signal_kept_set(void);
 uint32_t fib_signal_queued(void);
 /** One of @set that was kept; 0: there is none. */
 int fib_signal_kept(uint64_t set, siginfo_t *info);
+/** What @f has of the process's, and blocks by now, is another one's. */
+void fib_signal_give_back(struct fib *f);
 /** @sig was sent to the process, and all block it: it is to stay pending. */
 void fib_signal_hold(int sig, const siginfo_t *info);
 /** One of the FIB_FAULTS was sent by somebody. For a signal handler. */

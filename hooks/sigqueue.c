@@ -295,6 +295,40 @@ int fib_signal_kept(uint64_t set, siginfo_t *info)
 	return sig;
 }
 
+static bool take_blocked(struct fib *f, siginfo_t *info)
+{
+	uint64_t blocked = fib_load(&f->sigmask, relaxed), rest = 0;
+	struct fib_siginfo_node **at, *n, *found = NULL;
+
+	if (fib_likely(!(fib_load(&f->sigpend, acquire) & blocked)))
+		return false;
+	fib_lock(&fib_sig_lock);
+	for (at = &f->sigqueue; (n = *at);) {
+		if (!found && n->process &&
+		    (FIB_SIG(n->info.si_signo) & blocked)) {
+			found = n;
+			*info = n->info;
+			*at = n->next;
+			node_put_locked(n);
+			continue;
+		}
+		rest |= FIB_SIG(n->info.si_signo);
+		at = &n->next;
+	}
+	if (found && !(rest & FIB_SIG(info->si_signo)))
+		fib_and(&f->sigpend, ~FIB_SIG(info->si_signo), relaxed);
+	fib_unlock(&fib_sig_lock);
+	return found;
+}
+
+void fib_signal_give_back(struct fib *f)
+{
+	siginfo_t info;
+
+	while (take_blocked(f, &info))
+		fib_signal_hold(info.si_signo, &info);
+}
+
 void fib_signal_exit(struct fib *f)
 {
 	uint64_t pending = fib_load(&f->sigpend, relaxed);

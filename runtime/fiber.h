@@ -42,6 +42,16 @@ enum fib_door {
 	FIB_DOOR_SITE = 2,   /* rewritten site: they are live */
 };
 
+/* A call has a signal mask of its own. */
+enum fib_call_mask {
+	FIB_MASK_NONE = 0,
+	FIB_MASK_LATER = 1, /* saved_mask, from when the call has to wait */
+	FIB_MASK_READY = 2, /* in force; then saved_mask is the fiber's again,
+			     * before a handler runs unless the call was ended
+			     * by a signal */
+	FIB_MASK_AFTER = 3, /* in force; in any case handlers run first */
+};
+
 struct fib_siginfo_node;
 struct fib_work;
 struct fib_parting;
@@ -55,7 +65,7 @@ struct fib {
 	_Atomic uint32_t attention;    /* look for signals at the hook's end */
 	_Atomic uint8_t in_hook;       /* below libc: no signal handler here */
 	uint8_t door;		       /* enum fib_door */
-	bool restore_mask;	       /* to saved_mask, at the call's end */
+	uint8_t restore_mask;	       /* enum fib_call_mask */
 	uint8_t restarted;	       /* the call under way is repeated */
 	uint8_t wait;		       /* enum fib_wait */
 	uint16_t call;		       /* number of the call under way */
@@ -108,7 +118,7 @@ struct fib {
 	_Atomic uint64_t sigmask;
 	_Atomic uint64_t sigpend; /* directed at this fiber */
 	_Atomic uint64_t sigwait; /* what a sigwait under way accepts */
-	uint64_t saved_mask;	  /* sigsuspend, ppoll, pselect */
+	uint64_t saved_mask;	  /* of sigsuspend, ppoll, ...: call_mask */
 	struct fib_siginfo_node *sigqueue;
 	struct fib_work *work;	       /* hooks/taskwork.c */
 	struct fib_parting *parting;   /* at its birth: hooks/thread.c */
