@@ -111,6 +111,7 @@ int main(void)
 	suite_add_tcase(s, unit_sched());
 	suite_add_tcase(s, unit_stack());
 	suite_add_tcase(s, unit_stats());
+	suite_add_tcase(s, unit_text());
 	suite_add_tcase(s, unit_timer());
 	sr = srunner_create(s);
 	srunner_run_all(sr, getenv("UNIT_VERBOSE") ? CK_VERBOSE : CK_NORMAL);

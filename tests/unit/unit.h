@@ -26,6 +26,7 @@ TCase *unit_monitor(void);
 TCase *unit_sched(void);
 TCase *unit_stack(void);
 TCase *unit_stats(void);
+TCase *unit_text(void);
 TCase *unit_timer(void);
 
 /** Start @n workers; the caller is the main fiber from here on. */

@@ -1,7 +1,7 @@
 # Unit tests of the runtime as a library: make check-unit.
 
 UNIT_O := $(patsubst %.c,$(B)/lib/%.o,$(wildcard tests/unit/*.c)) \
-          $(addprefix $(B)/lib/,$(LIB_OBJ))
+          $(addprefix $(B)/lib/,$(LIB_OBJ)) $(B)/lib/preload/text.o
 
 $(B)/lib/tests/unit/%.o: BASE += $(shell pkg-config --cflags check 2>/dev/null)
 
