@@ -15,12 +15,14 @@
  */
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include "hooks/hooks.h"
 #include "runtime/chaos.h"
 
+_Atomic bool fib_fd_lowat_used;
 static _Atomic uint32_t attr_epoch = 1;
 static _Atomic uint32_t share_epoch = 1;
 
@@ -63,10 +65,13 @@ static uint8_t find_kind(int fd)
 	case S_IFSOCK:
 		domain = sock_opt(fd, SO_DOMAIN);
 		type = sock_opt(fd, SO_TYPE);
+		if (sock_opt(fd, SO_RCVLOWAT) > 1)
+			fib_store(&fib_fd_lowat_used, true, relaxed);
 		if (type == SOCK_STREAM &&
-		    (domain == AF_INET || domain == AF_INET6))
+		    (domain == AF_INET || domain == AF_INET6) &&
+		    sock_opt(fd, SO_PROTOCOL) == IPPROTO_TCP)
 			return FIB_FD_TCP;
-		return type == SOCK_STREAM || type == SOCK_SEQPACKET ?
+		return type == SOCK_STREAM && domain == AF_UNIX ?
 			       FIB_FD_STREAM :
 			       FIB_FD_DGRAM;
 	case S_IFREG:
@@ -151,6 +156,7 @@ static void refresh(struct fib_fd *s)
 	uint64_t rcv, snd;
 	uint32_t now, generation;
 	bool done = false;
+	int lowat;
 	long fl;
 
 	while (!done) {
@@ -167,12 +173,16 @@ static void refresh(struct fib_fd *s)
 			rcv = sock_timeout(s->fd, SO_RCVTIMEO);
 			snd = sock_timeout(s->fd, SO_SNDTIMEO);
 		}
+		lowat = fib_load(&fib_fd_lowat_used, relaxed) ?
+				sock_opt(s->fd, SO_RCVLOWAT) :
+				1;
 		FIB_CHAOS_POINT(attr_found);
 		fib_lock(&s->lock);
 		done = s->generation == generation;
 		if (done) {
-			s->nonblock =
-				fl >= 0 && (fl & O_NONBLOCK) && !s->connecting;
+			s->nonblock = fl >= 0 && (fl & O_NONBLOCK);
+			s->access = fl >= 0 ? fl & O_ACCMODE : O_RDWR;
+			s->lowat = lowat;
 			s->rcvtimeo_ns = rcv;
 			s->sndtimeo_ns = snd;
 			s->timed = (rcv & snd) != FIB_NEVER;
@@ -186,6 +196,18 @@ bool fib_fd_nonblock(struct fib_fd *s)
 {
 	refresh(s);
 	return s->nonblock;
+}
+
+bool fib_fd_timed(struct fib_fd *s)
+{
+	refresh(s);
+	return s->timed;
+}
+
+bool fib_fd_lowat(struct fib_fd *s)
+{
+	refresh(s);
+	return s->lowat > 1;
 }
 
 uint64_t fib_fd_deadline(struct fib_fd *s, uint8_t ev)
@@ -205,9 +227,36 @@ void fib_fd_born(int fd, uint8_t kind)
 
 	if (!s || fib_self()->own_files)
 		return;
+	/* It was closed where nobody saw it: io_uring, an instruction. */
+	if (fib_unlikely(s->registered))
+		fib_iom_forget(s, false);
 	s->kind = kind;
 	s->born_epoch = fib_load(&share_epoch, relaxed);
 	s->attr_epoch = 0;
+}
+
+void fib_fd_accepted(int fd, const struct fib_fd *listener)
+{
+	struct fib_fd *s = fib_fd_get(fd);
+
+	fib_fd_born(fd, listener->kind);
+	if (s)
+		s->impatient = listener->impatient;
+}
+
+/* getsockopt() shows such a limit as none. */
+void fib_fd_limited(int fd, uint8_t ev, bool negative)
+{
+	struct fib_fd *s = fib_fd_know(fd);
+
+	if (!s || (!negative && !(s->impatient & ev)))
+		return;
+	fib_lock(&s->lock);
+	if (negative)
+		s->impatient |= ev;
+	else
+		s->impatient &= (uint8_t)~ev;
+	fib_unlock(&s->lock);
 }
 
 /* --- the end of a descriptor --------------------------------------------- */
@@ -218,7 +267,7 @@ static void forget(int fd)
 
 	if (!s || fib_self()->own_files)
 		return;
-	if (fib_load(&s->waiting, relaxed))
+	if (fib_iom_closing(s))
 		fib_iom_evict(s);
 	fib_iom_forget(s, fib_fd_may_be_shared());
 }

@@ -101,11 +101,6 @@ int fib_wait_until(uint64_t deadline_ns, uint8_t why);
  * a signal to the fiber ends it with -EINTR.
  */
 long fib_blocking(long nr, const long a[6]);
-/**
- * fib_raw6(), but -FIB_ERESTARTNOINTR if *@stop is set before the kernel is
- * entered; after that, a kick ends it as signals do. switch.S
- */
-long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
 /** Where a thread at @rip goes on when it is kicked; @rip itself mostly. */
 uintptr_t fib_raw_intr_fixup(uintptr_t rip);
 
@@ -153,12 +148,22 @@ struct fib_fd *fib_fd_know(int fd);
  * used again since fib_fd_know(). As that, for the file that it is now.
  */
 struct fib_fd *fib_fd_relearn(struct fib_fd *s);
+/** SO_RCVLOWAT is set on some socket. */
+extern _Atomic bool fib_fd_lowat_used;
+/** Does a read of @s wait for more than one byte? */
+bool fib_fd_lowat(struct fib_fd *s);
+/** Is there a limit to how long calls on @s may wait? */
+bool fib_fd_timed(struct fib_fd *s);
 /** Does the program want EAGAIN from @s? */
 bool fib_fd_nonblock(struct fib_fd *s);
 /** Deadline for a call on @s: from SO_RCVTIMEO or SO_SNDTIMEO. */
 uint64_t fib_fd_deadline(struct fib_fd *s, uint8_t ev);
 /** A descriptor that is known to be new, and ours alone. */
 void fib_fd_born(int fd, uint8_t kind);
+/** One that accept() made of @listener. */
+void fib_fd_accepted(int fd, const struct fib_fd *listener);
+/** setsockopt() has set a time limit of @fd: below 0, no call waits. */
+void fib_fd_limited(int fd, uint8_t ev, bool negative);
 /** Attributes of other slots may have changed as well. */
 void fib_fd_changed(void);
 /** Has the program asked for signals from descriptors? */

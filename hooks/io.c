@@ -1,4 +1,5 @@
 /* read, write and their vectors: pick the way that suits the descriptor. */
+#include <fcntl.h>
 #include <linux/fs.h>
 #include "hooks/io.h"
 #include "runtime/chaos.h"
@@ -11,12 +12,6 @@ long fib_io_failed(const struct fib_io *io, long r)
 		return io->deadline_ns == FIB_NEVER ? -FIB_ERESTARTSYS :
 						      -FIB_ERESTARTNOHAND;
 	return r;
-}
-
-void fib_io_keep_error(struct fib_fd *s, long r)
-{
-	if (r != -EPIPE && r != -EAGAIN && r != -EINTR && r > -512)
-		fib_store(&s->error, (int)r, relaxed);
 }
 
 /* epoll would not have the descriptor (no memory, no watches left). */
@@ -38,15 +33,31 @@ static long wait_in_kernel(struct fib_io *io)
 
 int fib_io_limit(struct fib_io *io)
 {
-	if (fib_fd_nonblock(io->s))
+	if (fib_fd_nonblock(io->s) || (io->s->impatient & io->ev))
 		return -EAGAIN;
 	io->deadline_ns = fib_fd_deadline(io->s, io->ev);
 	return 0;
 }
 
+/*
+ * A datagram socket that is shut says EAGAIN to who does not wait, and 0 to who
+ * does: __skb_wait_for_more_packets(). An edge has told of it.
+ */
+static bool is_shut(const struct fib_io *io)
+{
+	return io->flags && fib_load(&io->s->untrusted, relaxed) &&
+	       (fib_io_ready(io->s->fd, POLLIN | POLLRDHUP) & POLLRDHUP);
+}
+
 long fib_io_block(struct fib_io *io)
 {
-	long r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
+	long r;
+
+	if (fib_unlikely(is_shut(io))) {
+		*io->flags &= ~MSG_DONTWAIT;
+		return 0;
+	}
+	r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
 
 	if (r != 0 && r != -EINTR && r != -ETIMEDOUT)
 		r = wait_in_kernel(io);
@@ -58,50 +69,96 @@ long fib_io_block(struct fib_io *io)
 }
 
 /*
- * There are files that take what is written and whose poll never says so
- * (fanotify, /dev/kmsg): the kernel waits for room in them, if they ever have
- * none.
+ * There are devices that take what is written and whose poll never says so
+ * (/dev/kmsg): the kernel waits for room in them, if they ever have none.
  */
 static bool tells_room(struct fib_fd *s)
 {
-	struct pollfd p = { .fd = s->fd, .events = POLLOUT };
-
 	if (!s->tells_room)
-		s->tells_room = fib_raw(SYS_poll, &p, 1, 0) != 0;
+		s->tells_room = fib_io_ready(s->fd, POLLOUT) != 0;
 	return s->tells_room;
 }
 
-/* Pipes and their like take RWF_NOWAIT; what does not is polled from then. */
-static long nowait(struct fib_fd *s, uint8_t ev, const struct iovec *iov, int n,
-		   long nr, const long a[6])
+long fib_io_in_kernel(struct fib_fd *s, uint8_t ev, bool first, long nr,
+		      const long a[6])
 {
-	long r;
+	struct fib_io io = FIB_IO(s, ev);
+	long v[6] = { 0, a[1], a[2], a[3], a[4], a[5] };
+	bool timed = fib_fd_timed(s);
+	long r = 0;
 
-	if (s->kind == FIB_FD_NOWAIT && !(s->polled & ev)) {
-		long v[6] = { s->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
-
-		r = fib_io_call(&FIB_IO(s, ev), 0,
-				ev == FIB_EV_READ ? SYS_preadv2 : SYS_pwritev2,
-				v);
-		if (r != -EOPNOTSUPP && r != -ESPIPE && r != -ENOSYS)
-			return r;
-		s->polled |= ev;
-	}
+	/* A limit is for the whole call, and not for what is left of it. */
 	if (fib_fd_nonblock(s))
 		return fib_pass(nr, a);
-	if (ev == FIB_EV_WRITE && !tells_room(s))
-		return fib_blocking(nr, a);
-	return fib_io_polled(&FIB_IO(s, ev), nr, a);
+	if (timed)
+		first = false;
+	fib_io_start(&io);
+	while (first && r == 0) {
+		fib_io_begin(&io);
+		if (fib_io_ready(io.s->fd,
+				 ev == FIB_EV_READ ? POLLIN : POLLOUT))
+			break;
+		r = fib_io_again(&io);
+	}
+	if (r == 0) {
+		v[0] = io.s->fd;
+		r = fib_blocking(nr, v);
+		if (r == -EINTR)
+			r = timed ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;
+	}
+	fib_io_end(&io);
+	return r;
+}
+
+/* What knows of no way not to block: polled first, if it is for @ev at all. */
+static long polled(struct fib_fd *s, uint8_t ev, long nr, const long a[6])
+{
+	if (fib_fd_nonblock(s) ||
+	    s->access == (ev == FIB_EV_READ ? O_WRONLY : O_RDONLY))
+		return fib_pass(nr, a);
+	if (ev == FIB_EV_READ)
+		return fib_io_polled(&FIB_IO(s, ev), nr, a);
+	/*
+	 * An eventfd or the like: there is room for some values and not for
+	 * others, and wrong ones fail at once. It is full once in a blue moon.
+	 */
+	if (s->kind == FIB_FD_NOWAIT)
+		return fib_raw_intr(&fib_self()->attention, nr, a);
+	return tells_room(s) ? fib_io_polled(&FIB_IO(s, ev), nr, a) :
+			       fib_blocking(nr, a);
+}
+
+/* RWF_NOWAIT is unknown to the file; it is polled from then. */
+static bool no_nowait(struct fib_fd *s, uint8_t ev, long r)
+{
+	if (r != -EOPNOTSUPP && r != -ESPIPE && r != -ENOSYS)
+		return false;
+	s->polled |= ev;
+	return true;
+}
+
+/* Pipes and their like take RWF_NOWAIT. */
+static long read_file(struct fib_fd *s, const struct iovec *iov, int n, long nr,
+		      const long a[6])
+{
+	if (s->kind == FIB_FD_NOWAIT && !(s->polled & FIB_EV_READ)) {
+		long v[6] = { s->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
+		long r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_preadv2,
+				     v);
+
+		if (!no_nowait(s, FIB_EV_READ, r))
+			return r;
+	}
+	return polled(s, FIB_EV_READ, nr, a);
 }
 
 long fib_sys_read(int fd, void *buf, size_t count)
 {
 	struct fib_fd *s = fib_fd_know(fd);
-	long a[6] = { fd, (long)buf, (long)count, MSG_DONTWAIT };
+	long a[6] = { fd, (long)buf, (long)count };
 
 	while (fib_likely(s && fib_fd_is_socket(s) && count)) {
-		long r = fib_io_call(&FIB_IO(s, FIB_EV_READ), count,
-				     SYS_recvfrom, a);
+		long r = fib_io_receive(s, count, SYS_recvfrom, a, &a[3]);
 
 		if (fib_likely(r != -ENOTSOCK))
 			return r;
@@ -109,8 +166,7 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	}
 	if (!s || s->kind == FIB_FD_ALWAYS || !count)
 		return fib_raw(SYS_read, fd, buf, count);
-	return nowait(s, FIB_EV_READ, &(struct iovec){ buf, count }, 1,
-		      SYS_read, a);
+	return read_file(s, &(struct iovec){ buf, count }, 1, SYS_read, a);
 }
 
 long fib_sys_readv(int fd, const struct iovec *iov, int n)
@@ -121,9 +177,8 @@ long fib_sys_readv(int fd, const struct iovec *iov, int n)
 	long a[6] = { fd, (long)iov, n };
 
 	while (s && fib_fd_is_socket(s) && n > 0 && n <= FIB_IOV_MAX) {
-		long m[6] = { fd, (long)&msg, MSG_DONTWAIT };
-		long r =
-			fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmsg, m);
+		long m[6] = { fd, (long)&msg };
+		long r = fib_io_receive(s, 0, SYS_recvmsg, m, &m[2]);
 
 		if (r != -ENOTSOCK)
 			return r;
@@ -131,56 +186,187 @@ long fib_sys_readv(int fd, const struct iovec *iov, int n)
 	}
 	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > FIB_IOV_MAX)
 		return fib_raw(SYS_readv, fd, iov, n);
-	return nowait(s, FIB_EV_READ, iov, n, SYS_readv, a);
+	return read_file(s, iov, n, SYS_readv, a);
 }
 
-/*
- * A blocking write goes on until all is written. What was written before an
- * error or a signal is the result.
- */
-static long write_all(struct fib_fd *s, const struct iovec *iov, int n, long nr)
+/* --- transfers in parts ----------------------------------------------------- */
+
+#define PART_VECTOR 16
+
+/* The next vector in @v: how many; -EFAULT, -EINVAL. */
+static long window(struct fib_parts *p, struct iovec *v)
 {
-	struct iovec rest;
-	long done = 0, r;
+	size_t left = FIB_IO_MAX - (size_t)p->done;
+	unsigned n = 0;
 
-	for (;;) {
-		long a[6] = { s->fd, (long)iov, n };
-
-		/* write()'s vector is ours, writev()'s may not be there. */
-		if (nr == SYS_write) {
-			a[1] = (long)iov->iov_base;
-			a[2] = (long)iov->iov_len;
+	while (n < PART_VECTOR && n < p->n) {
+		if (fib_copy(&v[n], &p->iov[n], sizeof(*v)))
+			return -EFAULT;
+		if ((ssize_t)v[n].iov_len < 0)
+			return -EINVAL;
+		if (n == 0 && p->skip >= v[0].iov_len) {
+			p->skip -= v[0].iov_len;
+			p->iov++;
+			p->n--;
+			continue;
 		}
-		r = nowait(s, FIB_EV_WRITE, iov, n, nr, a);
-		if (r <= 0)
-			break;
-		done += r;
-		fib_part_done();
-		if (fib_fd_nonblock(s))
-			break;
-		while (n && (size_t)r >= iov->iov_len) {
-			r -= (long)iov->iov_len;
-			iov++;
-			n--;
-		}
-		if (!n)
-			break;
-		if (r) {
-			rest.iov_base = (char *)iov->iov_base + r;
-			rest.iov_len = iov->iov_len - (size_t)r;
-			r = write_all(s, &rest, 1, SYS_writev);
-			if (r > 0)
-				done += r;
-			if (r != (long)rest.iov_len)
-				break;
-			iov++;
-			if (!--n)
-				break;
-		}
+		n++;
 	}
+	if (n) {
+		v[0].iov_base = (char *)v[0].iov_base + p->skip;
+		v[0].iov_len -= p->skip;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (v[i].iov_len > left)
+			v[i].iov_len = left;
+		left -= v[i].iov_len;
+	}
+	return left < FIB_IO_MAX - (size_t)p->done ? n : 0;
+}
+
+static long one_part(struct fib_parts *p)
+{
+	struct iovec v[PART_VECTOR];
+	struct fib *f = fib_self();
+	struct fib_fd *s;
+	long n = window(p, v), r;
+
+	if (n <= 0 && p->done)
+		return n;
+	/* A cancel came near, and did not act. */
+	if (!f->hold && fib_iom_hold(p->io.s, &p->hold, p->io.closes))
+		f->hold = &p->hold;
+	s = f->hold ? fib_iom_try(&p->hold) : NULL;
+	if (!s)
+		return -EBADF;
+	if (s != p->io.s) {
+		if (p->io.moved)
+			fib_iom_guest_leave(p->io.s);
+		p->io.moved = false;
+		p->io.s = s;
+		p->io.closes = fib_load(&s->closes, relaxed);
+	}
+	fib_io_begin(&p->io);
+	r = p->part(p, s->fd, v, n < 0 ? 0 : (unsigned)n);
+	fib_iom_tried(&p->hold);
+	return r;
+}
+
+/* As fib_io_again(), but that what has been held is not lost. */
+static long wait_for_part(struct fib_parts *p)
+{
+	long r;
+
+	if (!p->io.limited) {
+		r = fib_io_limit(&p->io);
+		if (r)
+			return r;
+		p->io.limited = true;
+	}
+	p->waited = true;
+	return fib_io_block(&p->io);
+}
+
+long fib_io_parts(struct fib_parts *p)
+{
+	struct fib *f = fib_self();
+	long r;
+
+	if (!fib_iom_hold(p->io.s, &p->hold, p->io.closes)) {
+		r = p->done ? p->done : -FIB_ERESTARTNOINTR;
+		if (!p->done && (p->io.closes & FIB_CLOSING)) {
+			long err = fib_io_again(&p->io);
+
+			r = err ? err : r;
+			fib_io_end(&p->io);
+		}
+		return r;
+	}
+	f->hold = &p->hold;
+	if (p->done)
+		fib_part_done();
+	for (;;) {
+		r = p->blocked ? -EAGAIN : one_part(p);
+		p->blocked = false;
+		if (r > 0) {
+			p->done += r;
+			p->skip += (size_t)r;
+			f->restarted = 0;
+			fib_part_done();
+			/* sock_alloc_send_pskb(): one limit for each buffer */
+			if (p->io.s->kind == FIB_FD_STREAM && p->io.limited)
+				p->io.deadline_ns = fib_fd_deadline(
+					p->io.s, FIB_EV_WRITE);
+			continue;
+		}
+		if (r != -EAGAIN)
+			break;
+		r = wait_for_part(p);
+		if (r)
+			break;
+	}
+	if (f->hold)
+		fib_iom_let_go(&p->hold);
+	f->hold = NULL;
+	fib_io_end(&p->io);
+	return p->done ? p->done : r;
+}
+
+/* pipe_write() of the kernel: O_NONBLOCK counts for each part, and a reader that
+ * has gone makes a signal, whatever was written before. */
+static long pipe_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
+{
+	long r = fib_raw(SYS_pwritev2, fd, v, n, -1, -1, RWF_NOWAIT);
+
+	p->io.limited = false;
 	if (r == -EPIPE)
 		fib_signal_raised(fib_self(), SIGPIPE, true);
-	return done ? done : r;
+	return r;
+}
+
+static size_t length(const struct iovec *iov, int n)
+{
+	struct iovec v;
+	size_t sum = 0;
+
+	for (int i = 0; i < n && !fib_copy(&v, &iov[i], sizeof(v)); i++)
+		sum += v.iov_len;
+	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
+}
+
+/* A blocking write goes on until all is written. */
+static long write_file(struct fib_fd *s, const struct iovec *iov, int n,
+		       long nr, const long a[6])
+{
+	struct fib_parts p = { .io = FIB_IO(s, FIB_EV_WRITE),
+			       .part = pipe_part,
+			       .iov = iov,
+			       .n = (size_t)n };
+	long v[6] = { s->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
+	long r;
+
+	if (s->kind == FIB_FD_NOWAIT && !(s->polled & FIB_EV_WRITE)) {
+		fib_io_start(&p.io);
+		fib_io_begin(&p.io);
+		r = FIB_CHAOS_ODDS(would_block, 16) && !fib_fd_nonblock(s) ?
+			    -EAGAIN :
+			    fib_pass(SYS_pwritev2, v);
+		if (!no_nowait(s, FIB_EV_WRITE, r)) {
+			if (r != -EAGAIN && (r < 0 || (size_t)r == length(iov, n)))
+				goto out;
+			if (fib_fd_nonblock(s))
+				return r;
+			p.blocked = r == -EAGAIN;
+			p.done = r > 0 ? r : 0;
+			p.skip = (size_t)p.done;
+			return fib_io_parts(&p);
+		}
+	}
+	r = polled(s, FIB_EV_WRITE, nr, a);
+out:
+	if (r == -EPIPE)
+		fib_signal_raised(fib_self(), SIGPIPE, true);
+	return r;
 }
 
 long fib_sys_write(int fd, const void *buf, size_t count)
@@ -202,7 +388,8 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 			fib_signal_raised(fib_self(), SIGPIPE, true);
 		return r;
 	}
-	return write_all(s, &iov, 1, SYS_write);
+	return write_file(s, &iov, 1, SYS_write,
+			  (long[6]){ fd, (long)buf, (long)count });
 }
 
 long fib_sys_writev(int fd, const struct iovec *iov, int n)
@@ -224,5 +411,6 @@ long fib_sys_writev(int fd, const struct iovec *iov, int n)
 			fib_signal_raised(fib_self(), SIGPIPE, true);
 		return r;
 	}
-	return write_all(s, iov, n, SYS_writev);
+	return write_file(s, iov, n, SYS_writev,
+			  (long[6]){ fd, (long)iov, n });
 }

@@ -5,8 +5,14 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include "hooks/io.h"
+#include "runtime/chaos.h"
 
 #define NEVER_BLOCKS (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
+/* The rest is for the kernel: MSG_WAITALL, MSG_FASTOPEN, MSG_ZEROCOPY, ... */
+#define PLAIN_RECV                                                             \
+	(MSG_PEEK | MSG_TRUNC | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC |              \
+	 MSG_WAITFORONE)
+#define PLAIN_SEND (MSG_NOSIGNAL | MSG_MORE | MSG_CONFIRM | MSG_DONTROUTE)
 
 static struct fib_fd *socket_slot(int fd)
 {
@@ -17,249 +23,297 @@ static struct fib_fd *socket_slot(int fd)
 
 /* --- receiving ----------------------------------------------------------- */
 
-/* MSG_WAITALL on a stream: again until the buffer is full. */
-static long recv_all(struct fib_fd *s, char *buf, size_t len, int flags)
+long fib_io_receive(struct fib_fd *s, size_t plain, long nr, long a[6],
+		 long *flags)
 {
-	size_t done = 0;
-	long r = 0;
+	struct fib_io io = FIB_IO(s, FIB_EV_READ);
+	bool lowat = fib_load(&fib_fd_lowat_used, relaxed) && fib_fd_lowat(s);
 
-	while (done < len) {
-		long a[6] = { s->fd, (long)(buf + done), (long)(len - done),
-			      flags | MSG_DONTWAIT };
+	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat))
+		return fib_io_in_kernel(s, FIB_EV_READ, !lowat, nr, a);
+	*flags |= MSG_DONTWAIT;
+	if (s->kind == FIB_FD_DGRAM)
+		io.flags = flags;
+	return fib_io_call(&io, plain, nr, a);
+}
 
-		r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvfrom, a);
-		if (r <= 0)
-			break;
-		done += (size_t)r;
-		fib_part_done();
-	}
-	return done ? (long)done : r;
+/* Does not wait, says a flag. */
+static long receive_now(long nr, const long a[6], int flags)
+{
+	if (flags & MSG_OOB)
+		fib_store(&fib_io_urgent, true, relaxed);
+	return fib_pass(nr, a);
 }
 
 long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 		      int *addrlen)
 {
 	struct fib_fd *s = socket_slot(fd);
-	long a[6] = { fd,	  (long)buf,	(long)len, flags | MSG_DONTWAIT,
-		      (long)addr, (long)addrlen };
+	long a[6] = { fd,    (long)buf,	 (long)len,
+		      flags, (long)addr, (long)addrlen };
 
 	if (!s || (flags & NEVER_BLOCKS))
-		return fib_raw(SYS_recvfrom, fd, buf, len, flags, addr,
-			       addrlen);
-	if ((flags & MSG_WAITALL) && !(flags & MSG_PEEK) &&
-	    s->kind != FIB_FD_DGRAM && !fib_fd_nonblock(s))
-		return recv_all(s, buf, len, flags);
-	return fib_io_call(&FIB_IO(s, FIB_EV_READ), flags ? 0 : len,
-			   SYS_recvfrom, a);
+		return receive_now(SYS_recvfrom, a, flags);
+	return fib_io_receive(s, flags ? 0 : len, SYS_recvfrom, a, &a[3]);
 }
 
 long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct fib_fd *s = socket_slot(fd);
-	long a[6] = { fd, (long)msg, flags | MSG_DONTWAIT };
-	struct iovec *iov;
-	long r, done;
+	long a[6] = { fd, (long)msg, flags };
+	struct msghdr h;
 
 	if (!s || (flags & NEVER_BLOCKS))
-		return fib_raw(SYS_recvmsg, fd, msg, flags);
-	r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmsg, a);
-	if (r <= 0 || !(flags & MSG_WAITALL) || (flags & MSG_PEEK) ||
-	    s->kind == FIB_FD_DGRAM || fib_fd_nonblock(s))
-		return r;
-	done = r;
-	fib_part_done();
-	iov = msg->msg_iov;
-	for (size_t i = 0; i < msg->msg_iovlen; i++, iov++) {
-		size_t skip =
-			(size_t)r < iov->iov_len ? (size_t)r : iov->iov_len;
-		long more;
-
-		r -= (long)skip;
-		if (skip == iov->iov_len)
-			continue;
-		more = recv_all(s, (char *)iov->iov_base + skip,
-				iov->iov_len - skip, flags);
-		if (more > 0)
-			done += more;
-		if (more != (long)(iov->iov_len - skip))
-			break;
-	}
-	return done;
+		return receive_now(SYS_recvmsg, a, flags);
+	if ((flags & MSG_WAITALL) && fib_copy(&h, msg, sizeof(h)))
+		return -EFAULT;
+	return fib_io_receive(s, 0, SYS_recvmsg, a, &a[2]);
 }
 
-/* The first message is waited for; the rest is what is there. */
+/*
+ * With MSG_WAITFORONE the first message is waited for; the rest is what is
+ * there. Without, each is, and what comes of it is the kernel's: it looks at the
+ * time between messages only, and keeps an error for the next call.
+ */
 long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 		      struct timespec *timeout)
 {
 	struct fib_fd *s = socket_slot(fd);
-	long a[6] = { fd, (long)vec, 1, flags | MSG_DONTWAIT };
-	struct mmsghdr *v = vec;
-	unsigned got;
-	long r;
+	long a[6] = { fd, (long)vec, n, flags, (long)timeout };
 
-	if (!s || (flags & NEVER_BLOCKS) || !n || fib_fd_nonblock(s))
-		return fib_raw(SYS_recvmmsg, fd, vec, n, flags, timeout);
-	if (timeout) {
-		/* The kernel looks at the time between messages only. */
-		return fib_blocking(
-			SYS_recvmmsg,
-			(long[6]){ fd, (long)vec, n, flags, (long)timeout });
-	}
-	r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmmsg, a);
-	for (got = 1; r > 0 && got < n; got += (unsigned)r) {
-		if (flags & MSG_WAITFORONE) {
-			r = fib_raw(SYS_recvmmsg, fd, v + got, n - got,
-				    (flags & ~MSG_WAITFORONE) | MSG_DONTWAIT,
-				    0);
-			return r > 0 ? got + r : got;
-		}
-		fib_part_done();
-		a[1] = (long)(v + got);
-		r = fib_io_call(&FIB_IO(s, FIB_EV_READ), 0, SYS_recvmmsg, a);
-		if (r <= 0)
-			return got;
-	}
-	return r < 0 ? r : got;
+	if (!s || (flags & NEVER_BLOCKS) || !n)
+		return receive_now(SYS_recvmmsg, a, flags);
+	if (timeout || (n > 1 && !(flags & MSG_WAITFORONE)))
+		return fib_io_in_kernel(s, FIB_EV_READ, !timeout, SYS_recvmmsg,
+					a);
+	return fib_io_receive(s, 0, SYS_recvmmsg, a, &a[3]);
 }
 
 /* --- sending ------------------------------------------------------------- */
 
-/* We ask for MSG_NOSIGNAL, lest the worker get the signal: the fiber does. */
-static long sent(long done, long r, int flags)
+/* The kernel has signalled the worker, if it is the kind of socket that does. */
+static long sent(long r, long flags)
 {
-	if (r == -EPIPE && !done && !(flags & MSG_NOSIGNAL))
-		fib_signal_raised(fib_self(), SIGPIPE, false);
-	return done ? done : r;
+	if (fib_unlikely(r == -EPIPE) && !(flags & MSG_NOSIGNAL))
+		fib_signal_raised(fib_self(), SIGPIPE, true);
+	return r;
+}
+
+/*
+ * The first part that goes is the program's own call, with its address and
+ * control messages; the others follow by the bytes alone.
+ */
+static long send_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
+{
+	struct msghdr rest = { .msg_iov = v, .msg_iovlen = n };
+	const long *a = p->first;
+
+	if (p->done)
+		return fib_raw(SYS_sendmsg, fd, &rest,
+			       p->flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sent(fib_raw6(p->nr, fd, a[1], a[2], a[3], a[4], a[5]),
+		    *p->first_flags);
+}
+
+/*
+ * do_tcp_sendmsg(): an error after a part stays with the socket. To try would be
+ * to take it, so poll is asked for it first. (POLLERR alone may be the queue of
+ * errors, which stops nobody.)
+ */
+static long tcp_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
+{
+	if (p->done) {
+		short ready = fib_io_ready(fd, POLLOUT);
+
+		if (ready & POLLHUP)
+			return -EPIPE;
+		if (!ready)
+			return -EAGAIN;
+	}
+	return send_part(p, fd, v, n);
+}
+
+/*
+ * unix_stream_sendmsg(): who is in the midst of it, waiting for a buffer, takes
+ * the socket's error, and gets no signal (sock_alloc_send_pskb()).
+ */
+static long unix_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
+{
+	int err = 0, size = sizeof(err);
+
+	if (p->done || p->waited) {
+		fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &size);
+		if (err)
+			return -err;
+		*p->first_flags |= MSG_NOSIGNAL;
+	}
+	return send_part(p, fd, v, n);
+}
+
+static long __attribute__((noinline))
+send_rest(struct fib_parts *p, struct fib_fd *s, long r)
+{
+	if (fib_fd_nonblock(s))
+		return r;
+	p->blocked = r < 0;
+	p->done = r < 0 ? 0 : r;
+	p->skip = (size_t)p->done;
+	p->part = s->kind == FIB_FD_TCP ? tcp_part : unix_part;
+	return fib_io_parts(p);
 }
 
 /*
  * A datagram socket says that it is writable when its own buffer is, though
  * the receiver's queue (AF_UNIX) may be full, and makes no edge for that.
  */
-static bool edge_unreliable(const struct fib_fd *s)
+static long send_datagram(struct fib_fd *s, long nr, long a[6], long *flags)
 {
-	return s->kind == FIB_FD_DGRAM;
-}
+	long asked = *flags, r;
 
-static long blocking_send(struct fib_fd *s, long nr, long a[6], int flag_arg,
-			  int flags)
-{
-	long r;
-
-	a[flag_arg] = flags | MSG_DONTWAIT | MSG_NOSIGNAL;
-	r = fib_pass(nr, a);
+	*flags |= MSG_DONTWAIT;
+	r = sent(fib_pass(nr, a), asked);
 	if (r != -EAGAIN || fib_fd_nonblock(s))
 		return r;
-	a[flag_arg] = flags | MSG_NOSIGNAL;
-	return fib_blocking(nr, a);
+	*flags = asked;
+	return sent(fib_io_in_kernel(s, FIB_EV_WRITE, false, nr, a), asked);
+}
+
+/* Bytes @len at @iov, by call @nr with flags *@flags. */
+static long send_all(struct fib_fd *s, const struct iovec *iov, size_t n,
+		     size_t len, long nr, long a[6], long *flags)
+{
+	uint32_t closes = fib_load(&s->closes, relaxed);
+	uint32_t seq = fib_iom_begin(s);
+	long asked = *flags, r = -EAGAIN;
+
+	if (asked & MSG_DONTWAIT)
+		return sent(fib_pass(nr, a), asked);
+	if (fib_unlikely(asked & ~PLAIN_SEND))
+		return sent(fib_io_in_kernel(s, FIB_EV_WRITE, false, nr, a),
+			    asked);
+	if (s->kind == FIB_FD_DGRAM)
+		return send_datagram(s, nr, a, flags);
+	*flags |= MSG_DONTWAIT;
+	if (!FIB_CHAOS_ODDS(would_block, 16) || fib_fd_nonblock(s))
+		r = sent(fib_pass(nr, a), asked);
+	if (fib_likely(r >= (long)len || (r <= 0 && r != -EAGAIN)))
+		return r;
+	return send_rest(&(struct fib_parts){ .io = { .s = s,
+						      .ev = FIB_EV_WRITE,
+						      .seq = seq,
+						      .closes = closes },
+					      .iov = iov,
+					      .n = n,
+					      .nr = nr,
+					      .first = a,
+					      .first_flags = flags,
+					      .flags = (int)asked },
+			 s, r);
 }
 
 long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 		    const void *addr, unsigned addrlen)
 {
 	struct fib_fd *s = socket_slot(fd);
-	long a[6] = { fd,	  (long)buf,	(long)len, flags | MSG_NOSIGNAL,
-		      (long)addr, (long)addrlen };
-	size_t done = 0;
-	long r;
+	long a[6] = { fd,    (long)buf,	 (long)len,
+		      flags, (long)addr, (long)addrlen };
 
-	if (!s || (flags & MSG_DONTWAIT))
-		return sent(0, fib_pass(SYS_sendto, a), flags);
-	if (edge_unreliable(s))
-		return sent(0, blocking_send(s, SYS_sendto, a, 3, flags),
-			    flags);
-	a[3] |= MSG_DONTWAIT;
-	for (;;) {
-		r = fib_io_call(&FIB_IO(s, FIB_EV_WRITE), 0, SYS_sendto, a);
-		if (r < 0) {
-			if (done)
-				fib_io_keep_error(s, r);
-			break;
-		}
-		done += (size_t)r;
-		if (done >= len || r == 0 || fib_fd_nonblock(s))
-			break;
-		fib_part_done();
-		a[1] = (long)buf + (long)done;
-		a[2] = (long)(len - done);
-	}
-	return sent((long)done, r, flags);
+	if (!s)
+		return sent(fib_pass(SYS_sendto, a), flags);
+	return send_all(s, &(struct iovec){ (void *)buf, len }, 1,
+			len < FIB_IO_MAX ? len : FIB_IO_MAX, SYS_sendto, a,
+			&a[3]);
 }
 
-/* With a control message a descriptor may have gone to another process. */
-static long passed(const struct msghdr *msg, long r)
+/* How much the vector has. What is not there, the kernel will complain of. */
+static size_t length(const struct msghdr *h)
 {
-	if (r >= 0 && msg->msg_controllen)
+	struct iovec v;
+	size_t sum = 0;
+
+	for (size_t i = 0; i < h->msg_iovlen && i < FIB_IOV_MAX; i++) {
+		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)))
+			return 0;
+		sum += v.iov_len;
+	}
+	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
+}
+
+/* *@whole: nothing of it is left. */
+static long send_message(struct fib_fd *s, int fd, struct msghdr *msg,
+			 int flags, bool *whole)
+{
+	long a[6] = { fd, (long)msg, flags };
+	struct msghdr h = { 0 };
+	size_t len;
+	long r;
+
+	if (fib_copy(&h, msg, sizeof(h)))
+		return -EFAULT;
+	len = length(&h);
+	r = send_all(s, h.msg_iov, h.msg_iovlen, len, SYS_sendmsg, a, &a[2]);
+	/* A descriptor may have gone to another process. */
+	if (r >= 0 && h.msg_controllen)
 		fib_fd_shared();
+	*whole = r >= (long)len;
 	return r;
 }
 
 long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct fib_fd *s = socket_slot(fd);
-	long a[6] = { fd, (long)msg, flags | MSG_NOSIGNAL };
-	struct msghdr rest;
-	long done = 0, r;
+	bool whole;
 
-	if (!s || (flags & MSG_DONTWAIT))
-		return sent(0, passed(msg, fib_pass(SYS_sendmsg, a)), flags);
-	if (edge_unreliable(s)) {
-		r = blocking_send(s, SYS_sendmsg, a, 2, flags);
-		return sent(0, passed(msg, r), flags);
-	}
-	a[2] |= MSG_DONTWAIT;
-	r = fib_io_call(&FIB_IO(s, FIB_EV_WRITE), 0, SYS_sendmsg, a);
-	if (r < 0)
-		return sent(0, r, flags);
-	passed(msg, r);
-	done = r;
-	fib_part_done();
-	rest = *msg;
-	rest.msg_control = NULL;
-	rest.msg_controllen = 0;
-	while (rest.msg_iovlen && !fib_fd_nonblock(s)) {
-		struct iovec *v = rest.msg_iov;
-
-		if ((size_t)r >= v->iov_len) {
-			r -= (long)v->iov_len;
-			rest.msg_iov++;
-			rest.msg_iovlen--;
-			continue;
-		}
-		if (r) {
-			long part = fib_sys_sendto(fd, (char *)v->iov_base + r,
-						   v->iov_len - (size_t)r,
-						   flags, NULL, 0);
-
-			if (part > 0)
-				done += part;
-			if (part != (long)v->iov_len - r)
-				break;
-			r = (long)v->iov_len;
-			continue;
-		}
-		a[1] = (long)&rest;
-		r = fib_io_call(&FIB_IO(s, FIB_EV_WRITE), 0, SYS_sendmsg, a);
-		if (r <= 0)
-			break;
-		done += r;
-	}
-	return done;
+	if (!s)
+		return sent(fib_raw(SYS_sendmsg, fd, msg, flags), flags);
+	return send_message(s, fd, (struct msghdr *)msg, flags, &whole);
 }
 
+static bool has_control(const struct mmsghdr *v, unsigned n)
+{
+	struct msghdr h;
+
+	for (unsigned i = 0; i < n && i < FIB_IOV_MAX; i++) {
+		if (fib_copy(&h, &v[i].msg_hdr, sizeof(h)))
+			return false;
+		if (h.msg_controllen)
+			return true;
+	}
+	return false;
+}
+
+/* One message after the other, and none after one that went in part. */
 long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 {
+	struct fib_fd *s = socket_slot(fd);
+	uint32_t closes = s ? fib_load(&s->closes, relaxed) : 0;
 	struct mmsghdr *v = vec;
+	bool whole = true;
 	unsigned i;
 	long r = 0;
 
-	if (!socket_slot(fd))
-		return fib_raw(SYS_sendmmsg, fd, vec, n, flags);
-	for (i = 0; i < n && i < FIB_IOV_MAX; i++) {
-		r = fib_sys_sendmsg(fd, &v[i].msg_hdr, flags);
+	if (!s || (flags & ~PLAIN_SEND)) {
+		long a[6] = { fd, (long)vec, n, flags };
+
+		if (has_control(v, n))
+			fib_fd_shared();
+		return sent(s ? fib_io_in_kernel(s, FIB_EV_WRITE, false,
+						 SYS_sendmmsg, a) :
+				fib_pass(SYS_sendmmsg, a),
+			    flags);
+	}
+	/* Closed meanwhile: the number is not the file any more. */
+	for (i = 0; i < n && i < FIB_IOV_MAX && whole &&
+		    fib_load(&s->closes, relaxed) == closes;
+	     i++) {
+		unsigned len;
+
+		r = send_message(s, fd, &v[i].msg_hdr, flags, &whole);
+		len = (unsigned)r;
+		if (r >= 0 && fib_copy(&v[i].msg_len, &len, sizeof(len)))
+			r = -EFAULT;
 		if (r < 0)
 			break;
-		v[i].msg_len = (unsigned)r;
 		fib_part_done();
 	}
 	return i ? (long)i : r;
@@ -276,13 +330,27 @@ long fib_sys_socket(int domain, int type, int protocol)
 	return fd;
 }
 
+static void option_set(int fd, int name, const void *val, unsigned len)
+{
+	bool receives = name == SO_RCVTIMEO_OLD || name == SO_RCVTIMEO_NEW;
+	struct timeval tv;
+
+	if (name == SO_RCVLOWAT)
+		fib_store(&fib_fd_lowat_used, true, relaxed);
+	fib_fd_changed();
+	if ((receives || name == SO_SNDTIMEO_OLD || name == SO_SNDTIMEO_NEW) &&
+	    len >= sizeof(tv) && !fib_copy(&tv, val, sizeof(tv)))
+		fib_fd_limited(fd, receives ? FIB_EV_READ : FIB_EV_WRITE,
+			       tv.tv_sec < 0);
+}
+
 long fib_sys_setsockopt(int fd, int level, int name, const void *val,
 			unsigned len)
 {
 	long r = fib_raw(SYS_setsockopt, fd, level, name, val, len);
 
-	if (level == SOL_SOCKET)
-		fib_fd_changed();
+	if (level == SOL_SOCKET && r == 0)
+		option_set(fd, name, val, len);
 	return r;
 }
 
@@ -305,13 +373,14 @@ long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
 	long a[6] = { fd, (long)addr, (long)addrlen, flags };
 	long r;
 
-	if (!s || !is_listening(s))
+	if (!s || !is_listening(s) ||
+	    (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)))
 		return fib_pass(SYS_accept4, a);
 	r = fib_fd_nonblock(s) ?
 		    fib_pass(SYS_accept4, a) :
 		    fib_io_polled(&FIB_IO(s, FIB_EV_READ), SYS_accept4, a);
 	if (r >= 0)
-		fib_fd_born((int)r, s->kind);
+		fib_fd_accepted((int)r, s);
 	return r;
 }
 
@@ -321,53 +390,15 @@ long fib_sys_accept(int fd, void *addr, int *addrlen)
 }
 
 /*
- * There is no flag for one connect that does not block. O_NONBLOCK is set on
- * the description for the length of the call that starts the handshake, which
- * another process that shares the socket could see: a socket that is shared
- * before it is connected is rare. Other calls of this process on it know
- * better (connecting).
+ * There is no flag for one connect that does not block, and what comes of one
+ * depends on what else is done with the socket meanwhile: the kernel waits. (A
+ * datagram's is done at once.)
  */
-static long start_connect(struct fib_fd *s, const void *addr, unsigned len)
-{
-	long fl = fib_raw(SYS_fcntl, s->fd, F_GETFL), r;
-
-	s->connecting = true;
-	fib_raw(SYS_fcntl, s->fd, F_SETFL, fl | O_NONBLOCK);
-	r = fib_raw(SYS_connect, s->fd, addr, len);
-	fib_raw(SYS_fcntl, s->fd, F_SETFL, fl);
-	s->connecting = false;
-	return r;
-}
-
 long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 {
 	struct fib_fd *s = socket_slot(fd);
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	struct fib_io io = FIB_IO(s, FIB_EV_WRITE);
-	long r;
+	long a[6] = { fd, (long)addr, addrlen };
 
-	if (!s || s->kind == FIB_FD_DGRAM || fib_fd_nonblock(s))
-		return fib_raw(SYS_connect, fd, addr, addrlen);
-	/* AF_UNIX waits for room in the backlog, which poll does not tell. */
-	if (s->kind != FIB_FD_TCP)
-		return fib_blocking(SYS_connect,
-				    (long[6]){ fd, (long)addr, addrlen });
-	r = start_connect(s, addr, addrlen);
-	if (r != -EINPROGRESS && r != -EALREADY)
-		return r;
-	io.deadline_ns = fib_fd_deadline(s, FIB_EV_WRITE);
-	for (;;) {
-		fib_io_begin(&io);
-		if (fib_raw(SYS_poll, &p, 1, 0))
-			break;
-		r = fib_io_wait(&io);
-		if (r) {
-			fib_io_end(&io);
-			return r == -ETIMEDOUT ? -EINPROGRESS :
-						 fib_io_failed(&io, r);
-		}
-	}
-	fib_io_end(&io);
-	/* Only a second call takes note of the outcome (af_inet.c). */
-	return start_connect(s, addr, addrlen);
+	return s ? fib_io_in_kernel(s, FIB_EV_WRITE, false, SYS_connect, a) :
+		   fib_pass(SYS_connect, a);
 }

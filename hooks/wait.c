@@ -34,6 +34,14 @@
 #include "hooks/hooks.h"
 #include "runtime/chaos.h"
 
+/* What lies on the stack that may be unwound. */
+static void let_go(struct fib *f)
+{
+	if (f->hold)
+		fib_iom_let_go(f->hold);
+	f->hold = NULL;
+}
+
 static void test_cancel(struct fib *f)
 {
 	if (fib_likely(!fib_load(&f->cancelled, acquire)) ||
@@ -66,6 +74,7 @@ void fib_cancel_begin(void)
 
 	if (fib_likely(!fib_cancel_is_near()) || f->part)
 		return;
+	let_go(f);
 	/* The signal may be what tells libc that there is a cancel. */
 	fib_signal_deliver_cancel(f);
 	test_cancel(f);

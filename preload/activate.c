@@ -283,9 +283,7 @@ static const char *rewrite(void)
 static void close_all(int receiver)
 {
 	fib_fd_unhide(receiver);
-	fib_fd_unhide(fib_sched.iom.epfd);
-	fib_fd_unhide(fib_sched.iom.wakefd);
-	fib_sched.iom.epfd = fib_sched.iom.wakefd = -1;
+	fib_iom_discard(&fib_sched);
 }
 
 static long open_all(int *receiver)

@@ -53,6 +53,7 @@ enum fib_call_mask {
 };
 
 struct fib_siginfo_node;
+struct fib_hold;
 struct fib_work;
 struct fib_parting;
 struct fib_sigframe;
@@ -104,6 +105,7 @@ struct fib {
 	uint32_t pkru; /* while off a worker: arch/x86_64/pkru.h */
 #ifdef FIB_PRELOAD
 	uintptr_t blocking_sp; /* where it blocks in the kernel, or 0 */
+	struct fib_hold *hold; /* of the call under way: hooks/io.c */
 	_Atomic bool preempt;  /* yield where the kick's handler leads */
 	bool own_files;	       /* its descriptors are not the others' */
 	bool creating;	       /* in pthread_create: its mmap makes a stack */

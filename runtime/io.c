@@ -1,15 +1,22 @@
 /* Calls that are tried until they would not block, see io.h. */
-#include <poll.h>
 #include "runtime/chaos.h"
 #include "runtime/io.h"
 #include "runtime/timer.h"
 
-/* A poll that said yes may be wrong by now: what may block is announced. */
+/*
+ * A poll that said yes may be wrong by now, and the call block after all. So it
+ * is announced, and a signal that was there before it is not to be slept over.
+ */
+static long call_may_block(long nr, int fd, const long a[6])
+{
 #ifdef FIB_PRELOAD
-#define call_may_block fib_raw6
+	long v[6] = { fd, a[1], a[2], a[3], a[4], a[5] };
+
+	return fib_raw_intr(&fib_self()->attention, nr, v);
 #else
-#define call_may_block fib_call6
+	return fib_call6(nr, fd, a[1], a[2], a[3], a[4], a[5]);
 #endif
+}
 
 static bool woken(const void *arg)
 {
@@ -31,10 +38,12 @@ int fib_io_park(struct fib_io *io)
 			   (uint64_t)io->s->fd);
 	if (r)
 		fib_iom_retract(&w);
+	io->parked = true;
 	if (fib_unlikely(fib_load(&w.slot, acquire) != io->s)) {
 		if (io->moved)
 			fib_iom_guest_leave(io->s);
 		io->s = fib_load(&w.slot, relaxed);
+		io->closes = fib_load(&io->s->closes, relaxed);
 		io->moved = true;
 	}
 	if (!woken(&w))
@@ -51,12 +60,29 @@ static int limit(struct fib_io *io)
 	return r;
 }
 
-/* 0: to be tried again. */
-static long block(struct fib_io *io)
+long fib_io_again(struct fib_io *io)
 {
 	long r = limit(io);
 
-	return r ? r : fib_io_block(io);
+	if (r == 0)
+		r = fib_io_block(io);
+	if (r || !fib_io_lost(io))
+		return r;
+	if (!(io->closes & FIB_CLOSING))
+		return -EBADF;
+	fib_io_start(io);
+	return 0;
+}
+
+short fib_io_ready(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	long r;
+
+	do
+		r = fib_raw(SYS_poll, &p, 1, 0);
+	while (r == -EINTR); /* a kick: it says nothing of the file */
+	return r < 0 ? POLLNVAL : p.revents;
 }
 
 /*
@@ -76,10 +102,13 @@ static void __attribute__((noinline, cold)) detour(struct fib_io *io)
 	io->deadline_ns = deadline;
 }
 
+_Atomic bool fib_io_urgent;
+
 static bool known_empty(const struct fib_io *io)
 {
 	return (fib_load(&io->s->reads, acquire) & 1) && !io->moved &&
-	       !fib_load(&io->s->untrusted, relaxed);
+	       !fib_load(&io->s->untrusted, relaxed) &&
+	       !fib_load(&fib_io_urgent, relaxed);
 }
 
 /* The read that was number @turn had @r of @plain bytes: iom.h. */
@@ -101,13 +130,12 @@ long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 	uint32_t turn = 0;
 	long r;
 
-	if (fib_unlikely(fib_load(&s->error, relaxed)))
-		return fib_xchg(&s->error, 0, relaxed);
+	fib_io_start(io);
 	if (FIB_CHAOS_ODDS(would_block, 16))
 		detour(io);
 	fib_io_begin(io);
 	if (tcp && known_empty(io) && limit(io) == 0) {
-		r = fib_io_block(io);
+		r = fib_io_again(io);
 		if (r)
 			goto out;
 	}
@@ -116,7 +144,7 @@ long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 			turn = fib_add(&s->reads, 2, seq_cst) + 2;
 		fib_io_begin(io);
 		r = fib_raw6(nr, io->s->fd, a[1], a[2], a[3], a[4], a[5]);
-		if (r != -EAGAIN || (r = block(io)))
+		if (r != -EAGAIN || (r = fib_io_again(io)))
 			break;
 	}
 	FIB_CHAOS_POINT(io_short);
@@ -129,28 +157,27 @@ out:
 
 long fib_io_polled(struct fib_io *io, long nr, const long a[6])
 {
-	struct pollfd p = { .events =
-				    io->ev == FIB_EV_READ ? POLLIN : POLLOUT };
+	short events = io->ev == FIB_EV_READ ? POLLIN : POLLOUT, ready = 0;
 	long r;
 
+	fib_io_start(io);
 	if (FIB_CHAOS_ODDS(would_block, 16))
 		detour(io);
 	for (;;) {
 		fib_io_begin(io);
 		r = -EAGAIN;
 		if (fib_iom_claim(io->s, io->ev)) {
-			p.fd = io->s->fd;
-			if (fib_raw(SYS_poll, &p, 1, 0))
-				r = call_may_block(nr, p.fd, a[1], a[2], a[3],
-						   a[4], a[5]);
+			ready = fib_io_ready(io->s->fd, events);
+			if (ready)
+				r = call_may_block(nr, io->s->fd, a);
 			fib_iom_release(io->s, io->ev);
 		}
-		if (r != -EAGAIN || (r = block(io)))
+		if (r != -EAGAIN || (r = fib_io_again(io)))
 			break;
 	}
 	/* n_tty_read() tells who waited of the hang-up, and others of EOF. */
 	if (r == 0 && io->woken && io->s->kind == FIB_FD_POLLED &&
-	    (p.revents & POLLHUP))
+	    (ready & POLLHUP))
 		r = -EIO;
 	fib_io_end(io);
 	return r;

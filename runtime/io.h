@@ -10,6 +10,11 @@
  *	fib_io_block()		fib_io_park(); again
  *	fib_io_end()		hand the wake-up on
  *
+ * Who has waited, and finds the number closed meanwhile, has lost its file: that
+ * is EBADF, and not the data of the file that has the number now. (Who began
+ * while it was being closed begins anew.) A call in parts holds on to its file
+ * (iom.h).
+ *
  * What is the layer's above: how long a call may wait (a socket's time limit, an
  * argument), and what ends a wait (signals and cancellation, which a library
  * does not have). For fibers; as a library for threads as well, which wait in
@@ -18,17 +23,21 @@
 #ifndef FIB_IO_H
 #define FIB_IO_H
 
+#include <poll.h>
 #include "runtime/iom.h"
 
 /* One call on one descriptor. */
 struct fib_io {
 	struct fib_fd *s;
 	uint64_t deadline_ns;
-	uint32_t seq; /* edges when the try began */
+	uint32_t seq;	 /* edges when the try began */
+	uint32_t closes; /* of the number, when the call began */
 	uint8_t ev;
 	bool limited; /* deadline_ns is known */
 	bool woken;   /* by an edge: others may want to know */
 	bool moved;   /* the descriptor was closed; s is a duplicate's slot */
+	bool parked;
+	long *flags; /* of the call, MSG_DONTWAIT among them: hooks/io.c */
 #ifndef FIB_PRELOAD
 	uint64_t timeout_ns;
 #endif
@@ -37,9 +46,22 @@ struct fib_io {
 	((struct fib_io){                                                      \
 		.s = (slot), .ev = (event), .deadline_ns = FIB_NEVER })
 
+/** Once, before the first try. */
+static inline void fib_io_start(struct fib_io *io)
+{
+	io->closes = fib_load(&io->s->closes, relaxed);
+}
+
 static inline void fib_io_begin(struct fib_io *io)
 {
 	io->seq = fib_iom_begin(io->s);
+}
+
+/** A wait has ended, and the number is another file's, or nobody's. */
+static inline bool fib_io_lost(const struct fib_io *io)
+{
+	return io->parked &&
+	       io->closes != fib_load(&io->s->closes, relaxed);
 }
 
 /**
@@ -63,12 +85,21 @@ static inline void fib_io_end(struct fib_io *io)
  * TCP socket is empty; 0 if it proves nothing.
  */
 long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6]);
+/**
+ * Somebody has received urgent data, before an edge told of it perhaps: a read
+ * that ends at its mark is short, too.
+ */
+extern _Atomic bool fib_io_urgent;
+/** What is ready of @events, POLLHUP and the like; a signal is no answer. */
+short fib_io_ready(int fd, short events);
+/** EAGAIN: may it wait? Then wait. 0: try again, else what the call returns. */
+long fib_io_again(struct fib_io *io);
 /** Make call @nr, which would block, when poll says that it does not. */
 long fib_io_polled(struct fib_io *io, long nr, const long a[6]);
 
 /* --- of the layer above: hooks/io.c, lib/io.c ------------------------------- */
 
-/** 0 and io->deadline_ns, or what a call returns that may not wait. */
+/** 0 and io->deadline_ns, or what a call returns that may not wait: once. */
 int fib_io_limit(struct fib_io *io);
 /** Wait: 0 to try again, else what the call returns. */
 long fib_io_block(struct fib_io *io);

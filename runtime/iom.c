@@ -13,11 +13,14 @@
 
 #define MAX_EVENTS 128
 #define WAKE_DATA  UINT64_MAX
-#define OURS_MAX   256
+#define OURS_MAX   4096
 
 /* The descriptors that are ours. Few, long-lived, rarely changed. */
 static _Atomic int ours[OURS_MAX];
+static _Atomic uint32_t ours_top;      /* none of ours is behind */
 static _Atomic int ours_low = INT_MAX; /* none of ours is below */
+/* One in reserve, for fib_iom_evict() while the table is full; -1: in use. */
+static _Atomic int reserve = -1;
 
 struct fib_fd *fib_iom_peek(struct fib_sched *sched, int fd)
 {
@@ -125,6 +128,7 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	w->fib = fib_self();
 	w->events = events;
 	w->observer = observer;
+	w->hold = false;
 	fib_store(&w->slot, s, relaxed);
 	fib_store(&w->woken, false, relaxed);
 	fib_list_init(&w->node);
@@ -201,6 +205,75 @@ static void feed_locked(struct fib_fd *s, uint8_t events, bool observers)
 			wake_locked(s, w);
 		}
 	}
+}
+
+bool fib_iom_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes)
+{
+	struct fib_waiter *w = &h->w;
+	bool in_time;
+
+	w->events = 0;
+	w->observer = w->hold = true;
+	fib_list_init(&w->node);
+	fib_store(&w->slot, s, relaxed);
+	FIB_CHAOS_POINT(iom_hold);
+	fib_lock(&s->lock);
+	in_time = !(closes & FIB_CLOSING) &&
+		  fib_load(&s->closes, relaxed) == closes; /* (C) */
+	if (in_time) {
+		fib_list_add_tail(&s->waiters, &w->node);
+		fib_store(&s->waiting, 1, relaxed);
+	}
+	fib_unlock(&s->lock);
+	return in_time;
+}
+
+struct fib_fd *fib_iom_try(struct fib_hold *h)
+{
+	struct fib_fd *s = lock_slot_of(&h->w);
+
+	if (fib_list_empty(&h->w.node)) {
+		fib_unlock(&s->lock);
+		return NULL;
+	}
+	h->tried = s;
+	fib_add(&s->tries, 1, relaxed); /* (E) */
+	fib_unlock(&s->lock);
+	return s;
+}
+
+void fib_iom_tried(struct fib_hold *h)
+{
+	struct fib_fd *s = h->tried;
+
+	/* Either this sees evicting, or (F) sees the count. */
+	fib_sub(&s->tries, 1, seq_cst);
+	if (fib_unlikely(fib_load(&s->evicting, seq_cst)))
+		fib_raw(SYS_futex, &s->tries, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+void fib_iom_let_go(struct fib_hold *h)
+{
+	struct fib_fd *s = lock_slot_of(&h->w);
+	bool linked = !fib_list_empty(&h->w.node);
+
+	if (linked)
+		unlink_locked(s, &h->w);
+	fib_unlock(&s->lock);
+	/* One that was moved is a guest there. */
+	if (linked && fib_load(&s->guests, relaxed))
+		fib_iom_guest_leave(s);
+}
+
+/* (F) */
+static void wait_for_tries(struct fib_fd *s)
+{
+	uint32_t n;
+
+	fib_add(&s->evicting, 1, seq_cst);
+	while ((n = fib_load(&s->tries, seq_cst)))
+		fib_raw(SYS_futex, &s->tries, FUTEX_WAIT_PRIVATE, n, 0);
+	fib_sub(&s->evicting, 1, relaxed);
 }
 
 void fib_iom_pass(struct fib_fd *s, uint8_t events)
@@ -350,6 +423,14 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	return n > 0 ? (unsigned)n : 0;
 }
 
+void fib_iom_discard(struct fib_sched *s)
+{
+	fib_fd_unhide(s->iom.epfd);
+	fib_fd_unhide(s->iom.wakefd);
+	fib_fd_unhide(fib_xchg(&reserve, -1, seq_cst));
+	s->iom.epfd = s->iom.wakefd = -1;
+}
+
 int fib_iom_init(struct fib_sched *s, bool hide)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET,
@@ -371,11 +452,23 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 				 s->iom.wakefd, &ev);
 	}
 	if (r < 0) {
-		fib_fd_unhide(s->iom.epfd);
-		fib_fd_unhide(s->iom.wakefd);
-		s->iom.epfd = s->iom.wakefd = -1;
+		fib_iom_discard(s);
+		return r;
 	}
+	if (hide)
+		fib_store(&reserve, fib_fd_dup_hidden(s->iom.wakefd), seq_cst);
 	return r;
+}
+
+bool fib_iom_closing(struct fib_fd *s)
+{
+	bool waited_for;
+
+	fib_lock(&s->lock);
+	fib_add(&s->closes, FIB_CLOSED + 1, relaxed); /* (G) */
+	waited_for = !fib_list_empty(&s->waiters);
+	fib_unlock(&s->lock);
+	return waited_for;
 }
 
 void fib_iom_forget(struct fib_fd *s, bool shared)
@@ -387,7 +480,9 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 			s->fd, 0);
 	s->registered = false;
 	fib_store(&s->untrusted, false, relaxed);
-	s->connecting = s->listening = false;
+	s->listening = false;
+	s->impatient = 0;
+	s->lowat = 1;
 	fib_add(&s->reads, 2, relaxed);
 	fib_and(&s->reads, ~1u, relaxed);
 	s->generation++;
@@ -395,7 +490,6 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	s->attr_epoch = s->born_epoch = 0;
 	s->busy = s->contended = s->polled = 0;
 	s->tells_room = false;
-	fib_store(&s->error, 0, relaxed);
 	/* whoever tries the old file is not to wait for the new one */
 	fib_add(&s->edges, 1, release);
 	fib_unlock(&s->lock);
@@ -407,6 +501,9 @@ void fib_iom_closed(struct fib_fd *s)
 
 	FIB_CHAOS_POINT(iom_closed);
 	fib_lock(&s->lock);
+	/* (H); but (G) may have been before there was a slot */
+	if (fib_load(&s->closes, relaxed) & FIB_CLOSING)
+		fib_add(&s->closes, FIB_CLOSED - 1, relaxed);
 	again = s->registered || s->kind != FIB_FD_UNKNOWN;
 	if (again) {
 		s->registered = false;
@@ -420,35 +517,51 @@ void fib_iom_closed(struct fib_fd *s)
 	fib_unlock(&s->lock);
 }
 
+/* No duplicate is to be had: the holders have lost their file. */
+static void evict_to_nowhere(struct fib_fd *s)
+{
+	fib_lock(&s->lock);
+	fib_list_for_each (it, &s->waiters) {
+		struct fib_waiter *w =
+			fib_container_of(it, struct fib_waiter, node);
+
+		if (w->hold)
+			unlink_locked(s, w);
+	}
+	/* They will see that it is closed. */
+	feed_locked(s, FIB_EV_READ | FIB_EV_WRITE, false);
+	fib_unlock(&s->lock);
+	wait_for_tries(s);
+}
+
 void fib_iom_evict(struct fib_fd *s)
 {
-	int fd = (int)fib_raw(SYS_fcntl, s->fd, F_DUPFD_CLOEXEC, s->fd);
-	struct fib_fd *to;
+	int fd = fib_fd_dup_hidden(s->fd);
+	struct fib_fd *to =
+		fd < 0 ? NULL : fib_iom_slot(fib_sched_of(s), fd);
 	uint32_t moved = 0;
 
-	fd = fib_fd_hide(fd);
-	to = fd < 0 ? NULL : fib_iom_slot(fib_sched_of(s), fd);
 	if (!to) {
-		/* They will see that it is closed. */
-		fib_lock(&s->lock);
-		feed_locked(s, FIB_EV_READ | FIB_EV_WRITE, false);
-		fib_unlock(&s->lock);
+		fib_fd_unhide(fd);
+		evict_to_nowhere(s);
 		return;
 	}
 	FIB_CHAOS_POINT(iom_evict);
 	fib_lock(&s->lock);
 	fib_lock(&to->lock);
 	to->kind = s->kind;
+	to->impatient = s->impatient;
+	to->lowat = s->lowat;
 	fib_list_for_each (it, &s->waiters) {
 		struct fib_waiter *w =
 			fib_container_of(it, struct fib_waiter, node);
 
-		if (w->observer)
+		if (w->observer && !w->hold)
 			continue;
 		unlink_locked(s, w);
 		fib_list_add_tail(&to->waiters, &w->node);
 		fib_store(&to->waiting, 1, relaxed);
-		fib_store(&w->slot, to, release);
+		fib_store(&w->slot, to, release); /* (D) */
 		moved++;
 	}
 	fib_store(&to->guests, moved, relaxed);
@@ -458,13 +571,22 @@ void fib_iom_evict(struct fib_fd *s)
 	fib_unlock(&s->lock);
 	if (!moved)
 		fib_fd_unhide(fd);
+	wait_for_tries(s);
 }
 
 void fib_iom_guest_leave(struct fib_fd *s)
 {
+	int none = -1;
+
 	if (fib_sub(&s->guests, 1, acq_rel) != 1)
 		return;
 	fib_iom_forget(s, true);
+	/* In place of the reserve, if that is what was taken. */
+	if (fib_load(&reserve, relaxed) < 0 &&
+	    fib_raw(SYS_dup3, fib_sched_of(s)->iom.wakefd, s->fd, O_CLOEXEC) >=
+		    0 &&
+	    fib_cas(&reserve, &none, s->fd, seq_cst))
+		return;
 	fib_fd_unhide(s->fd);
 }
 
@@ -484,6 +606,7 @@ void fib_iom_reset(struct fib_sched *s)
 		}
 	}
 	s->iom.epfd = s->iom.wakefd = -1;
+	fib_store(&reserve, -1, relaxed);
 	fib_store(&s->iom.chunk_lock.word, 0, relaxed);
 	for (unsigned i = 0; i < OURS_MAX; i++) {
 		int fd = fib_xchg(&ours[i], 0, relaxed);
@@ -493,39 +616,80 @@ void fib_iom_reset(struct fib_sched *s)
 	}
 }
 
-int fib_fd_hide(int fd)
+/* A duplicate of @fd, as high as may be; -errno. */
+static long dup_high(int fd)
 {
 	struct rlimit lim = { .rlim_cur = 1024 };
-	long high = -1;
 
-	if (fd < 0)
-		return fd;
 	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
-	if (lim.rlim_cur > 64 && lim.rlim_cur <= FIB_FD_MAX)
-		high = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC,
-			       lim.rlim_cur - 32);
-	else if (lim.rlim_cur > FIB_FD_MAX)
-		high = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIB_FD_MAX - 32);
+	if (lim.rlim_cur > FIB_FD_MAX)
+		lim.rlim_cur = FIB_FD_MAX;
+	return lim.rlim_cur > 64 ? fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC,
+					   lim.rlim_cur - 32) :
+				   -EMFILE;
+}
+
+/* False: there is no room to remember it. */
+static bool note_ours(int fd)
+{
+	int low = fib_load(&ours_low, relaxed);
+
+	while (fd < low && !fib_cas(&ours_low, &low, fd, relaxed))
+		;
+	for (unsigned i = 0; i < OURS_MAX; i++) {
+		uint32_t top = fib_load(&ours_top, relaxed);
+		int none = 0;
+
+		if (fib_load(&ours[i], relaxed) ||
+		    !fib_cas(&ours[i], &none, fd, seq_cst))
+			continue;
+		while (i >= top && !fib_cas(&ours_top, &top, i + 1, seq_cst))
+			;
+		return true;
+	}
+	return false;
+}
+
+int fib_fd_hide(int fd)
+{
+	long high = fd < 0 ? -1 : dup_high(fd);
+
 	if (high >= 0) {
 		fib_raw(SYS_close, fd);
 		fd = (int)high;
 	}
-	if (fd < fib_load(&ours_low, relaxed))
-		fib_store(&ours_low, fd, relaxed);
-	for (unsigned i = 0; i < OURS_MAX; i++) {
-		int none = 0;
-
-		if (atomic_compare_exchange_strong(&ours[i], &none, fd))
-			break;
-	}
+	if (fd >= 0)
+		note_ours(fd);
 	return fd;
+}
+
+int fib_fd_dup_hidden(int fd)
+{
+	long d = dup_high(fd);
+	int spare;
+
+	if (d < 0)
+		d = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, fd);
+	if (d >= 0) {
+		if (note_ours((int)d))
+			return (int)d;
+		fib_raw(SYS_close, d);
+	}
+	/* It is known as ours already. */
+	spare = fib_xchg(&reserve, -1, seq_cst);
+	if (spare < 0)
+		return -EMFILE;
+	d = fib_raw(SYS_dup3, fd, spare, O_CLOEXEC);
+	if (d < 0)
+		fib_store(&reserve, spare, seq_cst);
+	return (int)d;
 }
 
 bool fib_fd_is_ours(int fd)
 {
 	if (fd < fib_load(&ours_low, relaxed))
 		return false;
-	for (unsigned i = 0; i < OURS_MAX; i++)
+	for (unsigned i = 0; i < fib_load(&ours_top, acquire); i++)
 		if (fib_load(&ours[i], relaxed) == fd)
 			return true;
 	return false;
@@ -535,7 +699,7 @@ unsigned fib_fd_next_of_ours(unsigned fd)
 {
 	unsigned next = UINT_MAX;
 
-	for (unsigned i = 0; i < OURS_MAX; i++) {
+	for (unsigned i = 0; i < fib_load(&ours_top, acquire); i++) {
 		unsigned o = (unsigned)fib_load(&ours[i], relaxed);
 
 		if (o && o >= fd && o < next)
@@ -548,7 +712,7 @@ void fib_fd_unhide(int fd)
 {
 	if (fd < 0)
 		return;
-	for (unsigned i = 0; i < OURS_MAX; i++) {
+	for (unsigned i = 0; i < fib_load(&ours_top, acquire); i++) {
 		int want = fd;
 
 		if (atomic_compare_exchange_strong(&ours[i], &want, 0))

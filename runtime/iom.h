@@ -41,6 +41,28 @@
  * waiter's slot may change while it is parked; it is looked up again under the
  * lock, as a futex waiter's bucket is.
  *
+ * A call that moves its data in parts must stay with its file between its waits
+ * as well. It holds the slot (struct fib_hold), from when it first would block
+ * to its end:
+ *
+ *	the call				close()
+ *	--------				-------
+ *	closes		before the first try	lock; closes += ..; unlock (G)
+ *	hold: lock; closes as it was?	(C)	dup; lock
+ *	  then link, else it is too late	  move waiters and holds (D)
+ *	try:  lock; the slot it is linked	unlock
+ *	  in; tries++ there; unlock	(E)	wait until tries is 0	(F)
+ *	  the call, which does not block	close the number
+ *	  tries--; is anybody at (F)?		lock; closes += ..; unlock (H)
+ *	leave: lock; unlink; unlock
+ *
+ * A try that began before (D) has the old number, which stays what it is until
+ * (F) has seen the try's end. One that begins after (D) has the duplicate's.
+ * Who comes to (C) after (G) is told by closes, and others are linked at (D).
+ * closes counts twice: how often the number was closed, and in its low byte
+ * how many are between (G) and (H). A call that begins there may find either
+ * file, and cannot hold: it begins anew when that is over.
+ *
  * The slot's lock ranks above the timer heaps' and the run queues'.
  */
 #ifndef FIB_IOM_H
@@ -50,13 +72,17 @@
 
 enum fib_fd_kind {
 	FIB_FD_UNKNOWN = 0,
-	FIB_FD_TCP,    /* stream socket of the inet families */
-	FIB_FD_STREAM, /* other stream or seqpacket socket */
-	FIB_FD_DGRAM,  /* datagrams: a send seldom blocks */
+	FIB_FD_TCP,    /* TCP and nothing like it (MPTCP, SCTP) */
+	FIB_FD_STREAM, /* AF_UNIX, SOCK_STREAM */
+	FIB_FD_DGRAM,  /* all other sockets: a send seldom blocks */
 	FIB_FD_NOWAIT, /* pipes and the like: RWF_NOWAIT works */
 	FIB_FD_POLLED, /* poll, then call: terminals, timerfd, ... */
 	FIB_FD_ALWAYS, /* never would block, as poll sees it: files */
 };
+
+/* fib_fd.closes */
+#define FIB_CLOSING 0xffu
+#define FIB_CLOSED  0x100u
 
 struct fib_fd {
 	/* one cache line: what a read that waits touches */
@@ -73,7 +99,7 @@ struct fib_fd {
 	_Atomic uint32_t reads;
 	uint32_t attr_epoch;
 	uint32_t born_epoch;
-	_Atomic int error;	 /* to be returned by the next call, or 0 */
+	_Atomic uint32_t closes; /* of the number: see above; lock */
 	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
 	uint8_t busy;		 /* FIB_EV_*: poll-then-call under way */
 	uint8_t contended;	 /* FIB_EV_*: somebody waits for busy */
@@ -83,13 +109,17 @@ struct fib_fd {
 	uint8_t kind;
 	bool nonblock;
 	bool timed; /* it has a time limit for reading or writing */
-	bool connecting;
 	bool listening;
+	uint8_t access;	   /* O_ACCMODE */
+	uint8_t impatient; /* FIB_EV_*: time limits below 0: does not wait */
 	uint8_t polled;	 /* FIB_EV_*: where RWF_NOWAIT does not work */
 	bool tells_room; /* poll has once said that there is room to write */
 	/* the second line */
 	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
 	_Atomic uint32_t guests;	   /* fibers that a close moved here */
+	_Atomic uint32_t tries;		   /* of holds, under way */
+	_Atomic uint32_t evicting;	   /* somebody waits at (F) */
+	int lowat;			   /* SO_RCVLOWAT */
 #ifndef FIB_PRELOAD
 	struct fib_sched *sched;
 	/* lib/iom.c: the fiber that READ and WRITE are for; lock */
@@ -102,8 +132,15 @@ struct fib_waiter {
 	struct fib *fib;
 	uint8_t events;
 	bool observer;
+	bool hold;
 	_Atomic bool woken;
 	struct fib_fd *_Atomic slot; /* where it is published */
+};
+
+/* A call that stays with the file of a slot: above. */
+struct fib_hold {
+	struct fib_waiter w;
+	struct fib_fd *tried; /* whose tries it counts in */
 };
 
 /** Slot of @fd; NULL if it is out of range or memory is short. */
@@ -137,12 +174,20 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    bool observer, uint32_t seq);
 /** Take @w back. */
 void fib_iom_retract(struct fib_waiter *w);
+/** (G): the number of @s is going to be closed. Does anybody wait for it? */
+bool fib_iom_closing(struct fib_fd *s);
 /**
  * The descriptor of @s is going to be closed under its waiting consumers: give
  * them a duplicate of their own. Each of them says goodbye to it in the end.
  */
 void fib_iom_evict(struct fib_fd *s);
 void fib_iom_guest_leave(struct fib_fd *s);
+/** False: the number has been closed since closes was @closes. */
+bool fib_iom_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes);
+/** (E): the slot of the file, until fib_iom_tried(); NULL: it is lost. */
+struct fib_fd *fib_iom_try(struct fib_hold *h);
+void fib_iom_tried(struct fib_hold *h);
+void fib_iom_let_go(struct fib_hold *h);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
 
@@ -167,6 +212,8 @@ unsigned fib_iom_poll(uint64_t deadline_ns);
  * -errno: then it has none.
  */
 int fib_iom_init(struct fib_sched *s, bool hide);
+/** Give them back, before anything runs. */
+void fib_iom_discard(struct fib_sched *s);
 /** The descriptor is going to be closed or replaced. */
 void fib_iom_forget(struct fib_fd *s, bool shared);
 /**
@@ -180,6 +227,8 @@ void fib_iom_reset(struct fib_sched *s);
 
 /** Our own descriptors live high, out of the way: move @fd there. */
 int fib_fd_hide(int fd);
+/** A duplicate of @fd there; one is kept in reserve for a full table. */
+int fib_fd_dup_hidden(int fd);
 bool fib_fd_is_ours(int fd);
 /** The lowest of ours from @fd on; UINT_MAX: none. */
 unsigned fib_fd_next_of_ours(unsigned fd);

@@ -395,6 +395,13 @@ struct fib *fib_bound_to(int tid);
 /** Around a kernel call that may block for long: others need a worker. */
 void fib_block_enter(void);
 void fib_block_leave(void);
+#ifdef FIB_PRELOAD
+/**
+ * fib_raw6(), but -FIB_ERESTARTNOINTR if *@stop is set before the kernel is
+ * entered; after that, a kick ends it as signals do. switch.S
+ */
+long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
+#endif
 
 /** New timer deadline @ns: is some sleeping worker awake in time? */
 void fib_sched_deadline(struct fib_sched *s, uint64_t ns);

@@ -107,9 +107,7 @@ static long at_once(long nr, const long a[6])
 /* There are files (fanotify, /dev/kmsg) whose poll never tells of room. */
 static bool tells_room(int fd)
 {
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-	return fib_raw(SYS_poll, &p, 1, 0) != 0;
+	return fib_io_ready(fd, POLLOUT) != 0;
 }
 
 /*

@@ -181,6 +181,7 @@ static void before_close(struct fib_sched *s, void *arg)
 	if (!slot)
 		return;
 	cancel(slot, FIB_EV_READ | FIB_EV_WRITE);
+	fib_iom_closing(slot);
 	fib_iom_forget(slot, true);
 }
 

@@ -390,7 +390,7 @@ const struct scenario stress_poll = { "poll", run_poll };
 struct house {
 	int fd[2];
 	uint64_t id;
-	_Atomic int inside, got, turned_away;
+	_Atomic int inside, came, got, turned_away;
 	struct fib *landlord;
 };
 
@@ -406,7 +406,7 @@ static void close_under(int fd, int null)
 {
 	struct fib_fd *s = fib_fd_get(fd);
 
-	if (fib_load(&s->waiting, relaxed))
+	if (fib_iom_closing(s))
 		fib_iom_evict(s);
 	fib_iom_forget(s, true);
 	FIB_CHAOS_POINT(close);
@@ -423,18 +423,55 @@ static void shut(int fd)
 	fib_iom_closed(s);
 }
 
+/* Who holds on to the file, and found it once, finds no other in its place. */
+static long transfer_held(int fd, void *buf, size_t n)
+{
+	struct fib_io io = FIB_IO(fib_fd_get(fd), FIB_EV_READ);
+	struct fib_hold hold;
+	bool found = false;
+	long r = -EBADF;
+
+	fib_io_start(&io);
+	if (!fib_iom_hold(io.s, &hold, io.closes))
+		return r;
+	for (;;) {
+		struct fib_fd *s = fib_iom_try(&hold);
+
+		stress_check(s);
+		if (s != io.s) {
+			if (io.moved)
+				fib_iom_guest_leave(io.s);
+			io.moved = false;
+			io.s = s;
+		}
+		fib_io_begin(&io);
+		r = fib_raw(SYS_recvfrom, s->fd, buf, n, MSG_DONTWAIT, 0, 0);
+		fib_iom_tried(&hold);
+		stress_check(!found || r == -EAGAIN || r == (long)n);
+		if (r != -EAGAIN)
+			break;
+		found = true;
+		fib_io_park(&io);
+	}
+	fib_iom_let_go(&hold);
+	fib_io_end(&io);
+	return r;
+}
+
 static void live_there(void *arg)
 {
 	struct house *h = arg;
 	uint64_t v;
-	long n = transfer(h->fd[0], FIB_EV_READ, &v, sizeof(v), 0);
+	long n = fib_add(&h->came, 1, relaxed) & 1 ?
+			 transfer_held(h->fd[0], &v, sizeof(v)) :
+			 transfer(h->fd[0], FIB_EV_READ, &v, sizeof(v), 0);
 
 	if (n == sizeof(v)) {
 		stress_check(v == h->id);
 		fib_add(&h->got, 1, relaxed);
 	} else {
-		/* it came late, and read from /dev/null */
-		stress_check(n == 0);
+		/* it came late, and read from /dev/null, or not at all */
+		stress_check(n == 0 || n == -EBADF || n == -ENOTSOCK);
 		fib_add(&h->turned_away, 1, relaxed);
 	}
 	if (fib_sub(&h->inside, 1, acq_rel) == 1)
