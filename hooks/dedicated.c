@@ -73,8 +73,11 @@ int fib_dedicated_tid(struct fib *f)
 
 long fib_dedicated_call(long nr, const long a[6])
 {
-	int r = fib_dedicate();
+	int r;
 
+	if (fib_runtime_leave())
+		return fib_pass(nr, a);
+	r = fib_dedicate();
 	return r ? r : fib_pass(nr, a);
 }
 
@@ -256,7 +259,7 @@ long fib_sys_unshare(int flags)
 {
 	long r = dedicated(SYS_unshare, flags, 0, 0, 0);
 
-	if (r == 0 && (flags & CLONE_FILES))
+	if (r == 0 && (flags & CLONE_FILES) && fib_caller())
 		fib_fd_unshared();
 	return r;
 }
@@ -290,8 +293,12 @@ long fib_sys_setfsgid(int gid)
 /* Op 2 and 3 only ask. With TSYNC the kernel changes all our threads. */
 long fib_sys_seccomp(unsigned op, unsigned flags, void *args)
 {
-	if (op > 1 || (flags & 1 /* SECCOMP_FILTER_FLAG_TSYNC */))
+	if (op > 1)
 		return fib_raw(SYS_seccomp, op, flags, args);
+	if (flags & 1 /* SECCOMP_FILTER_FLAG_TSYNC */) {
+		fib_runtime_leave();
+		return fib_raw(SYS_seccomp, op, flags, args);
+	}
 	return dedicated(SYS_seccomp, op, flags, (long)args, 0);
 }
 

@@ -245,10 +245,16 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 			fib_store(&f->in_hook, 1, relaxed);
 			fib_barrier();
 		}
+		/* A fork child, or alone: the kernel sees to signals. */
+		if (fib_unlikely(!fib_worker_self()))
+			return is_restart(r) ? -EINTR : r;
 		if (!look_for_signals(f, e, &r)) {
 			fib_hook_leave(f);
 			return r;
 		}
+		/* The same, in a handler: it goes on without us. */
+		if (fib_unlikely(!fib_worker_self()))
+			return fib_pass(nr, a);
 		f->door = door;
 		f->regs = regs;
 		f->call = (uint16_t)nr;
@@ -294,6 +300,9 @@ static void dispatch_foreign(struct fib_regs *r)
 	case SYS_clone3:
 		if (fib_clone_foreign(r))
 			return;
+		break;
+	case SYS_exit_group:
+		fib_stats_left();
 		break;
 	case SYS_prctl:
 		if (a[0] != PR_SET_SYSCALL_USER_DISPATCH)

@@ -209,6 +209,8 @@ void fib_signal_fork_child(struct fib *f);
 /** False: deliver what is pending first. */
 bool fib_signal_exec_begin(struct fib *f);
 void fib_signal_exec_failed(struct fib *f);
+/** The caller's kernel thread has taken its last kick. */
+void fib_signal_no_kicks(void);
 /** The fiber is gone: what was meant for the process goes to another. */
 void fib_signal_exit(struct fib *f);
 /** Interrupt @w's kernel thread: it looks what there is to do. Any thread. */
@@ -250,6 +252,11 @@ void fib_tids_real(bool active);
 bool fib_tids_are_real(void);
 /** What ps shows: the name of the first kernel thread. */
 void fib_set_process_name(const char *name);
+/**
+ * The caller is main, and alone: it is an ordinary process with one kernel
+ * thread from now on, and no fiber any more. False: it is not, or cannot be.
+ */
+bool fib_runtime_leave(void);
 /** The calling process is a fork child, and was fiber @f. */
 void fib_runtime_fork_child(struct fib *f);
 extern struct fib *fib_main_fiber;
@@ -258,6 +265,12 @@ bool fib_clone_foreign(struct fib_regs *regs);
 /** Counters go to @fd when the process ends; -1: nowhere. */
 void fib_stats_at_exit(int fd);
 void fib_stats_print(int fd);
+bool fib_stats_wanted(void);
+/** Around fib_runtime_fork_child(), where it is none. */
+void fib_stats_keep(void);
+void fib_stats_resume(void);
+/** The process ends after it has left the runtime. */
+void fib_stats_left(void);
 /** The process is about to end. */
 void fib_stats_end(void);
 

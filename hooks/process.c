@@ -7,6 +7,11 @@
  * starts the runtime anew. What the child keeps (the stack pool) is locked
  * around the fork; all else it resets.
  *
+ * A process whose first thread is the only one left, and changes what belongs
+ * to a kernel thread, becomes such a process itself: natively it has one kernel
+ * thread, so nothing of it may be left that has not made the change, and nothing
+ * may make calls of its own, which a filter may forbid.
+ *
  * A vfork or CLONE_VM child shares our memory: it runs with %gs zero and
  * touches nothing of ours.
  */
@@ -31,6 +36,58 @@ void fib_runtime_fork_child(struct fib *f)
 	if (fib_libc.fork_child)
 		fib_libc.fork_child();
 	fib_signal_fork_child(f);
+}
+
+/* --- back to one thread ---------------------------------------------------- */
+
+/* What natively would be in the kernel's queue goes there. All are blocked. */
+static void give_back_signals(struct fib *f)
+{
+	long pid = fib_raw(SYS_getpid);
+	siginfo_t info;
+	int sig;
+
+	while ((sig = fib_signal_kept(~0ull, &info)))
+		fib_raw(SYS_rt_sigqueueinfo, pid, sig, &info);
+	while ((sig = fib_signal_take(f, ~0ull, &info)))
+		fib_raw(SYS_rt_tgsigqueueinfo, pid, pid, sig, &info);
+}
+
+/* Does another thread of the program exist, or end just now? */
+static bool alone(struct fib *self)
+{
+	uint32_t n = fib_high_water();
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib *f = fib_at(i);
+
+		if (f != self && fib_load(&f->tid, acquire))
+			return false;
+	}
+	/* Its creator, if any, is gone as well; and it is on its way out. */
+	while (fib_threads_live() != 1)
+		fib_raw(SYS_sched_yield);
+	return true;
+}
+
+bool fib_runtime_leave(void)
+{
+	struct fib *f = fib_self();
+	uint64_t all = ~0ull;
+
+	if (f != fib_main_fiber || !alone(f) || fib_dedicate())
+		return false;
+	fib_signal_no_kicks();
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8);
+	fib_sched_end_others(&fib_sched);
+	give_back_signals(f);
+	fib_raw(SYS_set_tid_address, f->clear_tid);
+	if (f->robust_head)
+		fib_raw(SYS_set_robust_list, f->robust_head, f->robust_len);
+	fib_stats_keep();
+	fib_runtime_fork_child(f);
+	fib_stats_resume();
+	return true;
 }
 
 /* --- clone --------------------------------------------------------------- */
@@ -367,7 +424,8 @@ long fib_sys_waitid(int type, int id, void *info, int options, void *usage)
 
 /* --- the end ------------------------------------------------------------- */
 
-static int stats_fd = -1;
+static int stats_fd = -1, stats_kept = -1;
+static long stats_pid; /* of the process that left the runtime */
 static struct fib_file stats_file;
 
 void fib_stats_at_exit(int fd)
@@ -424,6 +482,34 @@ void fib_stats_end(void)
 {
 	if (stats_fd >= 0 && fib_file_is(&stats_file, stats_fd))
 		fib_stats_print(stats_fd);
+}
+
+/* Not for a vfork child, which has our memory. */
+void fib_stats_left(void)
+{
+	if (stats_fd >= 0 && !fib_load(&fib_symtab.active, relaxed) &&
+	    fib_raw(SYS_getpid) == stats_pid)
+		fib_stats_end();
+}
+
+void fib_stats_keep(void)
+{
+	if (stats_fd >= 0)
+		stats_kept = (int)fib_raw(SYS_fcntl, stats_fd, F_DUPFD_CLOEXEC,
+					  3);
+}
+
+void fib_stats_resume(void)
+{
+	stats_pid = fib_raw(SYS_getpid);
+	if (stats_kept >= 0)
+		fib_stats_at_exit(fib_fd_hide(stats_kept));
+	stats_kept = -1;
+}
+
+bool fib_stats_wanted(void)
+{
+	return stats_fd >= 0;
 }
 
 long fib_sys_exit_group(int status)

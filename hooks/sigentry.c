@@ -151,6 +151,9 @@ void fib_signal_entry(int sig, siginfo_t *info, void *ucp)
 		fib_identity_follow(w);
 		if (f)
 			kicked(f, info, uc);
+		else if (w)
+			g[REG_RIP] = (greg_t)fib_raw_intr_fixup(
+				(uintptr_t)g[REG_RIP]);
 		return;
 	}
 	fix = fib_fault_fixup((uintptr_t)g[REG_RIP]);
@@ -206,6 +209,11 @@ struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig)
 	f->regs = regs;
 	/* rt_sigreturn sets the worker's mask and alternate stack. */
 	w = fib_worker_self();
+	/* None any more: the handler forked, or left the runtime. */
+	if (fib_unlikely(!w)) {
+		frame->uc.uc_sigmask = fib_load(&f->sigmask, relaxed);
+		return f;
+	}
 	frame->uc.uc_sigmask = fib_signal_worker_mask();
 	frame->uc.uc_stack.ss_sp = w->altstack;
 	frame->uc.uc_stack.ss_size = FIB_ALTSTACK_SIZE;

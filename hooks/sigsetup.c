@@ -170,6 +170,11 @@ static void kicks(bool wanted)
 	fib_raw(SYS_gettid);
 }
 
+void fib_signal_no_kicks(void)
+{
+	kicks(false);
+}
+
 bool fib_signal_exec_begin(struct fib *f)
 {
 	uint64_t mask = fib_load(&f->sigmask, relaxed);

@@ -31,7 +31,7 @@ static int process_of(int id)
  * name: libcap-ng does the latter.
  */
 static long cap_call(long nr, struct __user_cap_header_struct *user, void *data,
-		     int (*to_kernel)(int tid))
+		     int pid)
 {
 	struct __user_cap_header_struct h;
 	uint32_t version;
@@ -40,8 +40,7 @@ static long cap_call(long nr, struct __user_cap_header_struct *user, void *data,
 	if (fib_copy(&h, user, sizeof(h)))
 		return fib_raw(nr, user, data);
 	version = h.version;
-	if (h.pid > 0)
-		h.pid = to_kernel(h.pid);
+	h.pid = pid;
 	r = fib_raw(nr, &h, data);
 	if (h.version != version &&
 	    fib_copy(&user->version, &h.version, sizeof(h.version)))
@@ -51,25 +50,28 @@ static long cap_call(long nr, struct __user_cap_header_struct *user, void *data,
 
 long fib_sys_capget(void *header, void *data)
 {
-	return cap_call(SYS_capget, header, data, fib_kernel_tid);
-}
+	struct __user_cap_header_struct h;
 
-static int own_or_unknown(int tid)
-{
-	return fib_by_tid(tid) == fib_self() ? 0 : tid;
+	if (fib_copy(&h, header, sizeof(h)))
+		return fib_raw(SYS_capget, header, data);
+	return cap_call(SYS_capget, header, data,
+			h.pid > 0 ? fib_kernel_tid(h.pid) : h.pid);
 }
 
 long fib_sys_capset(void *header, const void *data)
 {
 	struct __user_cap_header_struct h;
 
-	if (!fib_copy(&h, header, sizeof(h)) && !own_or_unknown(h.pid)) {
-		int r = fib_dedicate();
+	if (fib_copy(&h, header, sizeof(h)))
+		return fib_raw(SYS_capset, header, data);
+	if (!h.pid || fib_by_tid(h.pid) == fib_self()) {
+		int r = fib_runtime_leave() ? 0 : fib_dedicate();
 
 		if (r)
 			return r;
+		h.pid = 0;
 	}
-	return cap_call(SYS_capset, header, (void *)data, own_or_unknown);
+	return cap_call(SYS_capset, header, (void *)data, h.pid);
 }
 
 /* --- processes ------------------------------------------------------------- */

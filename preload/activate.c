@@ -245,7 +245,7 @@ static void open_stats(void)
 	const char *path = fib_options.stats;
 	int fd = -EBADF;
 
-	if (!path)
+	if (!path || fib_stats_wanted())
 		return;
 	if (strcmp(path, "stderr") != 0)
 		fd = open_stats_file(path);
@@ -333,6 +333,7 @@ const struct fib_host fib_host = {
 	.receive = fib_receive,
 	.receive_urgent = fib_receive_urgent,
 	.preempt = fib_signal_preempt,
+	.kick = fib_signal_kick,
 	.stuck = fib_stuck_tell,
 	.log = fib_log_plain,
 	.held_up = fib_site_note,

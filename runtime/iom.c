@@ -343,6 +343,17 @@ static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 	fib_unlock(&s->lock);
 }
 
+/* What a summons ends, whenever it comes. */
+#ifdef FIB_PRELOAD
+#define sleep_call(nr, a, b, c, d, e, f)                                       \
+	fib_raw_intr(&fib_worker_self()->summoned, nr,                         \
+		     (long[6]){ a, (long)(b), c, (long)(d), e, f })
+#define is_summoned() fib_load(&fib_worker_self()->summoned, relaxed)
+#else
+#define sleep_call    fib_call
+#define is_summoned() false
+#endif
+
 static long epoll_sleep(int epfd, struct epoll_event *ev, uint64_t deadline_ns)
 {
 	static _Atomic int no_pwait2;
@@ -359,21 +370,23 @@ static long epoll_sleep(int epfd, struct epoll_event *ev, uint64_t deadline_ns)
 		tp = &ts;
 	}
 	if (tp && ns && !fib_load(&no_pwait2, relaxed)) {
-		r = fib_call(SYS_epoll_pwait2, epfd, ev, MAX_EVENTS, tp, 0, 0);
+		r = sleep_call(SYS_epoll_pwait2, epfd, ev, MAX_EVENTS, tp, 0,
+			       0);
 		/* An older kernel, or a filter, whatever it answers. */
-		if (r >= 0 || r == -EINTR)
+		if (r >= 0 || r == -EINTR || is_summoned())
 			return r;
 		fib_store(&no_pwait2, 1, relaxed);
 	}
 	ns = (ns + 999999) / 1000000;
 	if (!deadline_ns)
 		return fib_raw(SYS_epoll_wait, epfd, ev, MAX_EVENTS, 0);
-	r = fib_call(SYS_epoll_wait, epfd, ev, MAX_EVENTS,
-		     !tp	  ? -1 :
-		     ns > INT_MAX ? INT_MAX :
-				    (int)ns);
+	r = sleep_call(SYS_epoll_wait, epfd, ev, MAX_EVENTS,
+		       !tp	    ? -1 :
+		       ns > INT_MAX ? INT_MAX :
+				      (int)ns,
+		       0, 0);
 	/* Not allowed any more: it is slow then, but does not spin. */
-	if (fib_unlikely(r < 0 && r != -EINTR)) {
+	if (fib_unlikely(r < 0 && r != -EINTR && !is_summoned())) {
 		ts = (struct timespec){ 0, 1000000 };
 		fib_raw(SYS_futex, &no_pwait2, FUTEX_WAIT_PRIVATE,
 			fib_load(&no_pwait2, relaxed), &ts);

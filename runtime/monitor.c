@@ -173,6 +173,10 @@ static bool look(struct fib_sched *s, bool tick)
 		    fib_load(&w->gone, relaxed))
 			continue;
 		busy = true;
+		/* Who runs there may not have noticed the last time. */
+		if (tick && fib_load(&w->summoned, relaxed) &&
+		    fib_host.preempt)
+			fib_host.preempt(w);
 		if (fib_load(&w->taken, relaxed))
 			continue;
 		if (__atomic_load_n(&w->cur, __ATOMIC_RELAXED) &&
@@ -217,6 +221,8 @@ static void monitor(void *arg)
 		}
 		n = fib_raw(SYS_ppoll, p, 2, sleepy ? NULL : &ts, 0, 8);
 		fib_store(&fib_monitor_asleep, 0, relaxed);
+		if (fib_unlikely(fib_load(&gate, acquire) == GATE_END))
+			return;
 		if (n > 0 && p[0].revents) {
 			uint64_t drop;
 
@@ -281,6 +287,7 @@ void fib_monitor_end(void)
 	int tid;
 
 	open_gate(GATE_END);
+	fib_monitor_poke();
 	while ((tid = fib_load(&tid_word, acquire)))
 		fib_raw(SYS_futex, &tid_word, FUTEX_WAIT, tid, 0);
 	fib_store(&fib_monitor_tid, 0, relaxed);

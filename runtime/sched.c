@@ -207,8 +207,12 @@ static void retire(struct fib_worker *w)
 		fib_runq_inject(s, f);
 	fib_store(&w->spare, 1, seq_cst);
 	pass_wake(w);
-	while (fib_load(&w->spare, acquire) == 1)
+	while (fib_load(&w->spare, acquire) == 1 &&
+	       !fib_load(&w->summoned, seq_cst))
 		fib_raw(SYS_futex, &w->spare, FUTEX_WAIT_PRIVATE, 1, 0);
+	/* Has it been started? Otherwise it has no place to give away. */
+	if (fib_xchg(&w->spare, 0, seq_cst))
+		fib_store(&w->taken, 1, seq_cst);
 }
 
 static void check_place(struct fib_worker *w)
@@ -287,6 +291,13 @@ static bool wait_for_work(struct fib_worker *w)
 	return true;
 }
 
+static struct fib *next_bound(struct fib_worker *w)
+{
+	while (!fib_xchg(&w->bound_ready, 0, acquire))
+		fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAIT_PRIVATE, 0, 0);
+	return w->bound;
+}
+
 static struct fib *next(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
@@ -295,6 +306,11 @@ static struct fib *next(struct fib_worker *w)
 		struct fib *f = NULL;
 
 		check_place(w);
+		if (fib_unlikely(fib_load(&w->summoned, relaxed))) {
+			fib_worker_answer(w);
+			if (w->bound)
+				return next_bound(w);
+		}
 		if (++w->tick >= FIB_POLL_EVERY ||
 		    FIB_CHAOS_ODDS(poll_now, 16)) {
 			w->tick = 0;
@@ -372,7 +388,7 @@ void fib_do_yield(struct fib_worker *w, struct fib *f)
  * must stay, since the kernel would take it for a zombie; others end, and the
  * kernel zeroes tid when the stack is free to be used again.
  */
-static void end_bound(struct fib_worker *w)
+void fib_worker_end(struct fib_worker *w)
 {
 	fib_store(&w->gone, 1, seq_cst);
 	if (fib_host.thread_end)
@@ -390,19 +406,14 @@ static void do_exit(struct fib_worker *w, struct fib *f)
 #ifdef FIB_PRELOAD
 	if (fib_host.fiber_exit)
 		fib_host.fiber_exit(f);
+	if (fib_sched.first == f)
+		fib_sched.first = NULL;
 	fib_free(f);
 #else
 	fib_ended(f);
 #endif
 	if (fib_unlikely(w->bound != NULL))
-		end_bound(w);
-}
-
-static struct fib *next_bound(struct fib_worker *w)
-{
-	while (!fib_xchg(&w->bound_ready, 0, acquire))
-		fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAIT_PRIVATE, 0, 0);
-	return w->bound;
+		fib_worker_end(w);
 }
 
 /* Let @f run until it leaves its stack. */
@@ -544,6 +555,20 @@ void fib_launch(struct fib *f)
 	queue_fiber(f);
 }
 
+static void leave_queued(struct fib *f)
+{
+	if (f->door == FIB_DOOR_SITE) {
+		char area[fib_xsave_size + 64];
+		void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
+
+		fib_xsave(at);
+		fib_leave(fib_do_yield);
+		fib_xrstor(at);
+		return;
+	}
+	fib_leave(fib_do_yield);
+}
+
 void fib_sched_yield(void)
 {
 #ifdef FIB_PRELOAD
@@ -564,16 +589,12 @@ void fib_sched_yield(void)
 	}
 #endif
 
-	if (f->door == FIB_DOOR_SITE) {
-		char area[fib_xsave_size + 64];
-		void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
+	leave_queued(f);
+}
 
-		fib_xsave(at);
-		fib_leave(fib_do_yield);
-		fib_xrstor(at);
-		return;
-	}
-	fib_leave(fib_do_yield);
+void fib_sched_move(void)
+{
+	leave_queued(fib_self());
 }
 
 void fib_sched_preempted(void)

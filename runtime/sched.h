@@ -61,10 +61,25 @@
  * Dedicated fibers
  * ----------------
  * A fiber that changes what belongs to a kernel thread (affinity, namespaces,
- * capabilities, ...) is bound to the worker it is on, for good: the worker
- * gives its place and its queue away, runs that fiber alone, and ends with it.
- * What such a fiber creates is bound too, to a thread that its own thread
- * cloned, and so inherits what the kernel says it inherits.
+ * capabilities, ...) is bound to a worker that runs it alone, for good, and
+ * ends with it. It leaves the worker that it is on for a new one, cloned from
+ * that, before it changes anything; but the process's first thread has the
+ * process's first kernel thread, which nobody else is bound to: others look at
+ * that one to know the process. It is summoned to give its place and its queue
+ * away, if another fiber runs there. What a bound fiber creates is bound too, to
+ * a thread that its own thread cloned, and so inherits what the kernel says it
+ * inherits.
+ *
+ * A summons reaches a worker wherever it is:
+ *
+ *	summoner			worker
+ *	--------			------
+ *	summoned = 1			lies down: spare = 1
+ *	spare 1 -> 2, wake		  sleeps while spare is 1
+ *	kick				sleeps in epoll: fib_raw_intr(), which
+ *	the monitor, each tick:		  looks at summoned, and is ended by
+ *	  preempt the fiber there	  a kick from that look on
+ *					next(): summoned? answers
  *
  * Locks, in rank order: timer heap, run queue. Neither is held across a park.
  */
@@ -106,6 +121,7 @@ struct fib_worker {
 	uint32_t id;
 	uint32_t tick; /* since it looked at epoll */
 	_Atomic int tid;
+	int last_tid;	       /* which stays when the kernel zeroes that */
 	_Atomic uint32_t runs; /* fibers resumed: the monitor watches it */
 
 	struct fib_lock lock; /* the run queue */
@@ -118,8 +134,10 @@ struct fib_worker {
 	_Atomic uint64_t sleeps_until; /* valid while idle */
 	_Atomic uint32_t taken;	       /* the monitor gave its place away */
 	_Atomic uint32_t blocking;     /* in a call that is known to block */
-	_Atomic int spare;	       /* futex: 1 while retired */
+	_Atomic int spare;	       /* futex: 1 while retired, 2: summoned */
 	struct fib *bound;	       /* runs this fiber and no other */
+	struct fib *reserved;	       /* and is summoned to be bound to it */
+	_Atomic uint32_t summoned;
 	_Atomic int bound_ready;       /* futex: 1 when that can run */
 	_Atomic int gone;	       /* its thread has ended or is about to */
 	_Atomic int born;	       /* futex: 1 when it is up and running */
@@ -179,8 +197,10 @@ struct fib_host {
 	void (*stuck)(struct fib_worker *w, bool spins);
 	/* One line for the log, a warning. No libc, any thread. */
 	void (*log)(const char *line);
-	/* The same thread: take the worker away from a fiber that loops. */
+	/* Take the worker away from a fiber that loops. Any thread. */
 	void (*preempt)(struct fib_worker *w);
+	/* End the system call that @w's kernel thread is in. Any thread. */
+	void (*kick)(struct fib_worker *w);
 };
 #ifdef FIB_PRELOAD
 extern const struct fib_host fib_host;
@@ -204,6 +224,8 @@ struct fib_iom {
 };
 
 struct fib_sched {
+	struct fib *first;	 /* the process's first thread, or NULL */
+	_Atomic uint32_t ending; /* workers that are summoned end */
 	uint32_t target;	 /* workers that should be running */
 	_Atomic int32_t running; /* workers that are: not taken, not spare */
 	_Atomic uint32_t nidle;
@@ -377,12 +399,14 @@ void fib_wake(struct fib *f);
 void fib_launch(struct fib *f);
 /** Let others run first. */
 void fib_sched_yield(void);
+/** Leave the worker for the one that the caller is bound to. */
+void fib_sched_move(void);
 /** The same, when no worker may have looked at epoll for long. */
 void fib_sched_preempted(void);
 /** End the calling fiber. */
 void fib_exit(void) __attribute__((noreturn));
 
-/** Bind the calling fiber to its kernel thread: 0, or -EAGAIN. */
+/** Bind the calling fiber to a kernel thread: 0, or -EAGAIN. */
 int fib_dedicate(void);
 /**
  * Bind @f, which was never launched, to a new kernel thread, cloned from the
@@ -391,6 +415,12 @@ int fib_dedicate(void);
 int fib_bind(struct fib *f);
 /** The fiber that is bound to kernel thread @tid and has its id, or NULL. */
 struct fib *fib_bound_to(int tid);
+
+/**
+ * The caller, bound to the first kernel thread, is the last fiber: all other
+ * kernel threads of ours end before this returns.
+ */
+void fib_sched_end_others(struct fib_sched *s);
 
 /** Around a kernel call that may block for long: others need a worker. */
 void fib_block_enter(void);
@@ -439,6 +469,15 @@ void fib_watch(struct fib_sched *s);
 /** /proc/self/task/TID/stat: how much of it there is in @text. */
 long fib_read_stat(int tid, char *text, size_t size);
 bool fib_start_spare(struct fib_sched *s);
+/** @w, the caller's, was summoned: it is bound now, or ends. */
+void fib_worker_answer(struct fib_worker *w);
+/** The caller's kernel thread, @w's, ends. */
+void fib_worker_end(struct fib_worker *w);
+/**
+ * fib_raw6(), but -ERESTARTNOINTR if *@stop is set before the kernel is
+ * entered; after that, a kick ends it as signals do. switch.S
+ */
+long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
 void fib_notify_one(struct fib_sched *s);
 long fib_thread_clone(unsigned long flags, void *stack_top, _Atomic int *tid,
 		      void (*fn)(void *), void *arg);

@@ -131,9 +131,12 @@ struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 	if (tid < 0) {
 		fib_store(&w->tid, 0, relaxed);
 		fib_store(&w->gone, 1, release);
+		if (bound)
+			bound->bound = NULL;
 		w = NULL;
 		goto out;
 	}
+	w->last_tid = (int)tid;
 	for (unsigned turns = 0; !fib_load(&w->born, acquire);) {
 		struct timespec ts = { 0, FIB_LATE_NS };
 
@@ -147,14 +150,24 @@ out:
 	return w;
 }
 
-int fib_dedicate(void)
+/* @w is not among those that run others any more. */
+static void leave_place(struct fib_worker *w)
 {
-	struct fib_worker *w = fib_worker_self();
 	struct fib_sched *s = fib_sched_of(w);
-	struct fib *f = w->cur, *other;
+	struct fib *other;
 
-	if (f->bound)
-		return 0;
+	while ((other = fib_runq_pop(&w->lock, &w->queue, &w->queued)))
+		fib_runq_inject(s, other);
+	fib_fence(seq_cst);
+	if (fib_load(&s->nidle, relaxed))
+		fib_notify_one(s);
+}
+
+/* The first thread, on the first kernel thread already. */
+static int dedicate_here(struct fib_worker *w, struct fib *f)
+{
+	struct fib_sched *s = fib_sched_of(w);
+
 	if (!fib_xchg(&w->taken, 1, seq_cst)) {
 		fib_sub(&s->running, 1, seq_cst);
 		if (!fib_start_spare(s)) {
@@ -166,13 +179,99 @@ int fib_dedicate(void)
 	}
 	w->bound = f;
 	f->bound = w;
-	while ((other = fib_runq_pop(&w->lock, &w->queue, &w->queued)))
-		fib_runq_inject(s, other);
-	fib_fence(seq_cst);
-	if (fib_load(&s->nidle, relaxed))
-		fib_notify_one(s);
+	leave_place(w);
 	return 0;
 }
+
+static void summon(struct fib_worker *w)
+{
+	int spare = 1;
+
+	fib_store(&w->summoned, 1, seq_cst);
+	if (fib_cas(&w->spare, &spare, 2, seq_cst))
+		fib_raw(SYS_futex, &w->spare, FUTEX_WAKE_PRIVATE, 1);
+	if (fib_host.preempt)
+		fib_host.preempt(w);
+	if (fib_host.kick)
+		fib_host.kick(w);
+}
+
+/* Where nobody can be had in its place, those that run are one less. */
+void fib_worker_answer(struct fib_worker *w)
+{
+	struct fib_sched *s = fib_sched_of(w);
+
+	fib_store(&w->summoned, 0, seq_cst);
+	if (fib_load(&s->ending, acquire))
+		fib_worker_end(w);
+	if (!w->reserved)
+		return;
+	w->bound = w->reserved;
+	w->reserved = NULL;
+	if (!fib_xchg(&w->taken, 1, seq_cst)) {
+		fib_sub(&s->running, 1, seq_cst);
+		if (fib_start_spare(s))
+			fib_add(&s->running, 1, seq_cst);
+	}
+	leave_place(w);
+}
+
+int fib_dedicate(void)
+{
+	struct fib_worker *w = fib_worker_self();
+	struct fib_sched *s = fib_sched_of(w);
+	struct fib *f = w->cur;
+	int r;
+
+	if (f->bound)
+		return 0;
+	if (f != s->first) {
+		r = fib_bind(f);
+		if (r)
+			return r;
+	} else if (w->id == 0) {
+		return dedicate_here(w, f);
+	} else {
+		w = s->worker[0];
+		f->bound = w;
+		w->reserved = f;
+		summon(w);
+	}
+	fib_sched_move();
+	return 0;
+}
+
+#ifdef FIB_PRELOAD
+/* Until the kernel has forgotten thread @tid, which has left its stack. */
+static void wait_forgotten(int tid)
+{
+	long pid = fib_raw(SYS_getpid);
+
+	while (tid && fib_raw(SYS_tgkill, pid, tid, 0) == 0)
+		fib_raw(SYS_sched_yield);
+}
+
+void fib_sched_end_others(struct fib_sched *s)
+{
+	int tid = (int)fib_load(&fib_monitor_tid, relaxed);
+	uint32_t n;
+
+	/* It makes workers: first. */
+	fib_monitor_end();
+	wait_forgotten(tid);
+	fib_store(&s->ending, 1, seq_cst);
+	n = fib_load(&s->workers, acquire);
+	for (uint32_t i = 1; i < n; i++) {
+		struct fib_worker *w = s->worker[i];
+
+		if (!fib_load(&w->gone, acquire))
+			summon(w);
+		while ((tid = fib_load(&w->tid, acquire)))
+			fib_raw(SYS_futex, &w->tid, FUTEX_WAIT, tid, 0);
+		wait_forgotten(w->last_tid);
+	}
+}
+#endif
 
 int fib_bind(struct fib *f)
 {
@@ -222,6 +321,7 @@ void fib_sched_run(struct fib_sched *s, struct fib *main_fiber)
 {
 	struct fib_worker *w = s->worker[0];
 
+	s->first = main_fiber;
 	main_fiber->on = w;
 #ifndef FIB_PRELOAD
 	main_fiber->sched = s;
