@@ -255,9 +255,9 @@ long fib_sys_ioprio_set(int which, int who, int prio)
 
 /* --- namespaces, privileges ----------------------------------------------- */
 
-long fib_sys_unshare(int flags)
+long fib_sys_unshare(unsigned long flags)
 {
-	long r = dedicated(SYS_unshare, flags, 0, 0, 0);
+	long r = dedicated(SYS_unshare, (long)flags, 0, 0, 0);
 
 	if (r == 0 && (flags & CLONE_FILES) && fib_caller())
 		fib_fd_unshared();
@@ -352,6 +352,8 @@ long fib_sys_keyctl(int op, long a, long b, long c, long d)
 /* A tracer is a thread, and all its requests must come from that one. */
 long fib_sys_ptrace(long request, int pid, void *addr, void *data)
 {
+	if (fib_by_tid(pid)) /* no thread traces its own process */
+		pid = (int)fib_raw(SYS_getpid);
 	return dedicated(SYS_ptrace, request, pid, (long)addr, (long)data);
 }
 

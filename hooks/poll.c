@@ -117,7 +117,7 @@ static bool make_room(struct many *m, struct watch *few, size_t n)
 
 struct poll_args {
 	struct pollfd *fds;
-	unsigned long n;
+	unsigned n;
 };
 
 static long ask_poll(void *arg)
@@ -128,7 +128,7 @@ static long ask_poll(void *arg)
 }
 
 /* No memory here, or epoll has none. */
-static long poll_in_kernel(struct pollfd *fds, unsigned long n,
+static long poll_in_kernel(struct pollfd *fds, unsigned n,
 			   uint64_t deadline_ns)
 {
 	struct timespec ts;
@@ -139,7 +139,38 @@ static long poll_in_kernel(struct pollfd *fds, unsigned long n,
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 
-static long do_poll(struct pollfd *fds, unsigned long n, uint64_t deadline_ns)
+#define POLL_CHUNK 32u
+
+/* Which to watch: those with a negative number are only skipped. */
+static bool poll_watches(struct many *m, const struct pollfd *fds, unsigned n)
+{
+	struct pollfd p[POLL_CHUNK];
+
+	m->n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned k = i % POLL_CHUNK, left = n - i;
+		struct watch *x = &m->watch[m->n];
+		short e;
+
+		if (k == 0 && fib_copy(p, &fds[i],
+				       (left < POLL_CHUNK ? left : POLL_CHUNK) *
+					       sizeof(*p)))
+			return false;
+		if (p[k].fd < 0)
+			continue;
+		e = p[k].events;
+		x->fd = p[k].fd;
+		if (e & (POLLOUT | POLLWRNORM | POLLWRBAND))
+			x->events |= FIB_EV_WRITE;
+		if (!x->events || (e & (POLLIN | POLLPRI | POLLRDNORM |
+					POLLRDBAND | POLLRDHUP)))
+			x->events |= FIB_EV_READ;
+		m->n++;
+	}
+	return true;
+}
+
+static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 {
 	struct poll_args args = { fds, n };
 	struct watch few[FEW];
@@ -154,28 +185,16 @@ static long do_poll(struct pollfd *fds, unsigned long n, uint64_t deadline_ns)
 		return r;
 	if (fib_self()->own_files || !make_room(&m, few, n))
 		return poll_in_kernel(fds, n, deadline_ns);
-	for (unsigned i = 0; i < n; i++) {
-		short e = fds[i].events;
-
-		m.watch[i].fd = fds[i].fd;
-		if (e & (POLLOUT | POLLWRNORM | POLLWRBAND))
-			m.watch[i].events |= FIB_EV_WRITE;
-		if (!m.watch[i].events || (e & (POLLIN | POLLPRI | POLLRDNORM |
-						POLLRDBAND | POLLRDHUP)))
-			m.watch[i].events |= FIB_EV_READ;
-	}
-	/* Those with a negative number are only skipped. */
-	for (unsigned i = 0; i < m.n;) {
-		if (m.watch[i].fd < 0)
-			m.watch[i] = m.watch[--m.n];
-		else
-			i++;
+	if (!poll_watches(&m, fds, n)) {
+		if (m.pages)
+			fib_pages_free(m.watch, m.pages);
+		return -EFAULT;
 	}
 	r = wait_many(&m);
 	return r == -ENOMEM ? poll_in_kernel(fds, n, deadline_ns) : r;
 }
 
-long fib_sys_poll(struct pollfd *fds, unsigned long n, int timeout_ms)
+long fib_sys_poll(struct pollfd *fds, unsigned n, int timeout_ms)
 {
 	uint64_t deadline = FIB_NEVER;
 
@@ -224,7 +243,7 @@ static void store_left(struct timespec *ts, uint64_t deadline)
 		fib_timespec_put(ts, fib_ns_left(deadline));
 }
 
-long fib_sys_ppoll(struct pollfd *fds, unsigned long n, struct timespec *ts,
+long fib_sys_ppoll(struct pollfd *fds, unsigned n, struct timespec *ts,
 		   const uint64_t *mask, size_t size)
 {
 	uint64_t deadline;
@@ -241,31 +260,47 @@ long fib_sys_ppoll(struct pollfd *fds, unsigned long n, struct timespec *ts,
 
 /* --- select -------------------------------------------------------------- */
 
+#define SET_WORDS (FD_SETSIZE / 64)
+
 struct select_args {
 	int n;
 	uint64_t *user[3]; /* the program's sets */
-	uint64_t *want[3]; /* what it asked for */
+	uint64_t want[3][SET_WORDS]; /* what it asked for */
 	size_t words;
 };
 
-/* The kernel writes the sets only when it has an answer for the program. */
+/*
+ * The kernel is asked with copies, lest the program see its sets change before
+ * there is an answer for it.
+ */
+static long select_now(const struct select_args *a, uint64_t set[3][SET_WORDS])
+{
+	struct timespec zero = { 0, 0 };
+	long arg[3];
+
+	for (int i = 0; i < 3; i++) {
+		arg[i] = a->user[i] ? (long)set[i] : 0;
+		memcpy(set[i], a->want[i], a->words * 8);
+	}
+	return fib_raw(SYS_pselect6, a->n, arg[0], arg[1], arg[2], &zero, 0);
+}
+
+static long select_answer(const struct select_args *a,
+			  uint64_t set[3][SET_WORDS], long r)
+{
+	for (int i = 0; i < 3; i++)
+		if (a->user[i] && fib_copy(a->user[i], set[i], a->words * 8))
+			return -EFAULT;
+	return r;
+}
+
 static long ask_select(void *arg)
 {
 	const struct select_args *a = arg;
-	struct timespec zero = { 0, 0 };
-	long r;
+	uint64_t set[3][SET_WORDS];
+	long r = select_now(a, set);
 
-	for (int i = 0; i < 3; i++)
-		if (a->user[i] &&
-		    fib_copy(a->user[i], a->want[i], a->words * 8))
-			return -EFAULT;
-	r = fib_raw(SYS_pselect6, a->n, a->user[0], a->user[1], a->user[2],
-		    &zero, 0);
-	if (r < 0)
-		for (int i = 0; i < 3; i++)
-			if (a->user[i])
-				memcpy(a->user[i], a->want[i], a->words * 8);
-	return r;
+	return r > 0 ? select_answer(a, set, r) : r;
 }
 
 static unsigned select_watches(const struct select_args *a, struct watch *w)
@@ -310,8 +345,8 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 	struct many m = { .ask = ask_select,
 			  .arg = &a,
 			  .deadline_ns = deadline_ns };
+	static uint64_t none[3][SET_WORDS];
 	struct watch few[FEW];
-	uint64_t copy[3][FD_SETSIZE / 64];
 	struct timespec zero = { 0, 0 };
 	long ret;
 
@@ -323,11 +358,9 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 	if (n > FD_SETSIZE || fib_self()->own_files)
 		return select_in_kernel(n, r, w, x, deadline_ns);
 	a.words = ((size_t)n + 63) / 64;
-	for (int i = 0; i < 3; i++) {
-		a.want[i] = copy[i];
-		if (a.user[i] && fib_copy(copy[i], a.user[i], a.words * 8))
+	for (int i = 0; i < 3; i++)
+		if (a.user[i] && fib_copy(a.want[i], a.user[i], a.words * 8))
 			return -EFAULT;
-	}
 	ret = ask_select(&a);
 	if (ret == 0)
 		ret = fib_signal_mask_open();
@@ -338,11 +371,9 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 		select_watches(&a, m.watch);
 		ret = wait_many(&m);
 	}
-	if (ret < 0)
-		for (int i = 0; i < 3; i++)
-			if (a.user[i])
-				memcpy(a.user[i], copy[i], a.words * 8);
-	return ret == -ENOMEM ? select_in_kernel(n, r, w, x, deadline_ns) : ret;
+	if (ret == -ENOMEM)
+		return select_in_kernel(n, r, w, x, deadline_ns);
+	return ret == 0 ? select_answer(&a, none, 0) : ret;
 }
 
 long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)
@@ -354,6 +385,10 @@ long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)
 	if (tv) {
 		if (fib_copy(&copy, tv, sizeof(copy)))
 			return -EFAULT;
+		/* As kern_select() of the kernel, and as it overflows. */
+		copy.tv_sec = (time_t)((uint64_t)copy.tv_sec +
+				       (uint64_t)(copy.tv_usec / 1000000));
+		copy.tv_usec %= 1000000;
 		if (copy.tv_sec < 0 || copy.tv_usec < 0)
 			return -EINVAL;
 		left = fib_timeval_ns(&copy);
@@ -377,10 +412,11 @@ long fib_sys_pselect6(int n, void *r, void *w, void *x, struct timespec *ts,
 		size_t size;
 	} sig = { NULL, 0 };
 	uint64_t deadline;
-	long ret = deadline_of(ts, &deadline);
+	long ret;
 
-	if (ret == 0 && mask)
-		ret = fib_copy(&sig, mask, sizeof(sig));
+	if (mask && fib_copy(&sig, mask, sizeof(sig)))
+		return -EFAULT;
+	ret = deadline_of(ts, &deadline);
 	if (ret == 0)
 		ret = mask_begin(sig.mask, sig.size);
 	if (ret)

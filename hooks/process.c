@@ -269,7 +269,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 long fib_sys_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 		   unsigned long tls)
 {
-	return do_clone(flags, stack, ptid, ctid, tls);
+	return do_clone((uint32_t)flags, stack, ptid, ctid, tls);
 }
 
 long fib_sys_clone3(const void *args, size_t size)

@@ -152,12 +152,18 @@ long fib_sys_signalfd4(int fd, const uint64_t *mask, size_t size, int flags)
 			     mask);
 }
 
-static long to_signalfd(int sig, const siginfo_t *info)
+/* Into the kernel's queue, which keeps its own codes to itself. */
+static long to_kernel(int sig, const siginfo_t *info)
 {
-	fib_signal_leave(sig);
 	if (info->si_code < 0 && info->si_code != SI_TKILL)
 		return fib_raw(SYS_rt_sigqueueinfo, own_pid(), sig, info);
 	return fib_raw(SYS_kill, own_pid(), sig);
+}
+
+static long to_signalfd(int sig, const siginfo_t *info)
+{
+	fib_signal_leave(sig);
+	return to_kernel(sig, info);
 }
 
 static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
@@ -202,36 +208,55 @@ long fib_sys_tkill(int tid, int sig)
 	return to_fiber(f, sig, &info);
 }
 
+#define INFO_SIZE 48 /* struct kernel_siginfo: so much is read */
+
+/*
+ * What a call that queues @user says: 0 or -errno. Codes that are the kernel's
+ * own, a thread may queue for itself alone: do_rt_sigqueueinfo().
+ */
+static long fetch_info(siginfo_t *info, const void *user, int tid)
+{
+	memset(info, 0, sizeof(*info));
+	if (fib_copy(info, user, INFO_SIZE))
+		return -EFAULT;
+	if ((info->si_code >= 0 || info->si_code == SI_TKILL) &&
+	    tid != fib_sys_gettid())
+		return -EPERM;
+	return 0;
+}
+
 long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)
 {
 	siginfo_t info;
+	long r = fetch_info(&info, user, pid);
 
-	if (fib_by_tid(pid))
-		pid = own_pid();
-	if (pid == own_pid() && (ordinary(sig) || sig == SIGSTOP)) {
-		if (fib_copy(&info, user, sizeof(info)))
-			return -EFAULT;
-		if (sig == SIGSTOP)
-			return stop();
-		info.si_signo = sig;
-		if (too_many(sig, &info))
-			return -EAGAIN;
-		if (to_own_process(sig, &info))
-			return 0;
-	}
-	return fib_raw(SYS_rt_sigqueueinfo, pid, sig, user);
+	if (r)
+		return r;
+	if (!fib_by_tid(pid) && pid != own_pid())
+		return fib_raw(SYS_rt_sigqueueinfo, pid, sig, user);
+	if (sig == SIGSTOP)
+		return stop();
+	if (!ordinary(sig))
+		return fib_raw(SYS_kill, own_pid(), sig);
+	info.si_signo = sig;
+	if (too_many(sig, &info))
+		return -EAGAIN;
+	return to_own_process(sig, &info) ? 0 : to_kernel(sig, &info);
 }
 
 long fib_sys_rt_tgsigqueueinfo(int tgid, int tid, int sig, void *user)
 {
 	struct fib *f = tgid == own_pid() ? fib_by_tid(tid) : NULL;
-
 	siginfo_t info;
+	bool none = tgid <= 0 || tid <= 0;
+	long r = fetch_info(&info, user, none ? (int)fib_sys_gettid() : tid);
 
+	if (r || none)
+		return r ? r : -EINVAL;
+	if (!f && fib_by_tid(tid))
+		return -ESRCH; /* of another process, it says */
 	if (!f)
 		return fib_raw(SYS_rt_tgsigqueueinfo, tgid, tid, sig, user);
-	if (fib_copy(&info, user, sizeof(info)))
-		return -EFAULT;
 	return to_fiber(f, sig, &info);
 }
 

@@ -460,7 +460,7 @@ long fib_sys_arch_prctl(int op, unsigned long arg)
 
 #define STACK_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK)
 
-long fib_sys_mmap(uintptr_t addr, size_t len, int prot, int flags, int fd,
+long fib_sys_mmap(uintptr_t addr, size_t len, long prot, long flags, long fd,
 		  long off)
 {
 	bool stack = fib_self()->creating && !addr &&
@@ -487,7 +487,7 @@ long fib_sys_munmap(uintptr_t addr, size_t len)
 	return fib_raw(SYS_munmap, addr, len);
 }
 
-long fib_sys_mremap(uintptr_t from, size_t len, size_t new_len, int flags,
+long fib_sys_mremap(uintptr_t from, size_t len, size_t new_len, long flags,
 		    uintptr_t to)
 {
 	bool shared = fib_shared_at(from);
@@ -527,9 +527,10 @@ long fib_sys_shmdt(const void *addr)
 	return r;
 }
 
-long fib_sys_mprotect(uintptr_t addr, size_t len, int prot)
+long fib_sys_mprotect(uintptr_t addr, size_t len, long prot)
 {
-	int r = fib_self()->creating ? fib_stack_protect(addr, len, prot) : 1;
+	int r = fib_self()->creating ? fib_stack_protect(addr, len, (int)prot) :
+					  1;
 
 	return r > 0 ? fib_raw(SYS_mprotect, addr, len, prot) : r;
 }

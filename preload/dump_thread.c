@@ -20,6 +20,7 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -27,7 +28,6 @@
 #include <unistd.h>
 #include "preload/cli.h"
 #include "preload/dump.h"
-#include "runtime/compat.h"
 
 #define STOP_TRIES 200 /* a millisecond each */
 

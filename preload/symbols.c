@@ -7,6 +7,7 @@
  * comes while parked is dealt with in hooks/wait.c.
  */
 #include <aio.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <mqueue.h>
 #include <netdb.h>
@@ -66,7 +67,6 @@
 	  (int, struct aiocb *const[], int, struct sigevent *))                \
 	X(int, getaddrinfo_a, (int, struct gaicb *[], int, struct sigevent *)) \
 	X(int, pthread_cancel, (pthread_t))                                    \
-	X(void, pthread_testcancel, (void))                                    \
 	X(int, pthread_setcanceltype, (int, int *))                            \
 	X(int, pthread_setname_np, (pthread_t, const char *))                  \
 	X(int, pthread_getname_np, (pthread_t, char *, size_t))
@@ -76,7 +76,7 @@ REAL(DECLARE)
 
 __attribute__((visibility("hidden"))) void fib_real_init(void)
 {
-#define RESOLVE(ret, name, params) real_##name = fib_lookup(#name, NULL);
+#define RESOLVE(ret, name, params) real_##name = dlsym(RTLD_NEXT, #name);
 	REAL(RESOLVE)
 }
 
@@ -98,12 +98,12 @@ static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
 	long r;
 
 	if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
-		real_pthread_testcancel();
+		pthread_testcancel();
 	r = fib_hook_call(f, nr, args, FIB_DOOR_SYMBOL, NULL);
 	if (fib_unlikely(r < 0)) {
 		/* What failed has lost nothing: a cancel that came may act. */
 		if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
-			real_pthread_testcancel();
+			pthread_testcancel();
 		errno = (int)-r;
 		return -1;
 	}
@@ -299,13 +299,31 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts,
 	return ppoll(fds, n, ts, mask);
 }
 
+/* libc's makes a pselect of it, and looks at half of tv_usec. */
 int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
 	   struct timeval *restrict tv)
 {
 	struct fib *f = caller();
+	struct timespec ts;
+	int us, ret;
 
-	return f ? (int)HOOKED(SYS_select, n, r, w, x, tv) :
-		   CALL(select, n, r, w, x, tv);
+	if (!f)
+		return CALL(select, n, r, w, x, tv);
+	if (!tv)
+		return (int)HOOKED(SYS_select, n, r, w, x, NULL);
+	us = (int)tv->tv_usec;
+	ts.tv_sec = tv->tv_sec;
+	if (us < 0 || ts.tv_sec < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	ts.tv_nsec = us % 1000000 * 1000;
+	if (__builtin_add_overflow(ts.tv_sec, us / 1000000, &ts.tv_sec))
+		ts = (struct timespec){ LONG_MAX, 999999999 };
+	ret = (int)HOOKED(SYS_pselect6, n, r, w, x, &ts, NULL);
+	tv->tv_sec = ts.tv_sec;
+	tv->tv_usec = ts.tv_nsec / 1000;
+	return ret;
 }
 
 int __select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
@@ -388,7 +406,7 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *want,
 	if (clock == CLOCK_THREAD_CPUTIME_ID)
 		return EINVAL;
 	if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
-		real_pthread_testcancel();
+		pthread_testcancel();
 	return (int)-fib_hook_call(f, SYS_clock_nanosleep, a, FIB_DOOR_SYMBOL,
 				   NULL);
 }
@@ -522,7 +540,7 @@ int getaddrinfo_a(int mode, struct gaicb *list[], int n, struct sigevent *ev)
 static struct fib *fiber_of(pthread_t t)
 {
 	static int offset = -1;
-	int me = fib_load(&fib_caller()->tid, relaxed);
+	int me = gettid();
 
 	if (offset < 0) {
 		const int *own = (const int *)pthread_self();
