@@ -4,7 +4,7 @@
 #   make check-hooks       behaviour programs, natively and hooked
 #   make check-native      behaviour programs, natively only
 #   make check-apps        real programs from Debian packages
-#   make check-<part>      one part: unit patch stress model cli hostile
+#   make check-<part>      one part: unit patch fuzz stress model cli hostile
 #   make check-suites      other projects' test suites, all of them
 #
 #   make soak              the long repeats: REPEAT, RUNS, FIB_SEEDS
@@ -24,7 +24,7 @@ TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              tinyproxy-bin stunnel4 memcached redis-tools man-db groff-base \
              mandoc valgrind gdb
 
-CHECKS := unit library patch hooks stress apps cli hostile install
+CHECKS := unit library patch hooks fuzz stress apps cli hostile install
 
 T_WARN  := -Wall -Wextra $(WERROR)
 T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/lib $(T_WARN)
@@ -32,8 +32,6 @@ T_C     := $(sort $(wildcard tests/hooks/*/*.c))
 T_CC    := $(sort $(wildcard tests/hooks/*/*.cc))
 T_PROGS := $(T_C:%.c=$(B)/%) $(T_CC:%.cc=$(B)/%)
 T_LIBS  := $(B)/tests/lib/libttls.so $(B)/tests/lib/libtctor.so
-# Parts of libc of their own, before glibc 2.34.
-T_LIBC  := -Wl,--as-needed -lrt -ldl -lresolv -lanl -Wl,--no-as-needed
 T_RPATH := -Wl,-rpath,'$$ORIGIN/../../lib'
 
 # What is missing comes first, so the run is a make of its own.
@@ -50,6 +48,7 @@ soak:
 	@$(MAKE) --no-print-directory RUNS=$(RUNS) check-apps
 	@$(MAKE) --no-print-directory FIB_SEEDS=$(or $(FIB_SEEDS),1000) \
 	  check-stress
+	@$(MAKE) --no-print-directory soak-fuzz
 	@$(MAKE) --no-print-directory HOSTILE_SECONDS=600 \
 	  HOSTILE_SEED=$(or $(FIB_SEED),100000) check-hostile
 
@@ -74,11 +73,11 @@ $(B)/tests/lib/filter: tests/lib/filter.c $(B)/tests/lib/filter_calls.h
 
 $(T_C:%.c=$(B)/%): $(B)/%: %.c $(wildcard tests/lib/*.h)
 	@mkdir -p $(@D)
-	@$(CC) -std=gnu11 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK) $(T_LIBC)
+	@$(CC) -std=gnu11 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
 
 $(T_CC:%.cc=$(B)/%): $(B)/%: %.cc $(wildcard tests/lib/*.h)
 	@mkdir -p $(@D)
-	@$(CXX) -std=gnu++20 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK) $(T_LIBC)
+	@$(CXX) -std=gnu++20 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
 
 # The compiler turns read() into __read_chk() and so on.
 $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2
@@ -108,7 +107,7 @@ check-apps: all
 
 -include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
 -include tests/cli/cli.mk tests/suites/suites.mk tests/model/model.mk
--include tests/library/library.mk tests/install/install.mk
+-include tests/library/library.mk tests/install/install.mk tests/fuzz/fuzz.mk
 
 print-checks:
 	@echo $(CHECKS)
