@@ -427,7 +427,7 @@ static int open_debug_file(const struct dump_object *o)
 	for (size_t i = 0; i < o->build_id_len; i++)
 		n += sprintf(path + n, i == 1 ? "/%02x" : "%02x", id[i]);
 	strcpy(path + n, ".debug");
-	return open(path, O_RDONLY | O_CLOEXEC);
+	return open_regular(AT_FDCWD, path, 0, 0);
 }
 
 static int by_address(const void *a, const void *b)

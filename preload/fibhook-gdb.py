@@ -44,8 +44,20 @@ def fibers():
     slabs = table["slabs"].type.sizeof // table["slabs"][0].type.sizeof
     for i in range(min(plain(table["fibers"]), slabs * SLAB)):
         f = table["slabs"][i // SLAB][i % SLAB]
-        if plain(f["state"]):
+        try:
+            used = plain(f["state"])
+        except gdb.MemoryError:  # a core file without it, or damaged
+            continue
+        if used:
             yield i, f
+
+
+def worker_of(f):
+    """The kernel thread that runs it, or 0."""
+    try:
+        return plain(f["on"]["tid"]) if int(f["on"]) else 0
+    except gdb.MemoryError:
+        return 0
 
 
 def describe(index, f):
@@ -54,8 +66,8 @@ def describe(index, f):
     text = "fiber %d  thread %d  \"%s\"  %s" % (
         index, plain(f["tid"]), text_of(f["name"]),
         STATES[state] if state < len(STATES) else state)
-    if state == RUNNING and int(f["on"]):
-        text += " on thread %d" % plain(f["on"]["tid"])
+    if state == RUNNING:
+        text += " on thread %d" % worker_of(f)
     elif 0 < wait < len(WAITS):
         text += " in call %d: %s %#x" % (
             plain(f["call"]), WAITS[wait], plain(f["wait_arg"]))
@@ -123,7 +135,7 @@ def backtrace(index, f):
     selected = gdb.selected_thread()
     try:
         if plain(f["state"]) == RUNNING:
-            thread = thread_of(plain(f["on"]["tid"])) if int(f["on"]) else None
+            thread = thread_of(worker_of(f))
             if not thread:
                 print("  runs, in a thread that is not here")
                 return
@@ -192,7 +204,7 @@ up; without INDEX, at the thread again."""
             return
         index, f = find(arg)
         if plain(f["state"]) == RUNNING:
-            thread = thread_of(plain(f["on"]["tid"])) if int(f["on"]) else None
+            thread = thread_of(worker_of(f))
             if not thread:
                 raise gdb.GdbError("it runs, in a thread that is not here")
             thread.switch()

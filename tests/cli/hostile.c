@@ -324,8 +324,12 @@ static void tell_running(int i)
 	run_on(i, tid);
 }
 
+/* Told often: a dump of it is busy with stopping them. */
 static void tell_both_running(void)
 {
+	table.fibers = FIB_MAX;
+	for (unsigned i = 0; i < FIB_SYMTAB_SLABS; i++)
+		table.slabs[i] = slab;
 	tell_running(0);
 	tell_running(1);
 }

@@ -221,7 +221,7 @@ def killed(build, _, victim):
             p = subprocess.Popen([f"{build}/fibhook", "dump", str(t.pid)],
                                  stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL)
-            time.sleep(i * 0.0003)
+            time.sleep(0.001 + i * 0.002)
             p.send_signal((signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
                           [i % 3])
             p.wait()
