@@ -223,6 +223,8 @@ void fib_signal_idle_kick(void);
 bool fib_signal_attend(struct fib *f);
 /** @f is to call fib_signal_deliver() soon, wherever it is. */
 void fib_signal_attention(struct fib *f);
+/** pthread_cancel() has marked the thread @tid, which was fiber @f. */
+void fib_signal_cancelled(struct fib *f, int tid);
 uint64_t fib_signal_worker_mask(void);
 void fib_signal_mask_changed(struct fib *f);
 /** The caller's mask is @set until the call under way has ended. */

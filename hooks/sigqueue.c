@@ -114,6 +114,20 @@ void fib_signal_attention(struct fib *f)
 	kick(f);
 }
 
+/* It may be gone by now, and another thread in its place. */
+void fib_signal_cancelled(struct fib *f, int tid)
+{
+	bool same;
+
+	fib_lock(&fib_sig_lock);
+	same = fib_load(&f->tid, relaxed) == tid;
+	if (same)
+		fib_store(&f->cancelled, 1, seq_cst);
+	fib_unlock(&fib_sig_lock);
+	if (same)
+		fib_signal_attention(f);
+}
+
 bool fib_signal_accepts(struct fib *f, int sig)
 {
 	uint64_t blocked = fib_load(&f->sigmask, seq_cst) &

@@ -9,9 +9,9 @@
  *	retract
  *	fib_cancel_end()	the same again, unless the call is done
  *
- * It is libc that acts. pthread_cancel() is exported: it marks the fiber
- * (cancelled), lets libc's own note the cancel in the thread, and gives the
- * fiber attention, which ends a park. Then
+ * It is libc that acts. pthread_cancel() is exported: when libc's own has noted
+ * the cancel in the thread, it marks the fiber (cancelled) and gives it attention,
+ * which ends a park. Then
  *
  * - a call through an exported symbol, a cancellation point of its own, calls
  *   libc's pthread_testcancel(), which unwinds unless cancels are disabled;

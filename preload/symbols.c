@@ -557,15 +557,12 @@ static struct fib *fiber_of(pthread_t t)
 int pthread_cancel(pthread_t t)
 {
 	struct fib *self = caller(), *f = self ? fiber_of(t) : NULL;
-	int r;
+	int tid = f ? fib_load(&f->tid, relaxed) : 0;
+	int r = CALL(pthread_cancel, t);
 
-	/* Marked before the signal that libc may send, and woken after. */
-	if (f)
-		fib_store(&f->cancelled, 1, seq_cst);
-	r = CALL(pthread_cancel, t);
 	if (f && r == 0) {
 		fib_hook_enter(self);
-		fib_signal_attention(f);
+		fib_signal_cancelled(f, tid);
 		fib_hook_leave(self);
 	}
 	return r;

@@ -199,6 +199,14 @@ static inline void *t_join(pthread_t th)
 	return ret;
 }
 
+/* Of a thread that may have ended: glibc said so, before 2.34. */
+static inline void t_cancel(pthread_t th)
+{
+	int r = pthread_cancel(th);
+
+	CHECK(r == 0 || r == ESRCH);
+}
+
 /* A thread that does nothing: it makes the process a threaded one. */
 static inline void *t_nothing(void *arg)
 {

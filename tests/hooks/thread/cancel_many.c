@@ -50,7 +50,7 @@ int main(void)
 		th[i] = t_small_thread(victim, (void *)(intptr_t)i);
 	t_settle();
 	for (int i = 0; i < N; i++)
-		CHECK_0(pthread_cancel(th[i]));
+		t_cancel(th[i]);
 	for (int i = 0; i < N; i++)
 		CHECK(t_join(th[i]) == PTHREAD_CANCELED);
 	CHECK_0(pthread_mutex_lock(&mu));

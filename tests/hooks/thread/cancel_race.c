@@ -56,7 +56,7 @@ int main(void)
 		delay(i);
 		t_put(p[1], 'x');
 		delay(i / 5);
-		CHECK_0(pthread_cancel(th));
+		t_cancel(th);
 		t_join(th);
 		while (recv(p[0], &c, 1, MSG_DONTWAIT) == 1)
 			left++;
@@ -73,7 +73,7 @@ int main(void)
 		delay(i);
 		CHECK(connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0);
 		delay(i / 5);
-		CHECK_0(pthread_cancel(th));
+		t_cancel(th);
 		t_join(th);
 		t_close(fd);
 		if (poll(&pf, 1, 0) == 1) {
