@@ -85,15 +85,55 @@ static bool kernel_restarts(unsigned nr)
 	case SYS_semop:
 	case SYS_semtimedop:
 	case SYS_io_getevents:
-	case SYS_io_pgetevents:
 		return false;
 	}
 	return true;
 }
 
+static bool has_limit(long fd, int name)
+{
+	struct timeval tv = { 0, 0 };
+	unsigned len = sizeof(tv);
+
+	return !fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &tv, &len) &&
+	       (tv.tv_sec || tv.tv_usec);
+}
+
+/*
+ * The kernel was asked, and has been interrupted: sock_intr_errno() of the kernel
+ * has no repetition where a socket has a time limit.
+ */
+static bool is_limited(unsigned nr, const long a[6])
+{
+	switch (nr) {
+	case SYS_read:
+	case SYS_readv:
+	case SYS_preadv2:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_accept:
+	case SYS_accept4:
+		return has_limit(a[0], SO_RCVTIMEO);
+	case SYS_write:
+	case SYS_writev:
+	case SYS_pwritev2:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_connect:
+	case SYS_sendfile:
+		return has_limit(a[0], SO_SNDTIMEO);
+	case SYS_splice:
+		return has_limit(a[0], SO_RCVTIMEO) ||
+		       has_limit(a[2], SO_SNDTIMEO);
+	}
+	return false;
+}
+
 /* A call that ended early, or a signal that came: what does the caller see? */
 static bool __attribute__((noinline))
-look_for_signals(struct fib *f, const struct entry *e, long *r)
+look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
 {
 	enum fib_finding finding = FIB_FINDS_NO_CALL;
 	bool again;
@@ -110,8 +150,9 @@ look_for_signals(struct fib *f, const struct entry *e, long *r)
 		break;
 	case EINTR:
 		finding = FIB_FINDS_EINTR;
-		if (e && e->call ? e->flags & FIB_RESTART :
-				   kernel_restarts(f->call))
+		if ((e && e->call ? e->flags & FIB_RESTART :
+				    kernel_restarts(f->call)) &&
+		    !is_limited(f->call, a))
 			finding = FIB_FINDS_RESTART;
 		break;
 	}
@@ -248,7 +289,7 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		/* A fork child, or alone: the kernel sees to signals. */
 		if (fib_unlikely(!fib_worker_self()))
 			return is_restart(r) ? -EINTR : r;
-		if (!look_for_signals(f, e, &r)) {
+		if (!look_for_signals(f, e, a, &r)) {
 			fib_hook_leave(f);
 			return r;
 		}
