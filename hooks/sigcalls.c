@@ -2,11 +2,6 @@
 #include "hooks/signal.h"
 #include "preload/arch/x86_64/regs.h"
 
-static bool on_altstack(const struct fib *f, uintptr_t sp)
-{
-	return f->altstack_size && sp - f->altstack_sp < f->altstack_size;
-}
-
 long fib_sys_rt_sigaction(int sig, const void *new, void *old, size_t size)
 {
 	struct fib_kernel_sigaction was, is;
@@ -82,35 +77,49 @@ long fib_sys_rt_sigpending(uint64_t *set, size_t size)
 	return fib_copy(set, &in_kernel, size);
 }
 
+stack_t fib_altstack_get(const struct fib *f)
+{
+	return (stack_t){ .ss_sp = (void *)f->altstack_sp,
+			  .ss_size = f->altstack_size,
+			  .ss_flags = f->altstack_flags };
+}
+
+int fib_altstack_set(struct fib *f, const stack_t *ss, uintptr_t sp,
+		     size_t least)
+{
+	int mode = ss->ss_flags & ~(int)FIB_SS_AUTODISARM;
+
+	if (fib_altstack_in_use(f, sp))
+		return -EPERM;
+	if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
+		return -EINVAL;
+	if (mode != SS_DISABLE && ss->ss_size < least)
+		return -ENOMEM;
+	f->altstack_flags = ss->ss_flags;
+	f->altstack_sp = mode == SS_DISABLE ? 0 : (uintptr_t)ss->ss_sp;
+	f->altstack_size = mode == SS_DISABLE ? 0 : ss->ss_size;
+	return 0;
+}
+
 long fib_sys_sigaltstack(const void *new, void *old)
 {
 	struct fib *f = fib_self();
 	uintptr_t sp = f->regs ? (uintptr_t)f->regs :
 				 (uintptr_t)__builtin_frame_address(0);
-	stack_t was;
+	const stack_t is = fib_altstack_get(f);
+	stack_t was, ss;
+	int r = 0;
 
 	memset(&was, 0, sizeof(was)); /* it has a gap, which is told as well */
-	was.ss_sp = (void *)f->altstack_sp;
-	was.ss_size = f->altstack_size;
-	was.ss_flags = !f->altstack_size  ? SS_DISABLE :
-		       on_altstack(f, sp) ? SS_ONSTACK :
-					    0;
-	if (new) {
-		stack_t copy, *ss = &copy;
-		int mode;
-
-		if (fib_copy(&copy, new, sizeof(copy)))
-			return -EFAULT;
-		mode = ss->ss_flags & ~(int)(1u << 31); /* AUTODISARM */
-		if (on_altstack(f, sp))
-			return -EPERM;
-		if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
-			return -EINVAL;
-		if (mode != SS_DISABLE && ss->ss_size < 2048)
-			return -ENOMEM;
-		f->altstack_flags = mode == SS_DISABLE ? SS_DISABLE : 0;
-		f->altstack_sp = mode == SS_DISABLE ? 0 : (uintptr_t)ss->ss_sp;
-		f->altstack_size = mode == SS_DISABLE ? 0 : ss->ss_size;
-	}
-	return old ? fib_copy(old, &was, sizeof(was)) : 0;
+	was.ss_sp = is.ss_sp;
+	was.ss_size = is.ss_size;
+	was.ss_flags = is.ss_flags & (int)FIB_SS_AUTODISARM;
+	was.ss_flags |= !was.ss_size		    ? SS_DISABLE :
+			fib_altstack_in_use(f, sp) ? SS_ONSTACK :
+						      0;
+	if (new && fib_copy(&ss, new, sizeof(ss)))
+		return -EFAULT;
+	if (new)
+		r = fib_altstack_set(f, &ss, sp, 2048 /* MINSIGSTKSZ */);
+	return r == 0 && old ? fib_copy(old, &was, sizeof(was)) : r;
 }

@@ -10,6 +10,8 @@
 #include "hooks/sigframe.h"
 
 #define RED_ZONE 128
+/* What fib_sigframe_deliver() and call_handler() need before the handler. */
+#define DELIVER_FRAMES 512
 
 _Static_assert(offsetof(struct fib_sigframe, info) == 312,
 	       "struct rt_sigframe");
@@ -32,7 +34,18 @@ static void die_of(int sig, const siginfo_t *info)
 		sig, info);
 }
 
-/* Lay a copy of the kernel's frame where the fiber can run handlers. */
+uintptr_t fib_sigframe_place(uintptr_t sp, size_t fp_size, uintptr_t *frame)
+{
+	uintptr_t fp_at = (sp - fp_size) & ~63ul;
+
+	*frame = ((fp_at - sizeof(struct fib_sigframe)) & ~15ul) - 8;
+	return fp_at;
+}
+
+/*
+ * Lay a copy of the kernel's frame where the fiber can run handlers; or not, where
+ * the kernel's own would not fit the alternate stack, or cannot be written.
+ */
 static bool divert(struct fib *f, int sig, const siginfo_t *info,
 		   ucontext_t *uc, unsigned long flags)
 {
@@ -40,13 +53,16 @@ static bool divert(struct fib *f, int sig, const siginfo_t *info,
 	const uint32_t *fp = (const uint32_t *)uc->uc_mcontext.fpregs;
 	/* struct _fpx_sw_bytes: magic1, extended_size */
 	uint32_t fp_size = fp && fp[116] == 0x46505853 ? fp[117] : 512;
-	uintptr_t sp = (uintptr_t)g[REG_RSP] - RED_ZONE, fp_at;
+	uintptr_t sp = (uintptr_t)g[REG_RSP], fp_at, at;
+	bool enters = fib_signal_on_altstack(f, flags, sp);
+	bool on_it = enters || fib_altstack_in_use(f, sp);
 	struct fib_sigframe *frame;
 
-	if (sig && fib_signal_on_altstack(f, flags, (uintptr_t)g[REG_RSP]))
-		sp = f->altstack_sp + f->altstack_size;
-	fp_at = (sp - fp_size) & ~63ul;
-	frame = (struct fib_sigframe *)(((fp_at - sizeof(*frame)) & ~15ul) - 8);
+	sp = enters ? f->altstack_sp + f->altstack_size : sp - RED_ZONE;
+	fp_at = fib_sigframe_place(sp, fp_size, &at);
+	if (on_it && !fib_altstack_has(f, at - DELIVER_FRAMES))
+		return false;
+	frame = (struct fib_sigframe *)at;
 	/* The stack may not be there, or not be for writing. */
 	if (fib_copy(frame->raw, uc, FIB_KERNEL_UC_SIZE) ||
 	    fib_copy(&frame->info, info, sizeof(*info)) ||
@@ -55,15 +71,25 @@ static bool divert(struct fib *f, int sig, const siginfo_t *info,
 		return false;
 	if (fp)
 		frame->uc.uc_mcontext.fpregs = (void *)fp_at;
-	frame->uc.uc_stack.ss_sp = (void *)f->altstack_sp;
-	frame->uc.uc_stack.ss_size = f->altstack_size;
-	frame->uc.uc_stack.ss_flags = f->altstack_size ? 0 : SS_DISABLE;
 	g[REG_RSP] = (greg_t)((uintptr_t)frame + 8);
 	g[REG_RSI] = sig;
 	g[REG_RIP] = (greg_t)(uintptr_t)fib_sigframe_begin;
 	g[REG_EFL] &= ~0x500l; /* direction, trap */
 	fib_store(&f->in_hook, 1, relaxed);
 	return true;
+}
+
+/* What the handler wants that will be called first. */
+static unsigned long flags_of_next(const struct fib *f)
+{
+	uint64_t set = fib_load(&f->sigpend, relaxed) &
+		       ~fib_load(&f->sigmask, relaxed);
+	struct fib_kernel_sigaction a;
+
+	if (!set)
+		return 0;
+	a = fib_signal_action(__builtin_ctzl(set) + 1);
+	return a.handler > 1 ? a.flags : 0;
 }
 
 static void kicked(struct fib *f, const siginfo_t *info, ucontext_t *uc)
@@ -82,7 +108,24 @@ static void kicked(struct fib *f, const siginfo_t *info, ucontext_t *uc)
 		g[REG_RIP] = (greg_t)(uintptr_t)fib_sigframe_again;
 		return;
 	}
-	divert(f, 0, info, uc, 0);
+	/* It needs nothing of the stack if the handler is for the other one. */
+	if (!divert(f, 0, info, uc, flags_of_next(f)))
+		divert(f, 0, info, uc, 0);
+}
+
+/* force_sigsegv() of the kernel. */
+static void no_frame(struct fib *f, int sig, const siginfo_t *fault,
+		     ucontext_t *uc)
+{
+	struct fib_kernel_sigaction a = fib_signal_action(SIGSEGV);
+	siginfo_t info = { .si_signo = SIGSEGV, .si_code = SI_KERNEL };
+
+	if (sig == SIGSEGV)
+		die_of(SIGSEGV, fault);
+	else if (a.handler <= 1 ||
+		 (fib_load(&f->sigmask, relaxed) & FIB_SIG(SIGSEGV)) ||
+		 !divert(f, SIGSEGV, &info, uc, a.flags))
+		fib_signal_force(SIGSEGV);
 }
 
 static void foreign(int sig, siginfo_t *info, void *uc)
@@ -132,9 +175,10 @@ void fib_signal_entry(int sig, siginfo_t *info, void *ucp)
 		return;
 	}
 	a = fib_signal_action(sig);
-	if (a.handler <= 1 || (fib_load(&f->sigmask, relaxed) & FIB_SIG(sig)) ||
-	    !divert(f, sig, info, uc, a.flags))
+	if (a.handler <= 1 || (fib_load(&f->sigmask, relaxed) & FIB_SIG(sig)))
 		die_of(sig, info);
+	else if (!divert(f, sig, info, uc, a.flags))
+		no_frame(f, sig, info, uc);
 }
 
 struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig)
@@ -149,6 +193,8 @@ struct fib *fib_sigframe_deliver(struct fib_sigframe *frame, int sig)
 	f->door = FIB_DOOR_SYMBOL;
 	f->regs = NULL;
 	f->sigframe = frame;
+	/* The last round left the worker's. */
+	frame->uc.uc_stack = fib_altstack_get(f);
 	if (sig) {
 		struct fib_kernel_sigaction a = fib_signal_take_action(sig, &frame->info);
 

@@ -85,8 +85,7 @@ bool fib_signal_on_altstack(const struct fib *f, unsigned long flags,
 			    uintptr_t sp)
 {
 	return (flags & SA_ONSTACK) && f->altstack_size &&
-	       !(f->altstack_flags & SS_DISABLE) &&
-	       sp - f->altstack_sp >= f->altstack_size;
+	       !fib_altstack_in_use(f, sp);
 }
 
 #define SYSCALL_BYTES 2
@@ -99,9 +98,7 @@ static void fill_context(struct fib *f, ucontext_t *uc, void *fpregs,
 	const struct fib_regs *r = f->regs;
 
 	memset(uc, 0, sizeof(*uc));
-	uc->uc_stack.ss_sp = (void *)f->altstack_sp;
-	uc->uc_stack.ss_size = f->altstack_size;
-	uc->uc_stack.ss_flags = f->altstack_size ? 0 : SS_DISABLE;
+	uc->uc_stack = fib_altstack_get(f);
 	__asm__ volatile("fxsave64 (%0)" : : "r"(fpregs) : "memory");
 	uc->uc_mcontext.fpregs = fpregs;
 	g[REG_RSP] = (greg_t)(uintptr_t)__builtin_frame_address(0);
@@ -150,9 +147,45 @@ static void no_stack(struct fib *f, int sig)
 		fib_signal_send(f, SIGSEGV, &info, false);
 }
 
+/*
+ * Where the alternate stack begins for a handler that goes there; 0: it stays.
+ * A frame that divert() has laid there is not to be overwritten.
+ */
+static uintptr_t altstack_top(const struct fib *f, unsigned long flags,
+			      uintptr_t sp)
+{
+	if ((f->sigframe && fib_altstack_has(f, sp)) ||
+	    !fib_signal_on_altstack(f, flags, sp))
+		return 0;
+	return f->altstack_sp + f->altstack_size;
+}
+
+/*
+ * The kernel's frame would not fit the alternate stack, and it raises SIGSEGV.
+ * Ours lies elsewhere; or, where that stack is in use already, takes a little
+ * more of it (handle_with_vectors() and what it calls).
+ */
+#define HANDLE_FRAMES 2304
+
+static bool overflows_altstack(struct fib *f,
+			       const struct fib_kernel_sigaction *a)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0), frame;
+	uintptr_t top = altstack_top(f, a->flags, sp);
+
+	if (top)
+		sp = top;
+	else if (f->sigframe || !fib_altstack_in_use(f, sp))
+		return false;
+	fib_sigframe_place(sp, fib_xsave_native_size, &frame);
+	if (!top && frame > sp - fib_xsave_size - HANDLE_FRAMES)
+		frame = sp - fib_xsave_size - HANDLE_FRAMES;
+	return !fib_altstack_has(f, frame);
+}
+
 /* The handler itself, with @uc for its third argument. */
 static void call_handler(struct fib *f, int sig, siginfo_t *info,
-			 const struct fib_kernel_sigaction *a, void *uc,
+			 const struct fib_kernel_sigaction *a, ucontext_t *uc,
 			 uint64_t *uc_mask)
 {
 	void (*handler)(int, siginfo_t *, void *) = (void *)a->handler;
@@ -160,6 +193,7 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	uint64_t mask = fib_load(&f->sigmask, relaxed);
 	struct fib_regs *regs = f->regs;
 	struct fib_sigframe *frame = f->sigframe;
+	uintptr_t top = altstack_top(f, a->flags, sp);
 	uint64_t deadline = f->restart_deadline;
 	uint32_t pkru = FIB_PKRU_INIT;
 	uint8_t door = f->door;
@@ -182,10 +216,11 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	/* As the kernel, which stacks the frames of all that are pending. */
 	if (handler_waits(f))
 		fib_store(&f->attention, 1, seq_cst);
+	if ((unsigned)f->altstack_flags & FIB_SS_AUTODISARM)
+		fib_altstack_set(f, &(stack_t){ .ss_flags = SS_DISABLE }, sp, 0);
 	fib_hook_leave(f);
-	if (fib_signal_on_altstack(f, a->flags, sp))
-		err = fib_call_on_stack(handler, sig, info, uc,
-					f->altstack_sp + f->altstack_size);
+	if (top)
+		err = fib_call_on_stack(handler, sig, info, uc, top);
 	else
 		handler(sig, info, uc);
 	fib_barrier();
@@ -198,6 +233,8 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	f->door = door;
 	f->call = call;
 	f->restart_deadline = deadline;
+	/* Refused, as natively, for a handler that was on that stack. */
+	fib_altstack_set(f, &uc->uc_stack, top ? top : sp, 0);
 	fib_store(&f->sigmask, *uc_mask & ~FIB_UNBLOCKABLE, seq_cst);
 	fib_signal_mask_changed(f);
 	if (fib_unlikely(err))
@@ -249,8 +286,10 @@ struct fib_kernel_sigaction fib_signal_take_action(int sig,
 void fib_signal_handle(struct fib *f, int sig, siginfo_t *info,
 		       const struct fib_kernel_sigaction *a, bool again)
 {
-	if (f->sigframe)
-		call_handler(f, sig, info, a, &f->sigframe->uc,
+	if (overflows_altstack(f, a))
+		no_stack(f, sig);
+	else if (f->sigframe)
+		call_handler(f, sig, info, a, (ucontext_t *)&f->sigframe->uc,
 			     &f->sigframe->uc.uc_sigmask);
 	else if (f->door == FIB_DOOR_SITE)
 		handle_with_vectors(f, sig, info, a, again);

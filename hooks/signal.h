@@ -47,9 +47,33 @@ int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 			  struct fib_kernel_sigaction *old);
 /** What the kernel itself does with @sig: SIG_DFL or SIG_IGN. */
 void fib_signal_kernel_action(int sig, uintptr_t handler);
+#define FIB_SS_AUTODISARM (1u << 31)
+
+/** Is @sp on @f's alternate stack: on_sig_stack() of the kernel. */
+static inline bool fib_altstack_has(const struct fib *f, uintptr_t sp)
+{
+	return sp > f->altstack_sp && sp - f->altstack_sp <= f->altstack_size;
+}
+
+static inline bool fib_altstack_in_use(const struct fib *f, uintptr_t sp)
+{
+	return !((unsigned)f->altstack_flags & FIB_SS_AUTODISARM) &&
+	       fib_altstack_has(f, sp);
+}
+
+/** sigaltstack with @sp: 0 or -errno. @least: what its size must be. */
+int fib_altstack_set(struct fib *f, const stack_t *ss, uintptr_t sp,
+		     size_t least);
+/** What a frame tells of it, and sigreturn gives back. */
+stack_t fib_altstack_get(const struct fib *f);
 /** Does a handler with @flags go to @f's alternate stack, from @sp? */
 bool fib_signal_on_altstack(const struct fib *f, unsigned long flags,
 			    uintptr_t sp);
+/**
+ * The kernel would lay a frame at *@frame, and @fp_size bytes of registers at the
+ * result, for a handler that begins below @sp.
+ */
+uintptr_t fib_sigframe_place(uintptr_t sp, size_t fp_size, uintptr_t *frame);
 /**
  * Run the handler @a of @sig, now, in @f. May not return. @again: it finds the
  * thread at the system call that is to be made (again), not behind it.

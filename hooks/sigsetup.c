@@ -99,7 +99,7 @@ void fib_signal_init(struct fib *main_fiber, uint64_t mask)
 	if (!(ss.ss_flags & SS_DISABLE)) {
 		main_fiber->altstack_sp = (uintptr_t)ss.ss_sp;
 		main_fiber->altstack_size = ss.ss_size;
-		main_fiber->altstack_flags = 0;
+		main_fiber->altstack_flags = ss.ss_flags & ~SS_ONSTACK;
 	}
 	install_entries();
 	adopt_pending(main_fiber);
@@ -132,9 +132,7 @@ static void restore_kernel_actions(void)
 
 void fib_signal_fork_child(struct fib *f)
 {
-	stack_t ss = { .ss_sp = (void *)f->altstack_sp,
-		       .ss_size = f->altstack_size,
-		       .ss_flags = f->altstack_size ? 0 : SS_DISABLE };
+	stack_t ss = fib_altstack_get(f);
 
 	restore_kernel_actions();
 	fib_raw(SYS_sigaltstack, &ss, 0);

@@ -16,7 +16,6 @@
  * as a fiber.
  */
 #include <cpuid.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -46,10 +45,6 @@
 #define RSEQ_FLAG_UNREGISTER 1
 #define RSEQ_SIGNATURE	     0x53053053
 #define RSEQ_FAILED	     ((uint32_t)-2)
-
-/* glibc 2.35 and later */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned int __rseq_size __attribute__((weak));
 
 static bool refused, rewritten;
 
@@ -147,22 +142,26 @@ static const char *obstacle(void)
 
 /* --- rseq ---------------------------------------------------------------- */
 
-static uint32_t *rseq_area(void)
+static uint32_t *rseq_area(unsigned *len)
 {
-	if (!&__rseq_offset || !&__rseq_size || !__rseq_size)
+	const ptrdiff_t *offset = fib_lookup("__rseq_offset", NULL);
+	const unsigned *size = fib_lookup("__rseq_size", NULL);
+
+	/* glibc 2.35 and later */
+	if (!offset || !size || !*size)
 		return NULL;
-	return (uint32_t *)(fib_rdfsbase() + (uintptr_t)__rseq_offset);
+	*len = *size < 32 ? 32 : *size;
+	return (uint32_t *)(fib_rdfsbase() + (uintptr_t)*offset);
 }
 
 /* Words of struct rseq: cpu_id_start, cpu_id. */
 static const char *rseq_give_back(void)
 {
-	uint32_t *area = rseq_area();
 	unsigned len;
+	uint32_t *area = rseq_area(&len);
 
 	if (!area || (int32_t)area[1] < 0)
 		return NULL;
-	len = __rseq_size < 32 ? 32 : __rseq_size;
 	if (fib_raw(SYS_rseq, area, len, RSEQ_FLAG_UNREGISTER, RSEQ_SIGNATURE) <
 	    0)
 		return "rseq cannot be unregistered";
@@ -173,24 +172,21 @@ static const char *rseq_give_back(void)
 
 static void rseq_take_again(void)
 {
-	uint32_t *area = rseq_area();
+	unsigned len;
+	uint32_t *area = rseq_area(&len);
 
 	if (area && area[1] == RSEQ_FAILED)
-		fib_raw(SYS_rseq, area, __rseq_size < 32 ? 32 : __rseq_size, 0,
-			RSEQ_SIGNATURE);
+		fib_raw(SYS_rseq, area, len, 0, RSEQ_SIGNATURE);
 }
 
 /* Where syscall() lies: calls through it ask for just what they say. */
 static void find_syscall(void)
 {
-	void *at = dlsym(RTLD_NEXT, "syscall");
-	const ElfW(Sym) *sym = NULL;
-	Dl_info info;
+	size_t size = 0;
+	uintptr_t at = (uintptr_t)fib_lookup("syscall", &size);
 
-	if (!at || !dladdr1(at, &info, (void **)&sym, RTLD_DL_SYMENT) || !sym)
-		return;
-	fib_libc.syscall_from = (uintptr_t)at;
-	fib_libc.syscall_to = (uintptr_t)at + sym->st_size;
+	fib_libc.syscall_from = at;
+	fib_libc.syscall_to = at + size;
 }
 
 /* --- the caller becomes a fiber ------------------------------------------ */
@@ -357,7 +353,7 @@ static const char *start(uint64_t mask)
 	fib_xsave_init();
 	fib_tids_init();
 	fib_pkru_init();
-	fib_libc.testcancel = pthread_testcancel;
+	fib_libc.testcancel = fib_lookup("pthread_testcancel", NULL);
 	fib_libc.setcancelstate = pthread_setcancelstate;
 	fib_libc.fork_child = fork_child;
 	find_syscall();
@@ -420,7 +416,7 @@ void fib_init(void)
 	fib_options_read();
 	fib_real_init();
 	/* Of two copies, the one that is last in LD_PRELOAD runs. */
-	if (dlsym(RTLD_NEXT, "fib_symtab"))
+	if (fib_lookup("fib_symtab", NULL))
 		fib_options.disable = true;
 }
 

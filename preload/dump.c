@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "preload/cli.h"
 #include "preload/dump.h"
+#include "runtime/compat.h"
 #include "runtime/arch/x86_64/ctx.h"
 #include "runtime/cputime.h"
 #include "runtime/sched.h"

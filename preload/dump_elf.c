@@ -11,10 +11,10 @@
 #include <string.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "preload/cli.h"
 #include "preload/dump.h"
+#include "runtime/compat.h"
 
 #define MAX_PHDRS   64
 #define MAX_DYNAMIC 256

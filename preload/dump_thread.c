@@ -20,7 +20,6 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -28,6 +27,7 @@
 #include <unistd.h>
 #include "preload/cli.h"
 #include "preload/dump.h"
+#include "runtime/compat.h"
 
 #define STOP_TRIES 200 /* a millisecond each */
 

@@ -2,24 +2,31 @@
  * Attributes of mutexes that tell other processes who owns them: from the first
  * one on, new threads have ids that the kernel knows (hooks/thread.c).
  */
-#include <dlfcn.h>
 #include <pthread.h>
 #include "hooks/hooks.h"
 #include "preload/preload.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
+static void get(const pthread_mutexattr_t *a, const char *name, int *value)
+{
+	int (*real)(const pthread_mutexattr_t *, int *) = fib_lookup(name, NULL);
+
+	if (real)
+		real(a, value);
+}
+
 static void look(const pthread_mutexattr_t *a)
 {
 	int shared = 0, type = 0, robust = 0, protocol = 0;
 	struct fib *f;
 
-	pthread_mutexattr_getpshared(a, &shared);
+	get(a, "pthread_mutexattr_getpshared", &shared);
 	if (shared != PTHREAD_PROCESS_SHARED || fib_options.disable)
 		return;
-	pthread_mutexattr_gettype(a, &type);
-	pthread_mutexattr_getrobust(a, &robust);
-	pthread_mutexattr_getprotocol(a, &protocol);
+	get(a, "pthread_mutexattr_gettype", &type);
+	get(a, "pthread_mutexattr_getrobust", &robust);
+	get(a, "pthread_mutexattr_getprotocol", &protocol);
 	if (type != PTHREAD_MUTEX_RECURSIVE &&
 	    type != PTHREAD_MUTEX_ERRORCHECK &&
 	    robust == PTHREAD_MUTEX_STALLED && protocol == PTHREAD_PRIO_NONE)
@@ -40,7 +47,7 @@ static void look(const pthread_mutexattr_t *a)
 		int r;                                                         \
                                                                                \
 		if (!real)                                                     \
-			real = dlsym(RTLD_NEXT, #name);                        \
+			real = fib_lookup(#name, NULL);                        \
 		r = real(a, value);                                            \
 		if (r == 0)                                                    \
 			look(a);                                               \

@@ -9,6 +9,7 @@
 #define FIB_PRELOAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct fib_options {
@@ -48,5 +49,7 @@ void fib_init(void);
 
 /** libc's own functions behind the exported symbols. */
 void fib_real_init(void);
+/** What the objects behind this one call @name, and its size, or NULL. */
+void *fib_lookup(const char *name, size_t *size);
 
 #endif

@@ -266,12 +266,21 @@ static const char *base_name(const struct dl_phdr_info *info)
 	return base ? base + 1 : info->dlpi_name;
 }
 
-static bool is_libpthread(const struct dl_phdr_info *info)
+/* What glibc 2.34 made parts of libc: libpthread.so.0, librt-2.31.so, ... */
+static bool is_part_of_libc(const struct dl_phdr_info *info)
 {
+	static const char *const part[] = { "libpthread", "librt" };
 	const char *base = base_name(info);
 
-	return !strncmp(base, "libpthread.so.", 14) ||
-	       !strncmp(base, "libpthread-2.", 13);
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+		size_t n = strlen(part[i]);
+
+		if (!strncmp(base, part[i], n) &&
+		    (!strncmp(base + n, ".so.", 4) ||
+		     !strncmp(base + n, "-2.", 3)))
+			return true;
+	}
+	return false;
 }
 
 static bool is_ours(const struct dl_phdr_info *info)
@@ -309,7 +318,7 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 		return fib_rewrite_fail(-ENOSPC, "too many objects", 0, NULL);
 	if (is_ours(info) || is_vdso(info))
 		return scan.object;
-	err = fib_scan_object(&scan, info, libc || ldso || is_libpthread(info));
+	err = fib_scan_object(&scan, info, libc || ldso || is_part_of_libc(info));
 	if (!err && ldso &&
 	    fib_scan_debug_state(&scan, _r_debug.r_brk, on_debug_state))
 		err = fib_rewrite_fail(-ENOENT,

@@ -115,7 +115,7 @@ int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
 int fib_window_entry(struct fib_code *code, uint32_t at, uintptr_t to,
 		     struct fib_site *site);
 
-#define FIB_MAX_SITES	1024 /* the slots in tramp.S */
+#define FIB_MAX_SITES	2048 /* the slots in tramp.S */
 #define FIB_MAX_OBJECTS 4096
 #define FIB_MAX_RANGES	(FIB_MAX_OBJECTS + 64)
 

@@ -23,6 +23,7 @@
 #define NEAR	 32 /* a target this close to 0f 05 might matter */
 #define MAX_LEAS 16384
 #define MAX_GAP	 65536 /* without a frame; what is longer is data */
+#define MAX_ENDS 1024  /* the same, before the first function or behind the last */
 
 struct span {
 	uintptr_t start, end;
@@ -316,6 +317,14 @@ static int scan_function(struct object *o, const struct fib_fde *fn,
 	};
 	int err;
 
+	/*
+	 * A linker that gives code no segment of its own (binutils before 2.31)
+	 * puts headers and symbol tables before the first function, and constants
+	 * behind the last.
+	 */
+	if (gap && o->whole && code.len > MAX_ENDS &&
+	    (fn->start == o->text.start || fn->end == o->text.end))
+		return 0;
 	if ((gap && code.len > MAX_GAP && !o->whole && o->frames.hdr) ||
 	    !has_site(o, &code))
 		return 0;
@@ -323,7 +332,12 @@ static int scan_function(struct object *o, const struct fib_fde *fn,
 	fib_code_mark(&code);
 	code.mark[0] |= FIB_MARK_TARGET;
 	for (uint32_t i = 0; i < code.len; i++)
-		if (o->targets[fn->start - o->text.start + i])
+		/*
+		 * What looks like a jump may be none; it is none that leads
+		 * from another function into the midst of an instruction.
+		 */
+		if (o->targets[fn->start - o->text.start + i] &&
+		    (code.mark[i] & FIB_MARK_START))
 			code.mark[i] |= FIB_MARK_TARGET;
 	mark_tables(o, &code);
 	if (fn->lsda && !fib_frames_pads(&code, fn->lsda))
@@ -366,6 +380,8 @@ int fib_scan_debug_state(struct fib_scan *scan, uintptr_t addr,
 
 	if (!memcmp(code.bytes, "\xf3\x0f\x1e\xfa", 4)) /* endbr64 */
 		code.len = 5;
+	if (code.bytes[code.len - 1] == 0xf3) /* rep ret, for old AMD CPUs */
+		code.len++;
 	if (code.bytes[code.len - 1] != 0xc3)
 		return -ENOENT;
 	code.pad = padding(addr + code.len, (addr | 15) + 1);

@@ -7,7 +7,6 @@
  * comes while parked is dealt with in hooks/wait.c.
  */
 #include <aio.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <mqueue.h>
 #include <netdb.h>
@@ -67,6 +66,7 @@
 	  (int, struct aiocb *const[], int, struct sigevent *))                \
 	X(int, getaddrinfo_a, (int, struct gaicb *[], int, struct sigevent *)) \
 	X(int, pthread_cancel, (pthread_t))                                    \
+	X(void, pthread_testcancel, (void))                                    \
 	X(int, pthread_setcanceltype, (int, int *))                            \
 	X(int, pthread_setname_np, (pthread_t, const char *))                  \
 	X(int, pthread_getname_np, (pthread_t, char *, size_t))
@@ -76,7 +76,7 @@ REAL(DECLARE)
 
 __attribute__((visibility("hidden"))) void fib_real_init(void)
 {
-#define RESOLVE(ret, name, params) real_##name = dlsym(RTLD_NEXT, #name);
+#define RESOLVE(ret, name, params) real_##name = fib_lookup(#name, NULL);
 	REAL(RESOLVE)
 }
 
@@ -98,12 +98,12 @@ static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
 	long r;
 
 	if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
-		pthread_testcancel();
+		real_pthread_testcancel();
 	r = fib_hook_call(f, nr, args, FIB_DOOR_SYMBOL, NULL);
 	if (fib_unlikely(r < 0)) {
 		/* What failed has lost nothing: a cancel that came may act. */
 		if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
-			pthread_testcancel();
+			real_pthread_testcancel();
 		errno = (int)-r;
 		return -1;
 	}
@@ -406,7 +406,7 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *want,
 	if (clock == CLOCK_THREAD_CPUTIME_ID)
 		return EINVAL;
 	if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
-		pthread_testcancel();
+		real_pthread_testcancel();
 	return (int)-fib_hook_call(f, SYS_clock_nanosleep, a, FIB_DOOR_SYMBOL,
 				   NULL);
 }
@@ -540,7 +540,7 @@ int getaddrinfo_a(int mode, struct gaicb *list[], int n, struct sigevent *ev)
 static struct fib *fiber_of(pthread_t t)
 {
 	static int offset = -1;
-	int me = gettid();
+	int me = fib_load(&fib_caller()->tid, relaxed);
 
 	if (offset < 0) {
 		const int *own = (const int *)pthread_self();

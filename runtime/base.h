@@ -39,9 +39,10 @@
  * until then that thread sees, since making it is a barrier. Each change looks
  * anew, so a lock may be taken in one way and given back in the other. Fibers
  * are no threads, and no function of the library is for signal handlers.
- * Under the preload workers are threads that glibc does not know of.
+ * Under the preload workers are threads that glibc does not know of; before 2.32
+ * glibc does not tell.
  */
-#ifdef FIB_PRELOAD
+#if defined(FIB_PRELOAD) || !__has_include(<sys/single_threaded.h>)
 #define fib_one_thread() false
 #else
 #include <sys/single_threaded.h>

@@ -78,8 +78,12 @@ static struct fib_worker *slot_locked(struct fib_sched *s)
 	if (!w->stack)
 		w->stack = fib_thread_stack(WORKER_STACK);
 	/* Without it, a signal's frame would lie on the fiber's stack. */
-	if (!w->altstack && fib_host.altstack_size)
-		w->altstack = fib_pages_alloc(fib_host.altstack_size);
+	if (!w->altstack && fib_host.altstack_size) {
+		w->altstack = fib_thread_stack(fib_host.altstack_size);
+		if (w->altstack)
+			w->altstack = (char *)w->altstack -
+				      fib_host.altstack_size;
+	}
 	if (!w->stack || (!w->altstack && fib_host.altstack_size))
 		return NULL;
 	fib_worker_init(s, w, n);

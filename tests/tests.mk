@@ -32,6 +32,8 @@ T_C     := $(sort $(wildcard tests/hooks/*/*.c))
 T_CC    := $(sort $(wildcard tests/hooks/*/*.cc))
 T_PROGS := $(T_C:%.c=$(B)/%) $(T_CC:%.cc=$(B)/%)
 T_LIBS  := $(B)/tests/lib/libttls.so $(B)/tests/lib/libtctor.so
+# Parts of libc of their own, before glibc 2.34.
+T_LIBC  := -Wl,--as-needed -lrt -ldl -lresolv -lanl -Wl,--no-as-needed
 T_RPATH := -Wl,-rpath,'$$ORIGIN/../../lib'
 
 # What is missing comes first, so the run is a make of its own.
@@ -73,11 +75,11 @@ $(B)/tests/lib/filter: tests/lib/filter.c $(B)/tests/lib/filter_calls.h
 
 $(T_C:%.c=$(B)/%): $(B)/%: %.c $(wildcard tests/lib/*.h)
 	@mkdir -p $(@D)
-	@$(CC) -std=gnu11 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
+	@$(CC) -std=gnu11 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK) $(T_LIBC)
 
 $(T_CC:%.cc=$(B)/%): $(B)/%: %.cc $(wildcard tests/lib/*.h)
 	@mkdir -p $(@D)
-	@$(CXX) -std=gnu++20 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK)
+	@$(CXX) -std=gnu++20 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK) $(T_LIBC)
 
 # The compiler turns read() into __read_chk() and so on.
 $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2

@@ -42,6 +42,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "old.h"
 
 #define T_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define T_MS	 1000000LL

@@ -6,6 +6,10 @@
 # 2. Dependencies run preload -> hooks -> runtime, never upward.
 # 3. demo/ and the behaviour tests are plain programs: no project header.
 #
+# 4. libfibhook.so imports nothing that is younger than glibc 2.17: built on an
+#    old system, it runs on all. (From 2.38 on, the headers turn strtol() and
+#    its like into __isoc23_strtol().)
+#
 # One line per law, "ok NAME" or "FAIL NAME".
 
 B=${1:?usage: lint.sh BUILD}
@@ -61,6 +65,12 @@ else
 			awk 'NF > 1 { print $1, $2 }') \
 		<(printf '%s\n' "$used"))"
 fi
+
+verdict "no young symbol" "$(nm -D --undefined-only "$B/libfibhook.so" 2>&1 |
+	grep -v ' __isoc23_' | sed -n 's/.* \(.*@GLIBC_\)/\1/p' |
+	awk -F '@GLIBC_|[.]' '$2 != 2 || $3 > 17')"
+verdict "no library but libc" "$(readelf -d "$B/libfibhook.so" |
+	grep NEEDED | grep -vF -e '[libc.so.6]' -e '[ld-linux-x86-64.so.2]')"
 
 includes()
 {

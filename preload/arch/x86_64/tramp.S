@@ -19,7 +19,7 @@
  *   rflags		not preserved: compilers take every asm to change them
  *   xmm ... x87	never touched
  */
-#define SLOTS	  1024
+#define SLOTS	  2048
 #define SLOT_SIZE 64
 
 	.hidden	fib_dispatch

@@ -13,7 +13,10 @@
 extern const char fib_ctx_entry[];
 _Static_assert(offsetof(struct fib_ctx_frame, rip) == 56, "see switch.S");
 
-size_t fib_xsave_size;
+#define XSAVE_AMX_DATA 18 /* not in frames, but for who has asked for it */
+#define XSAVE_MAGIC2   4  /* behind the registers in a frame */
+
+size_t fib_xsave_size, fib_xsave_native_size;
 
 static struct fib_ctx_frame *frame_below(void *sp)
 {
@@ -54,18 +57,22 @@ void *fib_ctx_make_at(void *sp, const void *rip)
  */
 void fib_xsave_init(void)
 {
-	unsigned size, have, ecx, unused;
-	size_t end = XSAVE_LEGACY + 64;
+	unsigned size, at, have, ecx, unused;
+	size_t end = XSAVE_LEGACY + 64, native = end;
 
 	if (!__get_cpuid_count(0xd, 0, &have, &unused, &unused, &unused))
 		have = 0;
 	for (unsigned i = 2; i < 32; i++) {
-		if (!(have & XSAVE_MASK & 1u << i) ||
-		    !__get_cpuid_count(0xd, i, &size, &unused, &ecx, &unused))
+		if (!(have & 1u << i) ||
+		    !__get_cpuid_count(0xd, i, &size, &at, &ecx, &unused))
 			continue;
-		end = (ecx & 2 ? FIB_ALIGN_UP(end, 64) : end) + size;
+		if (i != XSAVE_AMX_DATA && at + size > native)
+			native = at + size;
+		if (XSAVE_MASK & 1u << i)
+			end = (ecx & 2 ? FIB_ALIGN_UP(end, 64) : end) + size;
 	}
 	fib_xsave_size = FIB_ALIGN_UP(end, 64);
+	fib_xsave_native_size = native + XSAVE_MAGIC2;
 }
 
 void fib_xsave(void *area)

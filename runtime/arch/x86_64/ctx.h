@@ -85,6 +85,7 @@ void *fib_ctx_make_at(void *sp, const void *rip);
 
 /* Vector state, for a switch in the midst of code that keeps it live. */
 extern size_t fib_xsave_size;
+extern size_t fib_xsave_native_size; /* in a signal frame of the kernel's */
 void fib_xsave_init(void);
 void fib_xsave(void *area); /* 64-aligned, fib_xsave_size bytes */
 void fib_xrstor(void *area);

@@ -11,7 +11,7 @@
 #define FIB_ARCH_RAW_H
 
 #include <stdint.h>
-#include <sys/syscall.h>
+#include "runtime/compat.h"
 
 static inline long fib_raw6(long nr, long a, long b, long c, long d, long e,
 			    long f)
