@@ -290,18 +290,6 @@ long fib_sys_setfsgid(int gid)
 	return dedicated(SYS_setfsgid, gid, 0, 0, 0);
 }
 
-/* Op 2 and 3 only ask. With TSYNC the kernel changes all our threads. */
-long fib_sys_seccomp(unsigned op, unsigned flags, void *args)
-{
-	if (op > 1)
-		return fib_raw(SYS_seccomp, op, flags, args);
-	if (flags & 1 /* SECCOMP_FILTER_FLAG_TSYNC */) {
-		fib_runtime_leave();
-		return fib_raw(SYS_seccomp, op, flags, args);
-	}
-	return dedicated(SYS_seccomp, op, flags, (long)args, 0);
-}
-
 long fib_sys_landlock_restrict_self(int fd, unsigned flags)
 {
 	return dedicated(SYS_landlock_restrict_self, fd, flags, 0, 0);
@@ -381,10 +369,12 @@ long fib_prctl_dedicated(int op, long a, long b, long c, long d)
 		if (a == PR_CAP_AMBIENT_IS_SET)
 			break;
 		return dedicated5(SYS_prctl, op, a, b, c, d);
+	case PR_SET_SECCOMP:
+		return fib_filter_install(SYS_prctl,
+					  (long[6]){ op, a, b, c, d });
 	case PR_SET_PDEATHSIG:
 	case PR_SET_KEEPCAPS:
 	case PR_SET_TIMING:
-	case PR_SET_SECCOMP:
 	case PR_CAPBSET_DROP:
 	case PR_SET_TSC:
 	case PR_SET_SECUREBITS:

@@ -255,7 +255,7 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		hook_chaos(f);
 	for (;;) {
 		if (fib_likely(e && e->call &&
-			       !(f->own_files && (e->flags & FIB_FILES)))) {
+			       !(f->plain & e->flags))) {
 			r = e->call(a);
 		} else {
 			/* It may block: a signal that is there goes first. */

@@ -34,6 +34,7 @@ void fib_fd_changed(void)
 void fib_fd_unshared(void)
 {
 	fib_self()->own_files = true;
+	fib_self()->plain |= FIB_FILES;
 }
 
 void fib_fd_shared(void)
@@ -355,7 +356,8 @@ long fib_sys_dup(int fd)
 
 static long dup_onto(int from, int to, long nr, int flags)
 {
-	bool closes = from != to && fib_raw(SYS_fcntl, from, F_GETFD) >= 0;
+	bool closes = from != to && (fib_filtered() ||
+				     fib_raw(SYS_fcntl, from, F_GETFD) >= 0);
 	long r;
 
 	if (closes)

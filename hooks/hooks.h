@@ -36,6 +36,8 @@
 #define FIB_TELLS_FD 4 /* if its first argument is such a descriptor */
 /* Left to the kernel for a fiber with descriptors of its own: fd.c. */
 #define FIB_FILES 8
+/* Left to the kernel for a fiber whose kernel thread is under a filter. */
+#define FIB_PLAIN 16
 
 #define FIB_HOOK0(nm, fl)		  long fib_sys_##nm(void);
 #define FIB_HOOK1(nm, t1, a1, fl)	  long fib_sys_##nm(t1 a1);
@@ -275,6 +277,8 @@ void fib_stats_resume(void);
 void fib_stats_left(void);
 /** The process is about to end. */
 void fib_stats_end(void);
+/** Its last fiber has ended. */
+void fib_end_process(int status);
 
 /* --- identity.c ----------------------------------------------------------- */
 
@@ -306,6 +310,26 @@ static inline bool fib_work_pending(struct fib *f)
 	return __atomic_load_n(&f->work, __ATOMIC_RELAXED) != NULL;
 }
 void fib_work_init(void);
+
+/* --- filter.c -------------------------------------------------------------- */
+
+struct fib_filter_report {
+	const char *call; /* that is denied, or kills; NULL: it has no name */
+	bool killed;	  /* not only denied */
+	bool may_log;	  /* write and fstat do not kill */
+};
+
+/**
+ * Could the runtime live under the filters in force, and the one that call @nr
+ * would install (0: none)? 0; -EPERM: no; other: it could not be tried. All
+ * signals are blocked. @inherited: not the program's own, so far as is known.
+ */
+int fib_filter_try(struct fib_filter_report *report, long nr, const long a[6],
+		   bool inherited);
+/** prctl or seccomp @nr, which puts the caller's kernel thread under a filter. */
+long fib_filter_install(long nr, const long a[6]);
+/** Call @nr had result @r, on behalf of another fiber. */
+void fib_filter_noted(long nr, long r);
 
 /* --- dedicated.c ----------------------------------------------------------- */
 

@@ -14,6 +14,15 @@ long fib_io_failed(const struct fib_io *io, long r)
 	return r;
 }
 
+long fib_io_own(long nr, const long a[6])
+{
+	long r = fib_blocking(nr, a);
+
+	if (r == -EPIPE)
+		fib_signal_raised(fib_self(), SIGPIPE, true);
+	return r;
+}
+
 /* epoll would not have the descriptor (no memory, no watches left). */
 static long wait_in_kernel(struct fib_io *io)
 {
@@ -64,7 +73,8 @@ long fib_io_block(struct fib_io *io)
 	/* Only a handler ends a call of which a part may be done. */
 	if (r >= 0 || (r == -EINTR && !fib_cancel_cuts() &&
 		       fib_signal_attend(fib_self())))
-		return 0;
+		/* Another fiber has put it under a filter: it begins anew. */
+		return fib_unlikely(fib_filtered()) ? -FIB_ERESTARTNOINTR : 0;
 	return fib_io_failed(io, r);
 }
 
@@ -131,7 +141,7 @@ static long polled(struct fib_fd *s, uint8_t ev, long nr, const long a[6])
 /* RWF_NOWAIT is unknown to the file; it is polled from then. */
 static bool no_nowait(struct fib_fd *s, uint8_t ev, long r)
 {
-	if (r != -EOPNOTSUPP && r != -ESPIPE && r != -ENOSYS)
+	if (r != -EOPNOTSUPP && r != -ESPIPE && !fib_is_denied(r))
 		return false;
 	s->polled |= ev;
 	return true;
@@ -160,6 +170,8 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	while (fib_likely(s && fib_fd_is_socket(s) && count)) {
 		long r = fib_io_receive(s, count, SYS_recvfrom, a, &a[3]);
 
+		if (fib_unlikely(fib_is_denied(r)))
+			return fib_io_own(SYS_read, a);
 		if (fib_likely(r != -ENOTSOCK))
 			return r;
 		s = fib_fd_relearn(s);
@@ -180,6 +192,8 @@ long fib_sys_readv(int fd, const struct iovec *iov, int n)
 		long m[6] = { fd, (long)&msg };
 		long r = fib_io_receive(s, 0, SYS_recvmsg, m, &m[2]);
 
+		if (fib_unlikely(fib_is_denied(r)))
+			return fib_io_own(SYS_readv, a);
 		if (r != -ENOTSOCK)
 			return r;
 		s = fib_fd_relearn(s);
@@ -377,6 +391,9 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 	while (fib_likely(s && fib_fd_is_socket(s))) {
 		long r = fib_sys_sendto(fd, buf, count, 0, NULL, 0);
 
+		if (fib_unlikely(fib_is_denied(r)))
+			return fib_io_own(SYS_write, (long[6]){ fd, (long)buf,
+								(long)count });
 		if (fib_likely(r != -ENOTSOCK))
 			return r;
 		s = fib_fd_relearn(s);
@@ -401,6 +418,9 @@ long fib_sys_writev(int fd, const struct iovec *iov, int n)
 
 	while (s && fib_fd_is_socket(s) && n >= 0 && n <= FIB_IOV_MAX) {
 		r = fib_sys_sendmsg(fd, &msg, 0);
+		if (fib_unlikely(fib_is_denied(r)))
+			return fib_io_own(SYS_writev,
+					  (long[6]){ fd, (long)iov, n });
 		if (r != -ENOTSOCK)
 			return r;
 		s = fib_fd_relearn(s);

@@ -54,4 +54,15 @@ static inline bool fib_fd_is_socket(const struct fib_fd *s)
 	return s->kind >= FIB_FD_TCP && s->kind <= FIB_FD_DGRAM;
 }
 
+/**
+ * The kernel has no call of that name, or a filter has it not: what the program
+ * called may be allowed.
+ */
+static inline bool fib_is_denied(long r)
+{
+	return r == -EPERM || r == -EACCES || r == -ENOSYS;
+}
+/** Call @nr as the program made it; it holds its kernel thread. */
+long fib_io_own(long nr, const long a[6]);
+
 #endif

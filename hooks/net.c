@@ -386,7 +386,12 @@ long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
 
 long fib_sys_accept(int fd, void *addr, int *addrlen)
 {
-	return fib_sys_accept4(fd, addr, addrlen, 0);
+	long r = fib_sys_accept4(fd, addr, addrlen, 0);
+
+	if (fib_unlikely(fib_is_denied(r)))
+		r = fib_io_own(SYS_accept,
+			       (long[6]){ fd, (long)addr, (long)addrlen });
+	return r;
 }
 
 /*

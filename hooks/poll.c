@@ -438,6 +438,15 @@ static long epoll_in_kernel(int fd, void *events, int max, uint64_t deadline_ns)
 				 (long[6]){ fd, (long)events, max,
 					    fib_time_left(deadline_ns, &ts), 0,
 					    8 });
+	if (fib_is_denied(r)) {
+		uint64_t ms = (fib_ns_left(deadline_ns) + 999999) / 1000000;
+
+		r = fib_blocking(SYS_epoll_wait,
+				 (long[6]){ fd, (long)events, max,
+					    deadline_ns == FIB_NEVER ? -1 :
+					    ms > INT_MAX	     ? INT_MAX :
+								       (long)ms });
+	}
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 

@@ -32,6 +32,7 @@ void fib_runtime_fork_child(struct fib *f)
 	fib_store(&f->attention, 0, relaxed);
 	f->work = NULL;
 	f->own_files = false;
+	f->plain = 0;
 	f->restore_mask = FIB_MASK_NONE;
 	if (fib_libc.fork_child)
 		fib_libc.fork_child();
@@ -480,7 +481,9 @@ void fib_stats_print(int fd)
 
 void fib_stats_end(void)
 {
-	if (stats_fd >= 0 && fib_file_is(&stats_file, stats_fd))
+	/* Under a filter it may be killed for that. */
+	if (stats_fd >= 0 && !fib_filtered() &&
+	    fib_file_is(&stats_file, stats_fd))
 		fib_stats_print(stats_fd);
 }
 
@@ -516,4 +519,13 @@ long fib_sys_exit_group(int status)
 {
 	fib_stats_end();
 	return fib_raw(SYS_exit_group, status);
+}
+
+/* Natively the thread just exits. */
+void fib_end_process(int status)
+{
+	if (fib_filtered())
+		fib_messenger_send(FIB_ERRAND_END, status);
+	else
+		fib_sys_exit_group(status);
 }

@@ -226,7 +226,9 @@ void fib_signal_settle(uint64_t set)
 
 	if (fib_unlikely(fib_load(&arrived, relaxed)))
 		take_arrived();
-	fib_raw(SYS_rt_sigpending, &pending, 8);
+	/* Under a filter it cannot ask: the receiver comes to it. */
+	if (!fib_filtered())
+		fib_raw(SYS_rt_sigpending, &pending, 8);
 	/* What is not pending any more was taken by who holds the lock since
 	 * before. */
 	if (fib_load(&fetch_lock.word, acquire)) {
@@ -255,6 +257,11 @@ void fib_signal_recheck(uint64_t set)
 	if (!(fib_load(&left, relaxed) & set) &&
 	    !fib_load(&fetch_lock.word, relaxed))
 		return;
+	if (fib_unlikely(fib_filtered())) {
+		fib_and(&left, ~set, seq_cst);
+		fib_monitor_poke();
+		return;
+	}
 	fib_lock(&fetch_lock);
 	found = fib_load(&left, relaxed) & set;
 	fib_and(&left, ~found, seq_cst);

@@ -9,7 +9,8 @@
 #include "hooks/signal.h"
 #include "hooks/sigframe.h"
 
-#define RED_ZONE 128
+#define RED_ZONE   128
+#define OWN_FRAMES 2048 /* what divert() and whom it calls may need */
 /* What fib_sigframe_deliver() and call_handler() need before the handler. */
 #define DELIVER_FRAMES 512
 
@@ -34,6 +35,26 @@ static void die_of(int sig, const siginfo_t *info)
 		sig, info);
 }
 
+static bool on_altstack_of(const struct fib_worker *w, uintptr_t at)
+{
+	return at - (uintptr_t)w->altstack < FIB_ALTSTACK_SIZE;
+}
+
+/*
+ * A kernel thread that was born under a filter could not ask for its alternate
+ * stack. It gets it when it returns from its first signal, which comes on the
+ * fiber's stack.
+ */
+static void lend_altstack(struct fib_worker *w, ucontext_t *uc)
+{
+	if (!w || !w->filtered ||
+	    on_altstack_of(w, (uintptr_t)__builtin_frame_address(0)))
+		return;
+	uc->uc_stack.ss_sp = w->altstack;
+	uc->uc_stack.ss_size = FIB_ALTSTACK_SIZE;
+	uc->uc_stack.ss_flags = 0;
+}
+
 uintptr_t fib_sigframe_place(uintptr_t sp, size_t fp_size, uintptr_t *frame)
 {
 	uintptr_t fp_at = (sp - fp_size) & ~63ul;
@@ -54,11 +75,15 @@ static bool divert(struct fib *f, int sig, const siginfo_t *info,
 	/* struct _fpx_sw_bytes: magic1, extended_size */
 	uint32_t fp_size = fp && fp[116] == 0x46505853 ? fp[117] : 512;
 	uintptr_t sp = (uintptr_t)g[REG_RSP], fp_at, at;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	bool enters = fib_signal_on_altstack(f, flags, sp);
 	bool on_it = enters || fib_altstack_in_use(f, sp);
 	struct fib_sigframe *frame;
 
 	sp = enters ? f->altstack_sp + f->altstack_size : sp - RED_ZONE;
+	/* The same stack, see lend_altstack(): below our own frames. */
+	if (!enters && !on_altstack_of(fib_worker_self(), here))
+		sp = here - OWN_FRAMES;
 	fp_at = fib_sigframe_place(sp, fp_size, &at);
 	if (on_it && !fib_altstack_has(f, at - DELIVER_FRAMES))
 		return false;
@@ -147,6 +172,7 @@ void fib_signal_entry(int sig, siginfo_t *info, void *ucp)
 	struct fib_kernel_sigaction a;
 	uintptr_t fix;
 
+	lend_altstack(w, uc);
 	if (sig == FIB_KICK) {
 		fib_identity_follow(w);
 		if (f)

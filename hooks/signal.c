@@ -387,7 +387,8 @@ void fib_signal_opened(struct fib *f, uint64_t opened)
 {
 	uint64_t pending = 0;
 
-	fib_raw(SYS_rt_sigpending, &pending, 8);
+	if (!fib_filtered())
+		fib_raw(SYS_rt_sigpending, &pending, 8);
 	if (fib_unlikely(pending & opened & fib_signal_worker_mask()))
 		fib_signal_fetch(pending & opened & fib_signal_worker_mask());
 	fib_signal_mask_changed(f);

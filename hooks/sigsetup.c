@@ -118,7 +118,9 @@ void fib_signal_thread_init(struct fib_worker *w)
 		return;
 	}
 	ss.ss_sp = w->altstack;
-	fib_raw(SYS_sigaltstack, &ss, 0);
+	/* Under a filter that may kill: sigentry.c, lend_altstack() */
+	if (!w->filtered)
+		fib_raw(SYS_sigaltstack, &ss, 0);
 	FIB_CHAOS_POINT(thread_init);
 	fib_sig_kernel_mask(fib_signal_worker_mask());
 }

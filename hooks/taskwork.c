@@ -66,7 +66,11 @@ void fib_work_run(struct fib *f)
 	while ((w = take(f))) {
 		long r = fib_dedicate();
 
-		finish(w, r ? r : fib_pass(w->nr, w->a));
+		if (!r) {
+			r = fib_pass(w->nr, w->a);
+			fib_filter_noted(w->nr, r);
+		}
+		finish(w, r);
 	}
 }
 

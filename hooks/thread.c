@@ -187,6 +187,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	fib_store(&f->sigmask, fib_load(&self->sigmask, relaxed), relaxed);
 	f->altstack_flags = SS_DISABLE;
 	f->own_files = self->own_files;
+	f->plain = self->plain;
 	if (fib_pkru_is_used())
 		f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 	memcpy(f->name, self->name, sizeof(f->name));
@@ -291,7 +292,7 @@ void fib_thread_gone(struct fib *f)
 	uint32_t *word = f->clear_tid;
 
 	robust_exit(f);
-	if (has_real_tid(f))
+	if (has_real_tid(f) && !fib_filtered())
 		fib_raw(SYS_set_robust_list, 0,
 			sizeof(struct robust_list_head));
 	fib_signal_exit(f);
@@ -301,11 +302,12 @@ void fib_thread_gone(struct fib *f)
 	/* A store is a release: what the thread did is seen by who joins it. */
 	if (word && !fib_poke32(word, 0)) {
 		fib_futex_wake(word, 1, FIB_FUTEX_ANY);
-		fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
+		if (!fib_worker_self()->strict)
+			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
 	}
 	/* A process whose last thread exits ends with that thread's status. */
 	if (fib_sub(&live, 1, relaxed) == 1)
-		fib_sys_exit_group(f->exit_status);
+		fib_end_process(f->exit_status);
 }
 
 long fib_sys_exit(int status)
@@ -463,7 +465,7 @@ long fib_sys_arch_prctl(int op, unsigned long arg)
 long fib_sys_mmap(uintptr_t addr, size_t len, long prot, long flags, long fd,
 		  long off)
 {
-	bool stack = fib_self()->creating && !addr &&
+	bool stack = fib_self()->creating && !fib_filtered() && !addr &&
 		     (flags & ~MAP_NORESERVE) == STACK_FLAGS;
 	long r;
 

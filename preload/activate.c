@@ -120,10 +120,33 @@ static bool has_fsgsbase(void)
 	       __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & CPUID_FSGSBASE);
 }
 
-static const char *obstacle(void)
+/* Not an obstacle: what a filter allows is known at the first thread. */
+static const char later[] = "";
+
+/* NULL, or why not. Says nothing if that could be against the filter. */
+static const char *try_filter(bool inherited)
 {
+	static char reason[128];
+	struct fib_filter_report report;
+	int r = fib_filter_try(&report, 0, (long[6]){ 0 }, inherited);
+
+	if (r == 0)
+		return NULL;
+	if (!report.may_log)
+		fib_options.log = FIB_LOG_NONE;
+	if (r != -EPERM)
+		return because("a seccomp filter is in force: clone3", r);
+	snprintf(reason, sizeof(reason), "a seccomp filter %s %s",
+		 report.killed ? "kills for" : "denies",
+		 report.call ? report.call : "a call");
+	return reason;
+}
+
+static const char *obstacle(bool early)
+{
+	bool own = fib_filter_is_own();
 	struct status st;
-	const char *why;
+	const char *why = NULL;
 	unsigned a, b, c, d;
 
 	if (!has_fsgsbase())
@@ -132,7 +155,12 @@ static const char *obstacle(void)
 		return "the CPU lacks XSAVEC";
 	if (fib_rdgsbase())
 		return "%gs is in use by the program";
-	why = read_status(&st);
+	if (own)
+		why = early ? later : try_filter(false);
+	if (!why)
+		why = read_status(&st);
+	if (!why && !own && st.seccomp)
+		why = early ? later : try_filter(true);
 	if (why)
 		return why;
 	if (st.threads != 1)
@@ -191,6 +219,18 @@ static void find_syscall(void)
 
 /* --- the caller becomes a fiber ------------------------------------------ */
 
+/* The kernel does not tell (no CHECKPOINT_RESTORE): it is in struct pthread. */
+static uint32_t *find_tid_word(void)
+{
+	uint32_t *own = (uint32_t *)pthread_self();
+	uint32_t tid = (uint32_t)fib_raw(SYS_gettid);
+
+	for (int i = 0; i < 1024; i++)
+		if (own[i] == tid)
+			return &own[i];
+	return NULL;
+}
+
 static struct fib *adopt_caller(void)
 {
 	struct fib *f = fib_alloc();
@@ -201,7 +241,8 @@ static struct fib *adopt_caller(void)
 		return NULL;
 	f->fsbase = fib_rdfsbase();
 	fib_store(&f->tid, (int)fib_raw(SYS_gettid), relaxed);
-	fib_raw(SYS_prctl, PR_GET_TID_ADDRESS, &f->clear_tid);
+	if (fib_raw(SYS_prctl, PR_GET_TID_ADDRESS, &f->clear_tid) < 0)
+		f->clear_tid = find_tid_word();
 	fib_raw(SYS_get_robust_list, 0, &f->robust_head, &len);
 	fib_raw(SYS_prctl, PR_GET_NAME, f->name);
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
@@ -337,6 +378,7 @@ const struct fib_host fib_host = {
 	.stuck = fib_stuck_tell,
 	.log = fib_log_plain,
 	.held_up = fib_site_note,
+	.process_end = fib_end_process,
 };
 
 static const char *start(uint64_t mask)
@@ -377,7 +419,8 @@ static const char *start(uint64_t mask)
 	return NULL;
 }
 
-void fib_activate(void)
+/* @early: the program has not asked for a thread yet. */
+static void activate(bool early)
 {
 	struct fib_rewrite_stats st;
 	uint64_t all = ~0ull, mask;
@@ -388,13 +431,14 @@ void fib_activate(void)
 	    fib_load(&fib_symtab.active, acquire) ||
 	    (has_fsgsbase() && fib_worker_self()))
 		return;
-	why = obstacle();
-	if (why)
-		goto refuse;
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-	why = start(mask);
+	why = obstacle(early);
+	if (!why)
+		why = start(mask);
 	if (why) {
 		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+		if (why == later)
+			return;
 		goto refuse;
 	}
 	fib_rewrite_stats(&st);
@@ -404,6 +448,11 @@ void fib_activate(void)
 refuse:
 	refused = true;
 	fib_log(FIB_LOG_WARN, "running unhooked: %s", why);
+}
+
+void fib_activate(void)
+{
+	activate(false);
 }
 
 void fib_init(void)
@@ -425,5 +474,5 @@ __attribute__((constructor)) static void constructor(void)
 {
 	fib_init();
 	if (fib_options.eager)
-		fib_activate();
+		activate(true);
 }

@@ -44,6 +44,8 @@ int fib_cpus(void);
  * possible (said once), or done already.
  */
 void fib_activate(void);
+/** Has the program installed a filter by itself? */
+bool fib_filter_is_own(void);
 /** Options and real functions; whoever comes first. */
 void fib_init(void);
 

@@ -108,6 +108,7 @@ struct fib {
 	struct fib_hold *hold; /* of the call under way: hooks/io.c */
 	_Atomic bool preempt;  /* yield where the kick's handler leads */
 	bool own_files;	       /* its descriptors are not the others' */
+	uint8_t plain;	       /* rows with these flags go to the kernel */
 	bool creating;	       /* in pthread_create: its mmap makes a stack */
 	bool part;	       /* the call has had a part of its effect */
 	bool cancel_async;     /* the program's own pthread_setcanceltype() */

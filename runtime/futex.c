@@ -81,7 +81,7 @@ static int own_priority(void)
 	int priority = 0;
 
 #ifdef FIB_PRELOAD
-	if (fib_self()->bound)
+	if (fib_self()->bound && !fib_filtered())
 		fib_raw(SYS_sched_getparam, 0, &priority);
 #endif
 	return priority;

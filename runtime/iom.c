@@ -488,7 +488,7 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 {
 	fib_lock(&s->lock);
 	/* Another description of the same file would keep it registered. */
-	if (s->registered && shared)
+	if (s->registered && shared && !fib_filtered())
 		fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd, EPOLL_CTL_DEL,
 			s->fd, 0);
 	s->registered = false;
@@ -549,7 +549,8 @@ static void evict_to_nowhere(struct fib_fd *s)
 
 void fib_iom_evict(struct fib_fd *s)
 {
-	int fd = fib_fd_dup_hidden(s->fd);
+	/* Under a filter there is no epoll for them to move to. */
+	int fd = fib_filtered() ? -1 : fib_fd_dup_hidden(s->fd);
 	struct fib_fd *to =
 		fd < 0 ? NULL : fib_iom_slot(fib_sched_of(s), fd);
 	uint32_t moved = 0;

@@ -54,6 +54,12 @@ void fib_monitor_poke(void)
 	uint64_t one = 1;
 
 	fib_store(&fib_monitor_asleep, 0, seq_cst);
+#ifdef FIB_PRELOAD
+	if (fib_unlikely(fib_filtered()) && !fib_worker_self()->strict) {
+		fib_messenger_send(FIB_ERRAND_POKE, 0);
+		return;
+	}
+#endif
 	fib_raw(SYS_write, poke_fd, &one, sizeof(one));
 }
 

@@ -42,6 +42,12 @@ void fib_notify_one(struct fib_sched *s)
 #ifndef FIB_PRELOAD
 	fib_add(&s->tickles, 1, relaxed);
 #endif
+#ifdef FIB_PRELOAD
+	if (fib_unlikely(fib_filtered()) && !fib_worker_self()->strict) {
+		fib_messenger_send(FIB_ERRAND_NOTIFY, 0);
+		return;
+	}
+#endif
 	fib_raw(SYS_write, s->iom.wakefd, &one, sizeof(one));
 }
 
@@ -449,7 +455,7 @@ void fib_worker_loop(struct fib_worker *w)
 
 		if (f) {
 			fib_san_enter(&w->san, &fib_top_of(f)->san);
-			if (!fib_runq_alone(fib_sched_of(w)))
+			if (!fib_runq_alone(fib_sched_of(w)) && !w->strict)
 				fib_cpu_stop(f);
 			if (fib_pkru_is_used()) {
 				f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
@@ -621,7 +627,7 @@ void fib_block_enter(void)
 
 	fib_count(kernel_blocks);
 	fib_store(&w->blocking, 1, seq_cst);
-	if (!fib_load(&fib_sched_of(w)->nidle, seq_cst))
+	if (!w->bound && !fib_load(&fib_sched_of(w)->nidle, seq_cst))
 		fib_monitor_poke();
 }
 

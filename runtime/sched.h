@@ -142,6 +142,8 @@ struct fib_worker {
 	_Atomic int gone;	       /* its thread has ended or is about to */
 	_Atomic int born;	       /* futex: 1 when it is up and running */
 	bool took_wake;		       /* and has not slept since */
+	bool filtered;		       /* bound, and under a seccomp filter */
+	bool strict;		       /* read, write, exit; and no rdtsc */
 	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
 	_Atomic uint32_t late;	       /* turns it has waited for a lock */
@@ -201,6 +203,8 @@ struct fib_host {
 	void (*preempt)(struct fib_worker *w);
 	/* End the system call that @w's kernel thread is in. Any thread. */
 	void (*kick)(struct fib_worker *w);
+	/* The messenger: the last fiber has ended, with this status. */
+	void (*process_end)(int status);
 };
 #ifdef FIB_PRELOAD
 extern const struct fib_host fib_host;
@@ -315,6 +319,13 @@ static inline void fib_worker_set(struct fib_worker *w)
 {
 	fib_wrgsbase((uintptr_t)w);
 }
+/** Is the caller's kernel thread under a filter of the program's? */
+static inline bool fib_filtered(void)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	return w && w->filtered;
+}
 /* errno lies in the TLS that is switched with the fiber. */
 static inline int fib_errno_save(void)
 {
@@ -339,6 +350,11 @@ extern __thread struct fib_worker *fib_this_worker
 static inline struct fib_worker *fib_worker_self(void)
 {
 	return fib_tls_read(fib_this_worker);
+}
+
+static inline bool fib_filtered(void)
+{
+	return false;
 }
 
 static inline struct fib *fib_self(void)
@@ -456,6 +472,19 @@ int fib_monitor_start(struct fib_sched *s);
 void fib_monitor_go(void);
 void fib_monitor_end(void);
 void fib_monitor_poke(void);
+/*
+ * A kernel thread under a filter may not write to the descriptors that wake
+ * others: it wakes this thread by a futex, which does it in its place. 0 or
+ * -errno.
+ */
+int fib_messenger_start(void);
+enum fib_errand {
+	FIB_ERRAND_NOTIFY = 1, /* an idle worker */
+	FIB_ERRAND_POKE = 2,   /* the monitor */
+	FIB_ERRAND_END = 4,    /* the process, with @status */
+};
+void fib_messenger_send(uint32_t errand, int status);
+void fib_messenger_forget(void);
 void fib_monitor_forget(void);
 /** Real-time priority for the monitor, if the process may have it. */
 void fib_monitor_urgent(void);
@@ -481,6 +510,9 @@ long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
 void fib_notify_one(struct fib_sched *s);
 long fib_thread_clone(unsigned long flags, void *stack_top, _Atomic int *tid,
 		      void (*fn)(void *), void *arg);
+struct clone_args;
+long fib_thread_clone3(struct clone_args *args, size_t size, void (*fn)(void *),
+		       void *arg);
 void *fib_thread_stack(size_t size);
 #define FIB_THREAD_FLAGS                                                       \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |    \

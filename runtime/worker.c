@@ -1,5 +1,6 @@
 /* Workers come and go: threads, slots, dedicated fibers. See sched.h. */
 #include <linux/futex.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -111,6 +112,8 @@ struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 	fib_store(&w->gone, 0, relaxed);
 	fib_store(&w->born, 0, relaxed);
 	w->profiled_ns = 0;
+	w->filtered = bound && fib_filtered();
+	w->strict = false;
 	if (bound)
 		bound->bound = w;
 	/* Known before it runs: others look at its queue and timers. */
@@ -126,7 +129,20 @@ struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
 	if (fib_host.thread_clone)
 		fib_host.thread_clone(w);
-	tid = fib_thread_start(w->stack, &w->tid, worker_main, w);
+#ifdef FIB_PRELOAD
+	/* The call that libc makes for a thread, as the filter may know it. */
+	if (fib_filtered())
+		tid = fib_thread_clone3(
+			&(struct clone_args){
+				.flags = FIB_THREAD_FLAGS,
+				.child_tid = (uintptr_t)&w->tid,
+				.parent_tid = (uintptr_t)&w->tid,
+				.stack = (uintptr_t)w->stack - WORKER_STACK,
+				.stack_size = WORKER_STACK },
+			sizeof(struct clone_args), worker_main, w);
+	if (!fib_filtered() || tid == -ENOSYS)
+#endif
+		tid = fib_thread_start(w->stack, &w->tid, worker_main, w);
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 	if (tid < 0) {
 		fib_store(&w->tid, 0, relaxed);
@@ -358,6 +374,9 @@ void fib_sched_forget(struct fib_sched *s)
 	uint32_t n = fib_load(&s->workers, relaxed);
 
 	fib_worker_set(NULL);
+#ifdef FIB_PRELOAD
+	fib_messenger_forget();
+#endif
 	fib_store(&fib_symtab.active, 0, relaxed);
 	/* The stacks and structs stay for the next start. */
 	for (uint32_t i = 0; i < n; i++) {

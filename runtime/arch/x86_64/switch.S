@@ -91,6 +91,7 @@ fib_thread_clone:
 	movq	%rcx, %r9		/* fn: r9 and r8 outlive the syscall */
 	movl	$56, %eax		/* clone(flags, stack, ptid, ctid, tls) */
 	movq	%rdx, %r10		/* CLONE_CHILD_CLEARTID: the same word */
+.Lmake_thread:
 	syscall
 	testq	%rax, %rax
 	jz	1f
@@ -105,6 +106,22 @@ fib_thread_clone:
 	ud2
 	.cfi_endproc
 	.size	fib_thread_clone, .-fib_thread_clone
+
+/*
+ * long fib_thread_clone3(struct clone_args *args, size_t size,
+ *			  void (*fn)(void *), void *arg): the same by clone3
+ */
+	.globl	fib_thread_clone3
+	.hidden	fib_thread_clone3
+	.type	fib_thread_clone3, @function
+fib_thread_clone3:
+	.cfi_startproc
+	movq	%rdx, %r9
+	movq	%rcx, %r8
+	movl	$435, %eax
+	jmp	.Lmake_thread
+	.cfi_endproc
+	.size	fib_thread_clone3, .-fib_thread_clone3
 
 /*
  * Touching memory that may not be there, see fault.h. Arguments as in C:

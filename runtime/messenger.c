@@ -1,0 +1,89 @@
+/*
+ * The messenger: a kernel thread that does what others may not.
+ *
+ * Threads under a seccomp filter of the program's tell it by a futex what they
+ * would write to a descriptor. It is a worker that is bound to a fiber of its
+ * own, which no program sees (its tid is 0), so that changes of identity reach it
+ * as they do others. It is made before the first filter, by a thread that is
+ * under none, and only then.
+ */
+#include <linux/futex.h>
+#include <sched.h>
+#include "runtime/arch/x86_64/ctx.h"
+#include "runtime/iom.h"
+#include "runtime/sched.h"
+
+#ifdef FIB_PRELOAD
+#define STACK_SIZE (32ul * 1024)
+
+static struct fib_lock lock;
+static struct fib *messenger;
+static _Atomic uint32_t errands; /* futex */
+static _Atomic int end_status;
+
+static void run_errands(void *arg)
+{
+	for (;;) {
+		uint32_t todo = fib_xchg(&errands, 0, seq_cst);
+
+		if (!todo)
+			fib_raw(SYS_futex, &errands, FUTEX_WAIT_PRIVATE, 0, 0);
+		if (todo & FIB_ERRAND_NOTIFY) {
+			fib_store(&fib_sched.wake_pending, 0, seq_cst);
+			fib_notify_one(&fib_sched);
+		}
+		if (todo & FIB_ERRAND_POKE)
+			fib_monitor_poke();
+		if (todo & FIB_ERRAND_END)
+			fib_host.process_end(fib_load(&end_status, relaxed));
+	}
+}
+
+int fib_messenger_start(void)
+{
+	static void *stack;
+	int r = 0;
+
+	fib_lock(&lock);
+	if (messenger)
+		goto out;
+	r = -EAGAIN;
+	if (!stack)
+		stack = fib_thread_stack(STACK_SIZE);
+	messenger = stack ? fib_alloc() : NULL;
+	if (!messenger)
+		goto out;
+	messenger->sp = fib_ctx_make(stack, run_errands, NULL);
+	/* A kick's handler leaves it alone. */
+	fib_store(&messenger->in_hook, 1, relaxed);
+	r = fib_bind(messenger);
+	if (r) {
+		fib_free(messenger);
+		messenger = NULL;
+		goto out;
+	}
+	fib_store(&messenger->permit, FIB_PERMIT_PARKED, seq_cst);
+	fib_wake(messenger);
+out:
+	fib_unlock(&lock);
+	return r;
+}
+
+void fib_messenger_send(uint32_t errand, int status)
+{
+	if (errand & FIB_ERRAND_END)
+		fib_store(&end_status, status, relaxed);
+	fib_or(&errands, errand, seq_cst);
+	fib_raw(SYS_futex, &errands, FUTEX_WAKE_PRIVATE, 1);
+	while (errand & FIB_ERRAND_END)
+		fib_raw(SYS_futex, &lock, FUTEX_WAIT_PRIVATE,
+			fib_load(&lock.word, relaxed), 0);
+}
+
+void fib_messenger_forget(void)
+{
+	messenger = NULL;
+	fib_store(&lock.word, 0, relaxed);
+	fib_store(&errands, 0, relaxed);
+}
+#endif
