@@ -1,11 +1,22 @@
 /*
  * Writing the prepared bytes into the text.
  *
- * Rejected: making text writable and then executable again in two steps. Where
- * a policy (PR_SET_MDWE, SELinux execmod) refuses the second, all of libc is
- * dead. Asked for both at once the kernel refuses before anything has changed;
- * then images of the text in memory files are prepared beside it, and moved
- * over it only when all of them are complete.
+ * No page is writable and executable at any time, and none of the text is ever
+ * without its execute permission: the bytes go through /proc/self/mem, which
+ * writes to private mappings whatever their protection, as debuggers do. Where
+ * that is refused (proc_mem.force_override=, no /proc, a process that is not
+ * dumpable), images of the text in memory files are prepared beside it, and
+ * moved over it when all of them are complete. Sealed text (mseal) is left
+ * alone: whoever has sealed it wants no change.
+ *
+ * Order: slots, blocks, text. A window that is written leads to a slot that is,
+ * and from there the call is passed to the kernel as long as nothing is
+ * active. So if writing ends halfway, or a fork comes in its midst, what has
+ * been written works as the original does.
+ *
+ * Rejected: mprotect() to all three permissions and back. While other threads
+ * run, that lets them write code; so may a fork child, for good, that was
+ * born meanwhile.
  *
  * Text that a thread may be executing is never written: a thread that waits
  * in the kernel or was preempted on its way out of it has a pc right behind a
@@ -15,6 +26,7 @@
 #include "preload/rewrite_int.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,12 +56,8 @@ static bool needed(const struct fib_range *r)
 }
 
 /* The slot, without the core, which is the same in all of them. */
-static void write_slot(const struct fib_site *s, uintptr_t delta)
+static void write_slot(const struct fib_site *s, uint8_t *slot)
 {
-	uint8_t *slot = (uint8_t *)(s->slot + delta);
-
-	if (!s->slot)
-		return;
 	memcpy(slot, s->body, FIB_SLOT_CORE);
 	if (s->block == s->slot)
 		memcpy(slot + FIB_SLOT_TAIL, s->body + FIB_SLOT_TAIL,
@@ -60,75 +68,105 @@ static void write_slot(const struct fib_site *s, uintptr_t delta)
 }
 
 /* Writes what belongs in the range, `delta` bytes away from it. */
-static void write_range(const struct fib_range *r, uintptr_t delta, bool undo)
+static void write_range(const struct fib_range *r, uintptr_t delta)
 {
 	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
 		struct fib_site *s = &fib_sites[i];
 
 		if (!is_pending(s))
 			continue;
-		if (r == fib_ranges)
-			write_slot(s, delta);
+		if (r == fib_ranges && s->slot)
+			write_slot(s, (uint8_t *)(s->slot + delta));
 		else if (in_range(r, s->block))
 			memcpy((void *)(s->block + delta), s->body,
 			       FIB_SLOT_SIZE);
 		else if (in_range(r, s->start))
-			memcpy((void *)(s->start + delta),
-			       undo ? s->old : s->new, s->len);
+			memcpy((void *)(s->start + delta), s->new, s->len);
 	}
 }
 
-static long protect(const struct fib_range *r, int prot)
+static void mark_applied(struct fib_site *s)
 {
-	return fib_raw(SYS_mprotect, r->start, r->end - r->start, prot);
+	__atomic_store_n(&s->applied, true, __ATOMIC_RELEASE);
 }
 
-/* Ranges that are needed, made writable; or none of them. */
-static int open_ranges(void)
-{
-	for (uint32_t i = 0; i < fib_nranges; i++) {
-		long err = 0;
+/* ---- through /proc/self/mem ---- */
 
-		if (needed(&fib_ranges[i]))
-			err = protect(&fib_ranges[i],
-				      PROT_READ | PROT_WRITE | PROT_EXEC);
-		if (!err)
-			continue;
-		while (i-- > 0)
-			if (needed(&fib_ranges[i]))
-				protect(&fib_ranges[i], fib_ranges[i].prot);
-		return (int)err;
-	}
-	return 0;
+static int put(int fd, uintptr_t at, const void *from, size_t n)
+{
+	long r = fib_raw(SYS_pwrite64, fd, from, n, at);
+
+	return r == (long)n ? 0 : r < 0 ? (int)r : -EIO;
 }
 
-static int close_ranges(void)
+/* Neighbours together: at the start it is nearly all of them. */
+static int put_slots(int fd)
 {
+	uint8_t buf[16 * FIB_SLOT_SIZE];
+	uintptr_t at = 0;
+	size_t n = 0;
 	int err = 0;
 
-	for (uint32_t i = 0; i < fib_nranges; i++)
-		if (needed(&fib_ranges[i]) && !err)
-			err = (int)protect(&fib_ranges[i], fib_ranges[i].prot);
-	return err;
+	for (uint32_t i = 0; i < FIB_MAX_SITES && !err; i++) {
+		const struct fib_site *s = &fib_sites[i];
+
+		if (!is_pending(s) || !s->slot)
+			continue;
+		if (n && (s->slot != at + n || n == sizeof(buf))) {
+			err = put(fd, at, buf, n);
+			n = 0;
+		}
+		if (!n)
+			at = s->slot;
+		memcpy(buf + n, (void *)s->slot, FIB_SLOT_SIZE);
+		write_slot(s, buf + n);
+		n += FIB_SLOT_SIZE;
+	}
+	return err || !n ? err : put(fd, at, buf, n);
 }
 
-static int write_in_place(void)
+static int put_text(int fd)
 {
-	int err = open_ranges();
+	int err = 0;
+	uint32_t i;
 
-	if (err)
-		return err;
-	for (uint32_t i = 0; i < fib_nranges; i++)
-		write_range(&fib_ranges[i], 0, false);
-	err = close_ranges();
-	if (!err)
-		return 0;
-	for (uint32_t i = 1; i < fib_nranges; i++)
-		if (!protect(&fib_ranges[i],
-			     PROT_READ | PROT_WRITE | PROT_EXEC))
-			write_range(&fib_ranges[i], 0, true);
+	for (i = 0; i < FIB_MAX_SITES && !err; i++)
+		if (is_pending(&fib_sites[i]))
+			err = put(fd, fib_sites[i].start, fib_sites[i].new,
+				  fib_sites[i].len);
+	/* What could be written can be written again. */
+	for (i = err ? i : 0; i-- > 0;)
+		if (is_pending(&fib_sites[i]))
+			put(fd, fib_sites[i].start, fib_sites[i].old,
+			    fib_sites[i].len);
 	return err;
 }
+
+static int write_through(void)
+{
+	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, "/proc/self/mem",
+			      O_RDWR | O_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = put_slots(fd);
+	for (uint32_t i = 0; i < FIB_MAX_SITES && !err; i++) {
+		const struct fib_site *s = &fib_sites[i];
+
+		if (is_pending(s) && s->block != s->slot)
+			err = put(fd, s->block, s->body, FIB_SLOT_SIZE);
+	}
+	if (!err)
+		err = put_text(fd);
+	fib_raw(SYS_close, fd);
+	for (uint32_t i = 0; i < FIB_MAX_SITES && !err; i++)
+		if (is_pending(&fib_sites[i]))
+			mark_applied(&fib_sites[i]);
+	return err;
+}
+
+/* ---- by images ---- */
 
 /* A complete, executable copy of the range, elsewhere. */
 static int make_image(struct fib_range *r)
@@ -147,7 +185,7 @@ static int make_image(struct fib_range *r)
 	if (p < 0)
 		goto close;
 	memcpy((void *)p, (void *)r->start, size);
-	write_range(r, (uintptr_t)p - r->start, false);
+	write_range(r, (uintptr_t)p - r->start);
 	fib_raw(SYS_munmap, p, size);
 	err = p = fib_raw(SYS_mmap, 0, size, r->prot, MAP_PRIVATE, fd, 0);
 	if (p < 0)
@@ -159,10 +197,19 @@ close:
 	return (int)err;
 }
 
+/* Sites whose text the range is, which now holds what its image held. */
+static void range_applied(const struct fib_range *r)
+{
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+		if (is_pending(&fib_sites[i]) && r != fib_ranges &&
+		    in_range(r, fib_sites[i].start))
+			mark_applied(&fib_sites[i]);
+}
+
 static int write_images(void)
 {
 	uint32_t i;
-	int err = 0;
+	long err = 0;
 
 	for (i = 0; i < fib_nranges; i++)
 		fib_ranges[i].image = 0;
@@ -175,48 +222,64 @@ static int write_images(void)
 
 		if (!r->image)
 			continue;
-		if (err)
+		if (!err)
+			err = fib_raw(SYS_mremap, r->image, size, size,
+				      MREMAP_MAYMOVE | MREMAP_FIXED, r->start);
+		if (err == (long)r->start)
+			err = 0;
+		else
 			fib_raw(SYS_munmap, r->image, size);
-		else if (fib_raw(SYS_mremap, r->image, size, size,
-				 MREMAP_MAYMOVE | MREMAP_FIXED, r->start) < 0)
-			__builtin_trap(); /* half of the text is replaced */
+		if (!err)
+			range_applied(r);
 	}
-	return err;
+	return (int)err;
 }
 
-/* No other preload has been here in the meantime. */
+/* ---- both ---- */
+
+/* No other preload has been here in the meantime; or a parent, as it forked. */
 static int verify(void)
 {
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
-		if (is_pending(&fib_sites[i]) &&
-		    memcmp((void *)fib_sites[i].start, fib_sites[i].old,
-			   fib_sites[i].len))
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
+		const struct fib_site *s = &fib_sites[i];
+
+		if (is_pending(s) &&
+		    memcmp((void *)s->start, s->old, s->len) &&
+		    memcmp((void *)s->start, s->new, s->len))
 			return fib_rewrite_fail(-ESTALE, "text has changed",
-						fib_sites[i].start, NULL);
+						s->start, NULL);
+	}
 	return 0;
 }
 
-static void mark_applied(void)
+/* mprotect() refuses it for a sealed mapping even if nothing would change. */
+static int check_seals(void)
 {
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
-		if (is_pending(&fib_sites[i]))
-			__atomic_store_n(&fib_sites[i].applied, true,
-					 __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < fib_nranges; i++) {
+		const struct fib_range *r = &fib_ranges[i];
+
+		if (needed(r) && fib_raw(SYS_mprotect, r->start,
+					 r->end - r->start, r->prot) == -EPERM)
+			return fib_rewrite_fail(-EPERM, "text is sealed",
+						r->start, NULL);
+	}
+	return 0;
 }
 
 int fib_write_alone(void)
 {
 	int err = verify();
 
+	if (!err)
+		err = check_seals();
 	if (err)
 		return err;
-	err = write_in_place();
+	err = write_through();
 	if (err)
 		err = write_images();
 	if (err)
 		return fib_rewrite_fail(err, "text may not be rewritten", 0,
 					NULL);
-	mark_applied();
 	return 0;
 }
 

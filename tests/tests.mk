@@ -31,7 +31,8 @@ T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/lib $(T_WARN)
 T_C     := $(sort $(wildcard tests/hooks/*/*.c))
 T_CC    := $(sort $(wildcard tests/hooks/*/*.cc))
 T_PROGS := $(T_C:%.c=$(B)/%) $(T_CC:%.cc=$(B)/%)
-T_LIBS  := $(B)/tests/lib/libttls.so $(B)/tests/lib/libtctor.so
+T_LIBS  := $(B)/tests/lib/libttls.so $(B)/tests/lib/libtctor.so \
+            $(B)/tests/lib/libtfutex.so
 # Parts of libc of their own, before glibc 2.34.
 T_LIBC  := -Wl,--as-needed -lrt -ldl -lresolv -lanl -Wl,--no-as-needed
 T_RPATH := -Wl,-rpath,'$$ORIGIN/../../lib'
@@ -57,6 +58,10 @@ soak:
 .PHONY: check-hooks check-native check-apps build-tests print-checks
 
 $(B)/tests/lib/libttls.so: tests/lib/tlslib.c tests/lib/tlslib.h
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
+
+$(B)/tests/lib/libtfutex.so: tests/lib/futexlib.c
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
 
