@@ -84,7 +84,7 @@ run_part() {
 			note=" (status $status)"
 		elif [ "$status" -eq 0 ] && [ "$f" -ne 0 ]; then
 			note=" (although its status is 0)"
-		elif [ "$p" -eq 0 ] && [ "$f" -eq 0 ]; then
+		elif [ "$p" -eq 0 ] && [ "$f" -eq 0 ] && [ "$s" -eq 0 ]; then
 			f=1
 			note=" (nothing was run)"
 		fi

@@ -5,6 +5,7 @@
 #   make check-native      behaviour programs, natively only
 #   make check-apps        real programs from Debian packages
 #   make check-<part>      one part: unit patch fuzz stress model cli hostile
+#   make check-distros     on other releases of Debian, in chroots
 #   make check-suites      other projects' test suites, all of them
 #
 #   make soak              the long repeats: REPEAT, RUNS, FIB_SEEDS
@@ -22,9 +23,9 @@ RUNS   ?= 1
 TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              binutils libunwind-dev python3 openssl microsocks \
              tinyproxy-bin stunnel4 memcached redis-tools man-db groff-base \
-             mandoc valgrind gdb
+             mandoc valgrind debootstrap gdb
 
-CHECKS := unit library patch hooks fuzz stress apps cli hostile install
+CHECKS := unit library patch hooks fuzz stress apps cli hostile install distros
 
 T_WARN  := -Wall -Wextra $(WERROR)
 T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/lib $(T_WARN)
@@ -114,7 +115,7 @@ check-apps: all
 
 -include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
 -include tests/cli/cli.mk tests/suites/suites.mk tests/model/model.mk
--include tests/library/library.mk tests/install/install.mk tests/fuzz/fuzz.mk
+-include tests/library/library.mk tests/distros/distros.mk tests/install/install.mk tests/fuzz/fuzz.mk
 
 print-checks:
 	@echo $(CHECKS)
