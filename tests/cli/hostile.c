@@ -447,6 +447,18 @@ static void tell_stuck(void)
 	slab[2].sp = p;
 }
 
+/* Pages of a file system that does not bring them: hostile.py has it. */
+static void tell_served(void)
+{
+	int fd = open("served/file", O_RDONLY);
+	char *p = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd,
+		       0);
+
+	if (fd < 0 || p == MAP_FAILED)
+		exit(1);
+	slab[2].sp = p;
+}
+
 /*
  * The file's table of symbols is a long one, and is cut short and made whole
  * again, over and over.
@@ -649,7 +661,8 @@ static const struct {
 	{ "plain", NULL, NULL },	 { "names", tell_names, NULL },
 	{ "loop", NULL, tell_loop },	 { "deep", tell_deep, NULL },
 	{ "sizes", NULL, NULL },	 { "many", tell_many, NULL },
-	{ "stuck", tell_stuck, NULL },	 { "cut", tell_cut, NULL },
+	{ "stuck", tell_stuck, NULL },	 { "served", tell_served, NULL },
+	{ "cut", tell_cut, NULL },
 	{ "victim_tid", tell_other_process, NULL },
 	{ "running", tell_both_running, NULL },
 	{ "leaving", tell_leaving, NULL }, { "slow", tell_many, tell_loop },

@@ -11,10 +11,12 @@ says "N passed, N failed, N skipped".
 """
 import argparse
 import concurrent.futures
+import ctypes
 import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -50,11 +52,63 @@ def need(condition, why):
         raise Wrong(why)
 
 
+class Silent:
+    """A file system at @path with one file, whose data never comes."""
+
+    ATTR = struct.Struct("<6Q10I")
+
+    def __init__(self, path):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.path = path.encode()
+        os.mkdir(path)
+        try:
+            self.fd = os.open("/dev/fuse", os.O_RDWR)
+        except OSError as e:
+            raise Skip(f"/dev/fuse: {e.strerror}") from None
+        how = f"fd={self.fd},rootmode=40000,user_id=0,group_id=0"
+        if self.libc.mount(b"hostile", self.path, b"fuse", 0, how.encode()):
+            os.close(self.fd)
+            raise Skip("mount: " + os.strerror(ctypes.get_errno()))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def answer(self, opcode, node):
+        directory = opcode != 1 and node == 1  # else LOOKUP: of the file
+        attr = self.ATTR.pack(1 + (not directory), 1 << 20, 0, 0, 0, 0, 0, 0,
+                              0, 0o40755 if directory else 0o100644, 1, 0, 0,
+                              0, 4096, 0)
+        return {1: struct.pack("<4Q2I", 2, 0, 60, 60, 0, 0) + attr,
+                3: struct.pack("<Q2I", 60, 0, 0) + attr,
+                14: struct.pack("<Q2I", 1, 0, 0),
+                26: struct.pack("<4I2H2I2H8I", 7, 31, 0, 0, 1, 1, 4096, 1, 1,
+                                0, *[0] * 8)}.get(opcode)
+
+    def serve(self):
+        while True:
+            try:
+                request = os.read(self.fd, 1 << 17)
+            except OSError:
+                return
+            _, opcode, unique, node = struct.unpack_from("<2I2Q", request)
+            if opcode in (2, 15, 36):  # FORGET, READ, INTERRUPT
+                continue
+            data = self.answer(opcode, node)
+            os.write(self.fd, struct.pack(
+                "<IiQ", 16 + len(data or b""), 0 if data else -38, unique)
+                + (data or b""))
+
+    def end(self):
+        """Whoever waits for data, has an error."""
+        self.libc.umount2(self.path, 1 | 2)  # MNT_FORCE, MNT_DETACH
+
+
 class Target:
     """hostile ARGS in a directory of its own, started."""
 
     def __init__(self, build, *args):
         self.dir = tempfile.mkdtemp(prefix="hostile.")
+        self.silent = None
+        if args[0] == "served":
+            self.silent = Silent(self.dir + "/served")
         self.proc = subprocess.Popen(
             [f"{build}/tests/cli/hostile", *map(str, args)], cwd=self.dir,
             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -65,6 +119,8 @@ class Target:
         return self
 
     def __exit__(self, *_):
+        if self.silent:
+            self.silent.end()
         self.proc.kill()
         self.proc.wait()
         self.proc.stdout.close()
@@ -169,6 +225,11 @@ def stuck(status, out, err):
     need("fiber 1 " in out, out + err)
 
 
+def served(status, out, err):
+    need(status == 1 and "given up after 9 s" in err, err)
+    need("\nfiber 1 " in out and "\nfiber 2 " not in out, out)
+
+
 def cut(status, out, err):
     need("6 fibers" in out or status == 1, out + err)
 
@@ -192,12 +253,13 @@ def victim_tid(status, out, err):
          out + err)
 
 
-CASES = {f.__name__: f for f in (slow, plain, names, loop, deep, sizes, stuck,
-                                 cut, many, leaving, victim_tid)}
+CASES = {f.__name__: f for f in (slow, served, plain, names, loop, deep, sizes,
+                                 stuck, cut, many, leaving, victim_tid)}
 
 
 def run_case(build, name, victim):
-    for asan in (True, False) if name != "slow" else (False,):
+    for asan in (True, False) if name not in ("slow",
+                                                       "served") else (False,):
         with Target(build, name, victim.pid) as t:
             if t.said.startswith("skip"):
                 raise Skip(t.said[6:].strip())
