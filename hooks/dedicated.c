@@ -54,7 +54,7 @@ int fib_kernel_tid(int tid)
 	own = f == self ? 0 : own_thread(f, tid);
 	if (own < 0)
 		return tid;
-	if (f == self || (!own && !self->bound))
+	if (f == self || (!own && !self->apart))
 		return 0;
 	return own ? own : common_tid();
 }
@@ -68,7 +68,9 @@ int fib_dedicated_tid(struct fib *f)
 		return own ? own : (int)fib_raw(SYS_gettid);
 	}
 	own = own_thread(f, tid);
-	return own ? own : (int)fib_work_call(f, SYS_gettid, (long[6]){ 0 });
+	return own && f->apart ?
+		       own :
+		       (int)fib_work_call(f, SYS_gettid, (long[6]){ 0 });
 }
 
 long fib_dedicated_call(long nr, const long a[6])
@@ -96,7 +98,7 @@ static bool is_common(int tid)
 {
 	struct fib *self = fib_self(), *f = tid ? fib_by_tid(tid) : self;
 
-	return f && !f->bound && !self->bound;
+	return f && !f->apart && !self->apart;
 }
 
 /* Call @nr, which changes the thread that argument @i names. */
@@ -110,10 +112,13 @@ static long change(long nr, unsigned i, long a[6])
 		return fib_pass(nr, a);
 	if (own < 0)
 		return own;
-	a[i] = own;
+	a[i] = 0;
 	if (f == self)
 		return fib_dedicated_call(nr, a);
-	return own ? fib_pass(nr, a) : fib_work_call(f, nr, a);
+	if (!own || !f->apart)
+		return fib_work_call(f, nr, a);
+	a[i] = own;
+	return fib_pass(nr, a);
 }
 
 /* --- scheduling ---------------------------------------------------------- */

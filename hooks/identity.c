@@ -131,7 +131,7 @@ static bool no_common_fiber(void)
 		struct fib_worker *w = fib_sched.worker[i];
 		struct fib *f = w->bound;
 
-		if (f && !fib_load(&w->gone, acquire) &&
+		if (f && !fib_load(&w->gone, acquire) && f->apart &&
 		    fib_load(&f->tid, relaxed))
 			n--;
 	}

@@ -12,6 +12,11 @@
  * thread, so nothing of it may be left that has not made the change, and nothing
  * may make calls of its own, which a filter may forbid.
  *
+ * A child is the kernel thread's that made it: PR_SET_PDEATHSIG tells it of that
+ * one's end, __WNOTHREAD and ptrace want to be called there. So who makes one has
+ * that kernel thread to himself from then on, as natively, and it ends with him.
+ * (Most wait for the child then, which keeps a kernel thread anyway.)
+ *
  * A vfork or CLONE_VM child shares our memory: it runs with %gs zero and
  * touches nothing of ours.
  */
@@ -255,6 +260,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 			return -EINVAL;
 		return fib_thread_clone_fiber(r, flags, stack, ptid, ctid, tls);
 	}
+	fib_bind_self();
 	r->r11 = r->rax; /* for fib_clone_child(); scratch for the program */
 	if (!(flags & CLONE_VM) || !stack)
 		return fork_process(f, r);
@@ -292,8 +298,11 @@ long fib_sys_clone3(const void *args, size_t size)
 long fib_sys_fork(void)
 {
 	struct fib *f = fib_self();
-	uint64_t mask = fork_begin();
+	uint64_t mask;
 
+	/* Where no kernel thread is to be had, the child is a worker's. */
+	fib_bind_self();
+	mask = fork_begin();
 	return fork_end(f, fib_raw(SYS_fork), mask);
 }
 
@@ -324,6 +333,9 @@ uint64_t fib_vfork_prepare(void)
 		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, 0, &mask, 8);
 		return mask;
 	}
+	fib_hook_enter(f);
+	fib_bind_self();
+	fib_hook_leave(f);
 	fib_fd_shared();
 	return fib_load(&f->sigmask, relaxed);
 }

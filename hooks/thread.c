@@ -167,7 +167,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	f = fib_alloc();
 	if (!f)
 		return -EAGAIN;
-	if (fib_unlikely(self->bound || fib_load(&real_tids, relaxed) ||
+	if (fib_unlikely(self->apart || fib_load(&real_tids, relaxed) ||
 			 parting.flags) &&
 	    fib_bind(f)) {
 		fib_free(f);
@@ -192,6 +192,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 		f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 	memcpy(f->name, self->name, sizeof(f->name));
 	f->parting = parting.flags ? &parting : NULL;
+	f->apart = self->apart || parting.flags;
 	if (flags & CLONE_CHILD_CLEARTID)
 		f->clear_tid = (uint32_t *)ctid;
 	fib_store(&f->tid, tid, release);

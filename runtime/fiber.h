@@ -74,7 +74,7 @@ struct fib {
 	uint8_t calls;		       /* hooked ones since it was resumed */
 	_Atomic int state;	       /* enum fib_state */
 	struct fib_worker *_Atomic on; /* the worker that runs it */
-	struct fib_worker *bound;      /* dedicated: runs on this one alone */
+	struct fib_worker *bound;      /* runs on this one alone */
 	struct fib_regs *regs;	       /* frame of a rewritten site, or NULL */
 	/* the second cache line */
 	struct fib_list run; /* run queue */
@@ -104,6 +104,7 @@ struct fib {
 	uint64_t cpu_ns, cpu_since_ns;
 	uint32_t pkru; /* while off a worker: arch/x86_64/pkru.h */
 #ifdef FIB_PRELOAD
+	bool apart; /* dedicated: what it is bound to is unlike the others */
 	uintptr_t blocking_sp; /* where it blocks in the kernel, or 0 */
 	struct fib_hold *hold; /* of the call under way: hooks/io.c */
 	_Atomic bool preempt;  /* yield where the kick's handler leads */

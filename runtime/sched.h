@@ -66,9 +66,10 @@
  * that, before it changes anything; but the process's first thread has the
  * process's first kernel thread, which nobody else is bound to: others look at
  * that one to know the process. It is summoned to give its place and its queue
- * away, if another fiber runs there. What a bound fiber creates is bound too, to
+ * away, if another fiber runs there. What such a fiber creates is bound too, to
  * a thread that its own thread cloned, and so inherits what the kernel says it
- * inherits.
+ * inherits. (A fiber may be bound and have what all have: one that has made a
+ * child process, since its children are the kernel thread's.)
  *
  * A summons reaches a worker wherever it is:
  *
@@ -423,6 +424,8 @@ void fib_sched_preempted(void);
 void fib_exit(void) __attribute__((noreturn));
 
 /** Bind the calling fiber to a kernel thread: 0, or -EAGAIN. */
+int fib_bind_self(void);
+/** The same, and what it creates is to inherit from that kernel thread. */
 int fib_dedicate(void);
 /**
  * Bind @f, which was never launched, to a new kernel thread, cloned from the

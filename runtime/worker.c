@@ -232,7 +232,7 @@ void fib_worker_answer(struct fib_worker *w)
 	leave_place(w);
 }
 
-int fib_dedicate(void)
+int fib_bind_self(void)
 {
 	struct fib_worker *w = fib_worker_self();
 	struct fib_sched *s = fib_sched_of(w);
@@ -258,6 +258,15 @@ int fib_dedicate(void)
 }
 
 #ifdef FIB_PRELOAD
+int fib_dedicate(void)
+{
+	int r = fib_bind_self();
+
+	if (r == 0)
+		fib_self()->apart = true;
+	return r;
+}
+
 /* Until the kernel has forgotten thread @tid, which has left its stack. */
 static void wait_forgotten(int tid)
 {
