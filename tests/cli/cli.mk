@@ -35,10 +35,11 @@ HOSTILE_SECONDS ?= 30
 HOSTILE_SEED    ?= 1
 $(eval $(call FIB_VARIANT,cli-asan,-DFIB_PRELOAD $(ASAN)))
 
-$(CT)/hostile: tests/cli/hostile.c
+$(CT)/hostile: tests/cli/hostile.c tests/cli/hostile_object.c \
+    tests/cli/hostile.h
 	@mkdir -p $(@D)
-	$(V)$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter -DFIB_PRELOAD -I. $< \
-	  -o $@
+	$(V)$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter -DFIB_PRELOAD -I. \
+	  $(filter %.c,$^) -o $@
 
 $(CT)/fibhook-asan: $(patsubst %.c,$(B)/cli-asan/%.o,$(CLI) $(CLI_TOO))
 	@mkdir -p $(@D)

@@ -34,6 +34,7 @@
 #include "runtime/arch/x86_64/ctx.h"
 #include "runtime/sched.h"
 #include "runtime/symtab.h"
+#include "tests/cli/hostile.h"
 
 #define FIBERS	  6
 #define WORKERS	  3
@@ -43,29 +44,12 @@
 #define FORGED	  "\nfiber 99  thread 1  \"forged\"  running\n"
 #define INVISIBLE "\xe2\x80\xae\xe2\x80\x8b\xff\xc2\x9b"
 
-/* Where things lie in the file; addresses in it are the same. */
-enum {
-	AT_DYNAMIC = 0x300,
-	AT_DYNSYM = 0x400,
-	AT_DYNSTR = 0x600,
-	AT_NOTE = 0x900,
-	AT_READ = 0x1000, /* two functions */
-	AT_MAIN = 0x1800,
-	AT_HDR = 0x2000,
-	AT_FRAMES = 0x2100,
-	AT_SECTIONS = 0x3000,
-	AT_SYMTAB = 0x3200,
-	AT_STRTAB = 0x3400,
-	SIZE = 0x4000,
-};
-
-static struct fib_symtab table;
+struct fib_symtab table;
 static struct fib_sched sched;
 static struct fib_worker workers[WORKERS];
 static struct fib *slab;
-static char *stack, *image;
-static char path[600];
-static int file, victim;
+static char *stack;
+static int victim;
 static _Atomic unsigned long seed;
 static bool random_lies;
 
@@ -101,142 +85,6 @@ static void odd_text(char *out, size_t size)
 		out[i] = rnd(3) ? (char)rnd(256) :
 				"\033\n\r\\\"\x9b"[rnd(6)];
 	out[size - 1] = 0;
-}
-
-/* --- the object ---------------------------------------------------------- */
-
-static const char *read_name = "lie_read", *main_name = "lie_main";
-/* DW_CFA_def_cfa rsp+16 */
-static uint8_t program[600] = { 0x0c, 7, 16 };
-static size_t program_len = 3;
-
-static char *put(char *at, const void *data, size_t len)
-{
-	memcpy(at, data, len);
-	return at + len;
-}
-
-static char *put32(char *at, uint32_t val)
-{
-	return put(at, &val, 4);
-}
-
-/* One CIE, and an FDE for each function, which says its own program. */
-static void make_frames(void)
-{
-	static const uint8_t cie[] = { 20, 0,	0, 0, 0, 0, 0,	  0,
-				       1,  'z', 'R', 0, 1, 0x78, 16, 1,
-				       0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0 };
-	const uint32_t functions[] = { AT_READ, AT_MAIN };
-	char *at = image + AT_FRAMES + sizeof(cie), *row = image + AT_HDR + 12;
-
-	memcpy(image + AT_FRAMES, cie, sizeof(cie));
-	put32(image + AT_HDR, 0x3b031b01);
-	put32(image + AT_HDR + 4, AT_FRAMES - AT_HDR - 4);
-	put32(image + AT_HDR + 8, 2);
-	for (int i = 0; i < 2; i++) {
-		uint32_t fde = (uint32_t)(at - image);
-
-		row = put32(row, functions[i] - AT_HDR);
-		row = put32(row, fde - AT_HDR);
-		at = put32(at, (uint32_t)(4 + 8 + 1 + program_len));
-		at = put32(at, fde + 4 - AT_FRAMES);
-		at = put32(at, functions[i] - (fde + 8));
-		at = put32(at, 0x800);
-		*at++ = 0;
-		at = put(at, program, program_len);
-	}
-}
-
-static size_t add_symbol(size_t where, int i, size_t strings, size_t end,
-			 const char *name, uint64_t value, int type)
-{
-	Elf64_Sym s = { .st_name = (uint32_t)(end - strings),
-			.st_info = (uint8_t)ELF64_ST_INFO(STB_GLOBAL, type),
-			.st_shndx = 1,
-			.st_value = value,
-			.st_size = type == STT_FUNC ? 0x800 : 8 };
-
-	put(image + where + (size_t)i * sizeof(s), &s, sizeof(s));
-	put(image + end, name, strlen(name) + 1);
-	return end + strlen(name) + 1;
-}
-
-static void make_symbols(size_t where, size_t strings, uint64_t base)
-{
-	size_t end = strings + 1;
-
-	end = add_symbol(where, 1, strings, end, "fib_symtab",
-			 (uintptr_t)&table - base, STT_OBJECT);
-	end = add_symbol(where, 2, strings, end, read_name, AT_READ, STT_FUNC);
-	add_symbol(where, 3, strings, end, main_name, AT_MAIN, STT_FUNC);
-}
-
-static void make_headers(void)
-{
-	const Elf64_Ehdr eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64,
-					     ELFDATA2LSB, 1 },
-				.e_type = ET_DYN,
-				.e_machine = EM_X86_64,
-				.e_phoff = sizeof(eh),
-				.e_shoff = AT_SECTIONS,
-				.e_ehsize = sizeof(eh),
-				.e_phentsize = sizeof(Elf64_Phdr),
-				.e_phnum = 4,
-				.e_shentsize = sizeof(Elf64_Shdr),
-				.e_shnum = 3 };
-	const Elf64_Phdr ph[] = {
-		{ .p_type = PT_LOAD, .p_memsz = SIZE, .p_filesz = SIZE },
-		{ .p_type = PT_NOTE, .p_vaddr = AT_NOTE, .p_memsz = 0x40 },
-		{ .p_type = PT_DYNAMIC, .p_vaddr = AT_DYNAMIC },
-		{ .p_type = PT_GNU_EH_FRAME, .p_vaddr = AT_HDR },
-	};
-	const Elf64_Dyn dyn[] = { { DT_SYMTAB, { AT_DYNSYM } },
-				  { DT_STRTAB, { AT_DYNSTR } },
-				  { DT_NULL, { 0 } } };
-	const Elf64_Shdr sh[] = {
-		{ 0 },
-		{ .sh_type = SHT_SYMTAB,
-		  .sh_offset = AT_SYMTAB,
-		  .sh_size = 4 * sizeof(Elf64_Sym),
-		  .sh_link = 2 },
-		{ .sh_type = SHT_STRTAB,
-		  .sh_offset = AT_STRTAB,
-		  .sh_size = SIZE - AT_STRTAB },
-	};
-
-	put(put(image, &eh, sizeof(eh)), ph, sizeof(ph));
-	put(image + AT_DYNAMIC, dyn, sizeof(dyn));
-	put(image + AT_SECTIONS, sh, sizeof(sh));
-}
-
-static void make_object(const char *name)
-{
-	char *room = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
-			  -1, 0);
-
-	snprintf(path, sizeof(path), "libfibhook.so%s", name);
-	file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	image = calloc(1, SIZE);
-	if (file < 0 || room == MAP_FAILED || !image)
-		exit(1);
-	make_headers();
-	make_frames();
-	make_symbols(AT_DYNSYM, AT_DYNSTR, (uintptr_t)room);
-	make_symbols(AT_SYMTAB, AT_STRTAB, (uintptr_t)room);
-	stack = room; /* told to make_fibers() */
-}
-
-static void map_object(void)
-{
-	char *room = stack;
-
-	if (pwrite(file, image, SIZE, 0) != SIZE ||
-	    mmap(room, SIZE, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) !=
-		    room)
-		exit(1);
-	free(image);
-	image = room;
 }
 
 /* --- the fibers ---------------------------------------------------------- */
@@ -415,7 +263,7 @@ static void tell_sizes(void)
 	ph[0].p_memsz = 1ul << 62;
 	ph[1].p_memsz = 1ul << 62;
 	n->n_descsz = n->n_namesz = 0;
-	put32(image + AT_HDR + 8, 0xffffffff);
+	*(uint32_t *)(image + AT_HDR + 8) = 0xffffffff;
 }
 
 static void tell_many(void)
