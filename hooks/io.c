@@ -162,12 +162,37 @@ static long read_file(struct fib_fd *s, const struct iovec *iov, int n, long nr,
 	return polled(s, FIB_EV_READ, nr, a);
 }
 
+/* More than there is memory for programs: EFAULT, before all else. */
+#define TOO_MUCH (1ul << 47)
+
+/* No byte: readv() and writev() do not ask the file at all then. */
+static bool is_empty(const struct iovec *iov, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t *len = (const uint32_t *)&iov[i].iov_len;
+		struct iovec v;
+		uint32_t low;
+
+		/* One load is enough mostly. */
+		if ((!fib_peek32(len, &low) && low) ||
+		    fib_copy(&v, &iov[i], sizeof(v)) || v.iov_len)
+			return false;
+	}
+	return true;
+}
+
+/* Is that for the kernel, which does not wait? */
+static bool odd_vector(const struct iovec *iov, unsigned n)
+{
+	return !n || n > FIB_IOV_MAX || is_empty(iov, n);
+}
+
 long fib_sys_read(int fd, void *buf, size_t count)
 {
 	struct fib_fd *s = fib_fd_know(fd);
 	long a[6] = { fd, (long)buf, (long)count };
 
-	while (fib_likely(s && fib_fd_is_socket(s) && count)) {
+	while (fib_likely(s && fib_fd_is_socket(s) && count - 1 < TOO_MUCH)) {
 		long r = fib_io_receive(s, count, SYS_recvfrom, a, &a[3]);
 
 		if (fib_unlikely(fib_is_denied(r)))
@@ -176,19 +201,21 @@ long fib_sys_read(int fd, void *buf, size_t count)
 			return r;
 		s = fib_fd_relearn(s);
 	}
-	if (!s || s->kind == FIB_FD_ALWAYS || !count)
+	if (!s || s->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH)
 		return fib_raw(SYS_read, fd, buf, count);
 	return read_file(s, &(struct iovec){ buf, count }, 1, SYS_read, a);
 }
 
-long fib_sys_readv(int fd, const struct iovec *iov, int n)
+long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 {
 	struct fib_fd *s = fib_fd_know(fd);
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov,
-			      .msg_iovlen = (size_t)n };
+			      .msg_iovlen = n };
 	long a[6] = { fd, (long)iov, n };
 
-	while (s && fib_fd_is_socket(s) && n > 0 && n <= FIB_IOV_MAX) {
+	if (!s || s->kind == FIB_FD_ALWAYS || odd_vector(iov, n))
+		return fib_raw(SYS_readv, fd, iov, n);
+	while (s && fib_fd_is_socket(s)) {
 		long m[6] = { fd, (long)&msg };
 		long r = fib_io_receive(s, 0, SYS_recvmsg, m, &m[2]);
 
@@ -198,9 +225,9 @@ long fib_sys_readv(int fd, const struct iovec *iov, int n)
 			return r;
 		s = fib_fd_relearn(s);
 	}
-	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > FIB_IOV_MAX)
+	if (!s || s->kind == FIB_FD_ALWAYS)
 		return fib_raw(SYS_readv, fd, iov, n);
-	return read_file(s, iov, n, SYS_readv, a);
+	return read_file(s, iov, (int)n, SYS_readv, a);
 }
 
 /* --- transfers in parts ----------------------------------------------------- */
@@ -388,7 +415,7 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 	struct fib_fd *s = fib_fd_know(fd);
 	struct iovec iov = { (void *)buf, count };
 
-	while (fib_likely(s && fib_fd_is_socket(s))) {
+	while (fib_likely(s && fib_fd_is_socket(s) && count < TOO_MUCH)) {
 		long r = fib_sys_sendto(fd, buf, count, 0, NULL, 0);
 
 		if (fib_unlikely(fib_is_denied(r)))
@@ -398,7 +425,7 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 			return r;
 		s = fib_fd_relearn(s);
 	}
-	if (!s || s->kind == FIB_FD_ALWAYS || !count) {
+	if (!s || s->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH) {
 		long r = fib_raw(SYS_write, fd, buf, count);
 
 		if (r == -EPIPE)
@@ -409,14 +436,15 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 			  (long[6]){ fd, (long)buf, (long)count });
 }
 
-long fib_sys_writev(int fd, const struct iovec *iov, int n)
+long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
 {
 	struct fib_fd *s = fib_fd_know(fd);
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov,
-			      .msg_iovlen = (size_t)n };
+			      .msg_iovlen = n };
+	bool odd = s && s->kind != FIB_FD_ALWAYS && odd_vector(iov, n);
 	long r;
 
-	while (s && fib_fd_is_socket(s) && n >= 0 && n <= FIB_IOV_MAX) {
+	while (s && fib_fd_is_socket(s) && !odd) {
 		r = fib_sys_sendmsg(fd, &msg, 0);
 		if (fib_unlikely(fib_is_denied(r)))
 			return fib_io_own(SYS_writev,
@@ -425,12 +453,12 @@ long fib_sys_writev(int fd, const struct iovec *iov, int n)
 			return r;
 		s = fib_fd_relearn(s);
 	}
-	if (!s || s->kind == FIB_FD_ALWAYS || n <= 0 || n > FIB_IOV_MAX) {
+	if (!s || s->kind == FIB_FD_ALWAYS || odd) {
 		r = fib_raw(SYS_writev, fd, iov, n);
 		if (r == -EPIPE)
 			fib_signal_raised(fib_self(), SIGPIPE, true);
 		return r;
 	}
-	return write_file(s, iov, n, SYS_writev,
+	return write_file(s, iov, (int)n, SYS_writev,
 			  (long[6]){ fd, (long)iov, n });
 }

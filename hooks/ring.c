@@ -41,15 +41,10 @@ static bool is_ready(const long a[6])
  * io_cqring_wait() of the kernel: what is there goes before signals, and what
  * has been submitted is the result in any case.
  */
-static long enter_masked(long a[6], const void *mask, size_t size)
+static long enter_masked(long a[6], uint64_t set)
 {
-	uint64_t set;
 	long r;
 
-	if (size != sizeof(set))
-		return -EINVAL;
-	if (fib_copy(&set, mask, sizeof(set)))
-		return -EFAULT;
 	fib_signal_mask_later(set);
 	r = wait_masked(SYS_io_uring_enter, a);
 	if (r != -FIB_ERESTARTNOHAND)
@@ -64,7 +59,9 @@ long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
 {
 	struct getevents_arg ext;
 	long a[6] = { fd, submit, min, flags, (long)arg, (long)size };
+	const long asked[6] = { fd, submit, min, flags, (long)arg, (long)size };
 	const void *mask = arg;
+	uint64_t set;
 
 	if (!(flags & ENTER_SQ_WAIT) && !(flags & ENTER_GETEVENTS && min))
 		return fib_pass(SYS_io_uring_enter, a);
@@ -75,7 +72,7 @@ long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
 		if (size != sizeof(ext) || (flags & ~ENTER_KNOWN))
 			return fib_blocking(SYS_io_uring_enter, a);
 		if (fib_copy(&ext, arg, sizeof(ext)))
-			return -EFAULT;
+			return fib_pass(SYS_io_uring_enter, asked);
 		mask = (const void *)(uintptr_t)ext.sigmask;
 		size = ext.sigmask_sz;
 		ext.sigmask = 0;
@@ -83,8 +80,12 @@ long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
 	} else {
 		a[4] = a[5] = 0;
 	}
-	return mask ? enter_masked(a, mask, size) :
-		      fib_blocking(SYS_io_uring_enter, a);
+	if (!mask)
+		return fib_blocking(SYS_io_uring_enter, a);
+	/* What is wrong comes after what is submitted. */
+	if (size != sizeof(set) || fib_copy(&set, mask, sizeof(set)))
+		return fib_pass(SYS_io_uring_enter, asked);
+	return enter_masked(a, set);
 }
 
 /* Here handlers run even if there are events. */
@@ -95,10 +96,12 @@ long fib_sys_io_pgetevents(unsigned long ctx, long min, long n, void *events,
 		const void *mask;
 		size_t size;
 	} s = { NULL, 0 };
-	struct timespec now = { 0, 0 };
+	struct timespec now = { 0, 0 }, limit;
 	uint64_t set;
 	long r;
 
+	if (timeout && fib_copy(&limit, timeout, sizeof(limit)))
+		return -EFAULT;
 	if (sig && fib_copy(&s, sig, sizeof(s)))
 		return -EFAULT;
 	if (s.mask) {
