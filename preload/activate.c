@@ -304,12 +304,24 @@ static void open_stats(void)
 		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: cannot open %s", path);
 }
 
+/*
+ * Its own system calls go to the kernel from now on: a futex wait in it holds a
+ * kernel thread, and does not meet wake-ups from hooked code.
+ */
+static void object_left(void)
+{
+	fib_count(objects_left);
+	fib_log(FIB_LOG_WARN, "a library's own calls are not hooked: %s",
+		fib_rewrite_reason());
+}
+
 static const char *rewrite(void)
 {
 	if (rewritten)
 		return NULL;
 	if (fib_rewrite_scan(fib_options.rewrite_all) || fib_rewrite_apply())
 		return fib_rewrite_reason();
+	fib_rewrite_left = object_left;
 	rewritten = true;
 	return NULL;
 }
@@ -432,7 +444,8 @@ static void activate(bool early)
 	    (has_fsgsbase() && fib_worker_self()))
 		return;
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-	why = obstacle(early);
+	why = fib_in_handler(mask) ? "called from a signal handler" :
+				      obstacle(early);
 	if (!why)
 		why = start(mask);
 	if (why) {

@@ -46,6 +46,8 @@ int fib_cpus(void);
 void fib_activate(void);
 /** Has the program installed a filter by itself? */
 bool fib_filter_is_own(void);
+/** Is a signal handler under way, in a process with one thread and @mask? */
+bool fib_in_handler(uint64_t mask);
 /** Options and real functions; whoever comes first. */
 void fib_init(void);
 

@@ -44,6 +44,7 @@ static struct object objects[FIB_MAX_OBJECTS]; /* [0] stands for none */
 static uint32_t nobjects = 1;
 struct fib_range fib_ranges[FIB_MAX_RANGES];
 uint32_t fib_nranges;
+void (*fib_rewrite_left)(void);
 static int late_sites, late_err; /* of objects loaded later */
 static bool scan_all;
 static struct fib_rewrite_stats stats;
@@ -419,6 +420,8 @@ static int update_cb(struct dl_phdr_info *info, size_t size, void *arg)
 		id = err;
 	}
 	walk->err = id;
+	if (fib_rewrite_left)
+		fib_rewrite_left();
 	/* Known from now on, as one that stays as it is. */
 	new_object(info);
 	return 0;

@@ -40,8 +40,8 @@ int fib_rewrite_scan(bool all);
 
 /**
  * Writes all that was scanned. The process has one thread, and it has all
- * signals blocked; no saved signal frame on its stack lies in a window, or the
- * caller corrects it by fib_rewrite_to_slot().
+ * signals blocked; no saved signal frame on its stack lies in a window
+ * (handler.c).
  *
  * Returns 0; or -errno with a reason, and no byte of text was changed.
  */
@@ -54,6 +54,12 @@ int fib_rewrite_apply(void);
  * with a reason where an object had to be left as it is. For after dlopen().
  */
 int fib_rewrite_objects(void);
+
+/**
+ * If not NULL, called for each object that is loaded later and left as it is,
+ * with fib_rewrite_reason() saying why; under the loader's lock.
+ */
+extern void (*fib_rewrite_left)(void);
 
 /** In a fork child, before any of the above is called there. */
 void fib_rewrite_fork_child(void);

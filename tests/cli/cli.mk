@@ -3,7 +3,10 @@
 CT := $(B)/tests/cli
 CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
-            $(CT)/stderr_data $(CT)/whoami $(B)/tests/lib/filter
+            $(CT)/stderr_data $(CT)/whoami $(B)/tests/lib/filter \
+            $(B)/tests/hooks/thread/sealed $(B)/tests/lib/libtfutex.so \
+            $(B)/tests/hooks/thread/first_in_handler \
+            $(B)/tests/hooks/signal/before_return
 
 .PHONY: check-cli
 

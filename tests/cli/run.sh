@@ -109,6 +109,7 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 . "$HERE/dump.sh"
 . "$HERE/targets.sh"
 . "$HERE/crash.sh"
+. "$HERE/text.sh"
 
 # --- locks that are never given back -----------------------------------------
 
