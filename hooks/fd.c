@@ -453,7 +453,9 @@ long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 
 	if (fib_unlikely(fib_fd_is_ours(fd)))
 		return -EBADF;
-	r = fib_raw(SYS_ioctl, fd, cmd, arg);
+	r = fib_job_ioctl(fd, cmd);
+	if (r == 0)
+		r = fib_raw(SYS_ioctl, fd, cmd, arg);
 	if (cmd == FIONBIO)
 		fib_fd_changed();
 	return r;

@@ -347,6 +347,15 @@ long fib_prctl_dedicated(int op, long a, long b, long c, long d);
 /** The fiber on @w holds it up: count where. The monitor's thread alone. */
 void fib_site_note(struct fib_worker *w);
 
+/* --- jobs.c -------------------------------------------------------------- */
+
+/**
+ * Before a call on a terminal, perhaps: 0, or what it returns to a process in
+ * the background.
+ */
+long fib_job_io(struct fib_fd *s, uint8_t ev);
+long fib_job_ioctl(int fd, unsigned cmd);
+
 /* --- stuck.c ------------------------------------------------------------- */
 
 /** Tell of a worker, or the monitor (NULL), that is stuck in the runtime. */

@@ -123,6 +123,10 @@ long fib_io_in_kernel(struct fib_fd *s, uint8_t ev, bool first, long nr,
 /* What knows of no way not to block: polled first, if it is for @ev at all. */
 static long polled(struct fib_fd *s, uint8_t ev, long nr, const long a[6])
 {
+	long r = s->kind == FIB_FD_POLLED ? fib_job_io(s, ev) : 0;
+
+	if (r)
+		return r;
 	if (fib_fd_nonblock(s) ||
 	    s->access == (ev == FIB_EV_READ ? O_WRONLY : O_RDONLY))
 		return fib_pass(nr, a);

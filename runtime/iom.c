@@ -503,6 +503,7 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	s->attr_epoch = s->born_epoch = 0;
 	s->busy = s->contended = s->polled = 0;
 	s->tells_room = false;
+	s->tty = FIB_TTY_UNKNOWN;
 	/* whoever tries the old file is not to wait for the new one */
 	fib_add(&s->edges, 1, release);
 	fib_unlock(&s->lock);

@@ -84,6 +84,8 @@ enum fib_fd_kind {
 #define FIB_CLOSING 0xffu
 #define FIB_CLOSED  0x100u
 
+enum fib_tty { FIB_TTY_UNKNOWN = 0, FIB_TTY_NOT, FIB_TTY_IS };
+
 struct fib_fd {
 	/* one cache line: what a read that waits touches */
 	struct fib_lock lock;
@@ -113,6 +115,7 @@ struct fib_fd {
 	uint8_t access;	   /* O_ACCMODE */
 	uint8_t impatient; /* FIB_EV_*: time limits below 0: does not wait */
 	uint8_t polled;	 /* FIB_EV_*: where RWF_NOWAIT does not work */
+	uint8_t tty;	 /* enum fib_tty */
 	bool tells_room; /* poll has once said that there is room to write */
 	/* the second line */
 	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
