@@ -32,7 +32,7 @@
 #define DUMP_SECONDS 9		   /* all work, but for the printing */
 #define DUMP_OUTPUT  (256ul << 20) /* bytes printed */
 #define DUMP_BYTES   (4ul << 30)   /* read from the process's memory */
-#define DUMP_MEMORY  (1ul << 30)  /* kept of what was read */
+#define DUMP_MEMORY  (1ul << 30)   /* kept of what was read */
 #define DUMP_MAPS    (1ul << 20)   /* mappings */
 #define DUMP_OBJECTS (1ul << 14)
 #define DUMP_SOCKETS (1ul << 20)
@@ -59,7 +59,7 @@ struct dump_map {
 };
 
 extern pid_t dump_pid;
-extern int dump_proc; /* the directory /proc/PID */
+extern int dump_proc;		   /* the directory /proc/PID */
 extern struct dump_map *dump_maps; /* sorted */
 extern size_t dump_nmaps;
 

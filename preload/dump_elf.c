@@ -294,8 +294,8 @@ static void symbols_from_memory(struct dump_object *o)
 static bool read_at(int fd, void *buf, size_t len, uint64_t at)
 {
 	for (size_t n = 0; n < len;) {
-		ssize_t r = pread(fd, (char *)buf + n, len - n,
-				  (off_t)(at + n));
+		ssize_t r =
+			pread(fd, (char *)buf + n, len - n, (off_t)(at + n));
 
 		if (r <= 0)
 			return false;

@@ -241,8 +241,8 @@ const char *dump_thread_stop(pid_t tid, uint64_t regs[DUMP_REGS])
 void dump_thread_go(void)
 {
 	/* Only one that is stopped can be let go. */
-	if (stopped && ptrace(PTRACE_DETACH, stopped, NULL,
-			      (void *)(long)pending_signal))
+	if (stopped &&
+	    ptrace(PTRACE_DETACH, stopped, NULL, (void *)(long)pending_signal))
 		late++;
 	stopped = 0;
 	pending_signal = 0;
@@ -257,7 +257,7 @@ void dump_threads_late(void)
 		if (WIFSTOPPED(status))
 			ptrace(PTRACE_DETACH, tid, NULL,
 			       (void *)(long)(status >> 16 ? 0 :
-						       WSTOPSIG(status)));
+							     WSTOPSIG(status)));
 		late--;
 	}
 }

@@ -20,8 +20,11 @@ static const struct {
 static size_t character(const uint8_t *s, size_t len, uint32_t *c)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 :
-		   *s < 0xf5 ? 4 : 0;
+	size_t n = *s < 0xc2 ? 0 :
+		   *s < 0xe0 ? 2 :
+		   *s < 0xf0 ? 3 :
+		   *s < 0xf5 ? 4 :
+			       0;
 
 	if (!n || n > len)
 		return 0;

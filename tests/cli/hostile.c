@@ -74,7 +74,8 @@ static uint64_t odd_number(void)
 				 (uintptr_t)&table,
 				 rnd(64),
 				 rnd(1 << 16),
-				 ((uint64_t)rnd(1u << 31) << 33) | rnd(1 << 30) };
+				 ((uint64_t)rnd(1u << 31) << 33) |
+					 rnd(1 << 30) };
 
 	return odd[rnd(FIB_ARRAY_SIZE(odd))];
 }
@@ -82,8 +83,7 @@ static uint64_t odd_number(void)
 static void odd_text(char *out, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		out[i] = rnd(3) ? (char)rnd(256) :
-				"\033\n\r\\\"\x9b"[rnd(6)];
+		out[i] = rnd(3) ? (char)rnd(256) : "\033\n\r\\\"\x9b"[rnd(6)];
 	out[size - 1] = 0;
 }
 
@@ -196,8 +196,8 @@ static int odd_socket(const char *name, size_t len)
 	if (len > sizeof(un.sun_path) - 1)
 		len = sizeof(un.sun_path) - 1;
 	memcpy(un.sun_path + 1, name, len);
-	bind(fd, (void *)&un, (socklen_t)(offsetof(struct sockaddr_un,
-						    sun_path) + 1 + len));
+	bind(fd, (void *)&un,
+	     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len));
 	listen(fd, 1);
 	return fd;
 }
@@ -221,15 +221,16 @@ static void tell_names(void)
 	bind(tcp, (void *)&in, sizeof(in));
 	listen(tcp, 1);
 	fstat(tcp, &st);
-	snprintf(spoof, sizeof(spoof),
-		 "x\n0: 2 0 0 1 1 %lu unix:forged", (unsigned long)st.st_ino);
+	snprintf(spoof, sizeof(spoof), "x\n0: 2 0 0 1 1 %lu unix:forged",
+		 (unsigned long)st.st_ino);
 	prctl(PR_SET_NAME, "\033[31m\n\"\\" INVISIBLE);
 	memcpy(slab[0].name, "\"\033[2J\n\\n" INVISIBLE, 16);
 	wait_for_fd(1, odd_file(ESC FORGED INVISIBLE));
 	wait_for_fd(2, odd_socket(ESC FORGED, sizeof(ESC FORGED) - 1));
 	odd_socket(spoof, strlen(spoof));
 	wait_for_fd(3, tcp);
-	wait_for_fd(4, odd_file("gr\xc3\xb6\xc3\x9f" "er"));
+	wait_for_fd(4, odd_file("gr\xc3\xb6\xc3\x9f"
+				"er"));
 }
 
 static void tell_other_process(void)
@@ -299,8 +300,7 @@ static void tell_stuck(void)
 static void tell_served(void)
 {
 	int fd = open("served/file", O_RDONLY);
-	char *p = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd,
-		       0);
+	char *p = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 
 	if (fd < 0 || p == MAP_FAILED)
 		exit(1);
@@ -392,16 +392,16 @@ static void scribble_fields(int n)
 			w->cur = rnd(2) ? f : (void *)odd_number();
 			break;
 		case 7:
-			table.slabs[rnd(8)] = rnd(2) ? slab :
-						       (void *)odd_number();
+			table.slabs[rnd(8)] =
+				rnd(2) ? slab : (void *)odd_number();
 			break;
 		case 8:
-			table.fibers = rnd(3) ? rnd(3000) :
-						(uint32_t)odd_number();
+			table.fibers =
+				rnd(3) ? rnd(3000) : (uint32_t)odd_number();
 			break;
 		case 9:
-			sched.workers = rnd(3) ? rnd(9) :
-						 (uint32_t)odd_number();
+			sched.workers =
+				rnd(3) ? rnd(9) : (uint32_t)odd_number();
 			break;
 		case 10:
 			run_on((int)rnd(FIBERS), rnd(2) ? victim : getpid());
@@ -420,8 +420,8 @@ static void odd_program(void)
 		program[i] = (uint8_t)rnd(256);
 	if (rnd(2)) { /* as an expression */
 		program[0] = rnd(2) ? 0x0f : 0x16;
-		program[1] = (uint8_t)(program_len > 130 ? 127 :
-							    program_len - 1);
+		program[1] =
+			(uint8_t)(program_len > 130 ? 127 : program_len - 1);
 	}
 }
 
@@ -447,7 +447,8 @@ static void lie_before_mapping(void)
 {
 	char *parts[] = { image, image + AT_DYNAMIC, image + AT_HDR,
 			  image + AT_SECTIONS };
-	static const size_t sizes[] = { 0x200, 0x600, 0x800, SIZE - AT_SECTIONS };
+	static const size_t sizes[] = { 0x200, 0x600, 0x800,
+					SIZE - AT_SECTIONS };
 	uint32_t i = rnd(8);
 
 	if (i < 4)
@@ -506,14 +507,19 @@ static const struct {
 	const char *name;
 	void (*mapped)(void), (*before)(void);
 } cases[] = {
-	{ "plain", NULL, NULL },	 { "names", tell_names, NULL },
-	{ "loop", NULL, tell_loop },	 { "deep", tell_deep, NULL },
-	{ "sizes", NULL, NULL },	 { "many", tell_many, NULL },
-	{ "stuck", tell_stuck, NULL },	 { "served", tell_served, NULL },
+	{ "plain", NULL, NULL },
+	{ "names", tell_names, NULL },
+	{ "loop", NULL, tell_loop },
+	{ "deep", tell_deep, NULL },
+	{ "sizes", NULL, NULL },
+	{ "many", tell_many, NULL },
+	{ "stuck", tell_stuck, NULL },
+	{ "served", tell_served, NULL },
 	{ "cut", tell_cut, NULL },
 	{ "victim_tid", tell_other_process, NULL },
 	{ "running", tell_both_running, NULL },
-	{ "leaving", tell_leaving, NULL }, { "slow", tell_many, tell_loop },
+	{ "leaving", tell_leaving, NULL },
+	{ "slow", tell_many, tell_loop },
 };
 
 int main(int argc, char **argv)

@@ -33,9 +33,9 @@ static char *put32(char *at, uint32_t val)
 /* One CIE, and an FDE for each function, which says its own program. */
 static void make_frames(void)
 {
-	static const uint8_t cie[] = { 20, 0,	0, 0, 0, 0, 0,	  0,
-				       1,  'z', 'R', 0, 1, 0x78, 16, 1,
-				       0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0 };
+	static const uint8_t cie[] = { 20,   0,	   0,	0, 0,	 0,    0,  0,
+				       1,    'z',  'R', 0, 1,	 0x78, 16, 1,
+				       0x1b, 0x0c, 7,	8, 0x90, 1,    0,  0 };
 	const uint32_t functions[] = { AT_READ, AT_MAIN };
 	char *at = image + AT_FRAMES + sizeof(cie), *row = image + AT_HDR + 12;
 

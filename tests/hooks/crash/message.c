@@ -82,9 +82,12 @@ static void *thread(void *arg)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} all[] = { { "assert", fails },       { "error", fails_with },
-		    { "double_free", double_free }, { "bad_free", bad_free },
-		    { "corrupt", corrupt },    { "smash", smash },
+	} all[] = { { "assert", fails },
+		    { "error", fails_with },
+		    { "double_free", double_free },
+		    { "bad_free", bad_free },
+		    { "corrupt", corrupt },
+		    { "smash", smash },
 		    { "overflow", overflow } };
 
 	for (size_t i = 0; i < T_LEN(all); i++)
