@@ -236,15 +236,12 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 
 /* --- transfers in parts ----------------------------------------------------- */
 
-#define PART_VECTOR 16
-
-/* The next vector in @v: how many; -EFAULT, -EINVAL. */
-static long window(struct fib_parts *p, struct iovec *v)
+long fib_io_window(struct fib_parts *p, struct iovec *v)
 {
 	size_t left = FIB_IO_MAX - (size_t)p->done;
 	unsigned n = 0;
 
-	while (n < PART_VECTOR && n < p->n) {
+	while (n < FIB_PART_VECTOR && n < p->n) {
 		if (fib_copy(&v[n], &p->iov[n], sizeof(*v)))
 			return -EFAULT;
 		if ((ssize_t)v[n].iov_len < 0)
@@ -271,10 +268,10 @@ static long window(struct fib_parts *p, struct iovec *v)
 
 static long one_part(struct fib_parts *p)
 {
-	struct iovec v[PART_VECTOR];
+	struct iovec v[FIB_PART_VECTOR];
 	struct fib *f = fib_self();
 	struct fib_fd *s;
-	long n = window(p, v), r;
+	long n = fib_io_window(p, v), r;
 
 	if (n <= 0 && p->done)
 		return n;
@@ -388,20 +385,20 @@ static long write_file(struct fib_fd *s, const struct iovec *iov, int n,
 			       .iov = iov,
 			       .n = (size_t)n };
 	long v[6] = { s->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
+	bool tried;
 	long r;
 
 	if (s->kind == FIB_FD_NOWAIT && !(s->polled & FIB_EV_WRITE)) {
 		fib_io_start(&p.io);
 		fib_io_begin(&p.io);
-		r = FIB_CHAOS_ODDS(would_block, 16) && !fib_fd_nonblock(s) ?
-			    -EAGAIN :
-			    fib_pass(SYS_pwritev2, v);
+		tried = !FIB_CHAOS_ODDS(would_block, 16) || fib_fd_nonblock(s);
+		r = tried ? fib_pass(SYS_pwritev2, v) : -EAGAIN;
 		if (!no_nowait(s, FIB_EV_WRITE, r)) {
 			if (r != -EAGAIN && (r < 0 || (size_t)r == length(iov, n)))
 				goto out;
 			if (fib_fd_nonblock(s))
 				return r;
-			p.blocked = r == -EAGAIN;
+			p.blocked = tried && r == -EAGAIN;
 			p.done = r > 0 ? r : 0;
 			p.skip = (size_t)p.done;
 			return fib_io_parts(&p);

@@ -42,6 +42,9 @@ struct fib_parts {
 	int flags;
 };
 
+#define FIB_PART_VECTOR 16
+/** The next vector of @p in @v: its length, 0 at the end; -EFAULT, -EINVAL. */
+long fib_io_window(struct fib_parts *p, struct iovec *v);
 /** All but what is done already: how much is, or -errno if nothing is. */
 long fib_io_parts(struct fib_parts *p);
 

@@ -29,12 +29,59 @@ long fib_io_receive(struct fib_fd *s, size_t plain, long nr, long a[6],
 	struct fib_io io = FIB_IO(s, FIB_EV_READ);
 	bool lowat = fib_load(&fib_fd_lowat_used, relaxed) && fib_fd_lowat(s);
 
-	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat))
+	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat)) {
+		fib_store(&fib_self()->kicked, false, relaxed);
 		return fib_io_in_kernel(s, FIB_EV_READ, !lowat, nr, a);
+	}
 	*flags |= MSG_DONTWAIT;
 	if (s->kind == FIB_FD_DGRAM)
 		io.flags = flags;
 	return fib_io_call(&io, plain, nr, a);
+}
+
+/* MSG_WAITALL was cut short, and no handler is going to run: a kick. */
+static bool was_cut(struct fib *f)
+{
+	return fib_load(&f->kicked, relaxed) && fib_signal_attend(f);
+}
+
+/*
+ * The rest of it, without control messages. Only the kernel knows what else may
+ * have ended the call: then it does the same with the rest.
+ */
+static long receive_rest(struct fib_fd *s, uint32_t closes, int flags,
+			 const struct iovec *iov, size_t n, long done)
+{
+	struct fib_parts p = { .iov = iov,
+			       .n = n,
+			       .skip = (size_t)done,
+			       .done = done };
+	struct iovec v[FIB_PART_VECTOR];
+	struct msghdr m = { .msg_iov = v };
+	long a[6] = { s->fd, (long)&m, flags }, r;
+
+	do {
+		r = fib_io_window(&p, v);
+		if (r <= 0 || fib_load(&s->closes, relaxed) != closes)
+			break;
+		m.msg_iovlen = (size_t)r;
+		fib_part_done();
+		r = fib_io_receive(s, 0, SYS_recvmsg, a, &a[2]);
+		if (r > 0) {
+			p.done += r;
+			p.skip += (size_t)r;
+		}
+	} while (r > 0 && was_cut(fib_self()));
+	return p.done;
+}
+
+/* Is a receive by @flags one that may be cut, and was it? */
+static bool is_cut(const struct fib_fd *s, int flags, long r)
+{
+	return fib_unlikely((flags & (MSG_WAITALL | MSG_PEEK | MSG_TRUNC)) ==
+				    MSG_WAITALL &&
+			    r > 0) &&
+	       s->kind != FIB_FD_DGRAM && was_cut(fib_self());
 }
 
 /* Does not wait, says a flag. */
@@ -52,9 +99,17 @@ long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 	long a[6] = { fd,    (long)buf,	 (long)len,
 		      flags, (long)addr, (long)addrlen };
 
+	uint32_t closes;
+	long r;
+
 	if (!s || (flags & NEVER_BLOCKS))
 		return receive_now(SYS_recvfrom, a, flags);
-	return fib_io_receive(s, flags ? 0 : len, SYS_recvfrom, a, &a[3]);
+	closes = fib_load(&s->closes, relaxed);
+	r = fib_io_receive(s, flags ? 0 : len, SYS_recvfrom, a, &a[3]);
+	if (is_cut(s, flags, r))
+		r = receive_rest(s, closes, flags, &(struct iovec){ buf, len },
+				 1, r);
+	return r;
 }
 
 long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
@@ -62,12 +117,19 @@ long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 	struct fib_fd *s = socket_slot(fd);
 	long a[6] = { fd, (long)msg, flags };
 	struct msghdr h;
+	uint32_t closes;
+	long r;
 
 	if (!s || (flags & NEVER_BLOCKS))
 		return receive_now(SYS_recvmsg, a, flags);
+	closes = fib_load(&s->closes, relaxed);
 	if ((flags & MSG_WAITALL) && fib_copy(&h, msg, sizeof(h)))
 		return -EFAULT;
-	return fib_io_receive(s, 0, SYS_recvmsg, a, &a[2]);
+	r = fib_io_receive(s, 0, SYS_recvmsg, a, &a[2]);
+	/* It may end with what came beside the data. */
+	if (is_cut(s, flags, r) && !h.msg_controllen)
+		r = receive_rest(s, closes, flags, h.msg_iov, h.msg_iovlen, r);
+	return r;
 }
 
 /*
@@ -155,7 +217,6 @@ send_rest(struct fib_parts *p, struct fib_fd *s, long r)
 {
 	if (fib_fd_nonblock(s))
 		return r;
-	p->blocked = r < 0;
 	p->done = r < 0 ? 0 : r;
 	p->skip = (size_t)p->done;
 	p->part = s->kind == FIB_FD_TCP ? tcp_part : unix_part;
@@ -185,6 +246,7 @@ static long send_all(struct fib_fd *s, const struct iovec *iov, size_t n,
 	uint32_t closes = fib_load(&s->closes, relaxed);
 	uint32_t seq = fib_iom_begin(s);
 	long asked = *flags, r = -EAGAIN;
+	bool tried;
 
 	if (asked & MSG_DONTWAIT)
 		return sent(fib_pass(nr, a), asked);
@@ -194,7 +256,8 @@ static long send_all(struct fib_fd *s, const struct iovec *iov, size_t n,
 	if (s->kind == FIB_FD_DGRAM)
 		return send_datagram(s, nr, a, flags);
 	*flags |= MSG_DONTWAIT;
-	if (!FIB_CHAOS_ODDS(would_block, 16) || fib_fd_nonblock(s))
+	tried = !FIB_CHAOS_ODDS(would_block, 16) || fib_fd_nonblock(s);
+	if (tried)
 		r = sent(fib_pass(nr, a), asked);
 	if (fib_likely(r >= (long)len || (r <= 0 && r != -EAGAIN)))
 		return r;
@@ -204,6 +267,7 @@ static long send_all(struct fib_fd *s, const struct iovec *iov, size_t n,
 						      .closes = closes },
 					      .iov = iov,
 					      .n = n,
+					      .blocked = tried && r < 0,
 					      .nr = nr,
 					      .first = a,
 					      .first_flags = flags,

@@ -175,11 +175,13 @@ void fib_signal_entry(int sig, siginfo_t *info, void *ucp)
 	lend_altstack(w, uc);
 	if (sig == FIB_KICK) {
 		fib_identity_follow(w);
-		if (f)
+		if (f) {
+			fib_store(&f->kicked, true, relaxed);
 			kicked(f, info, uc);
-		else if (w)
+		} else if (w) {
 			g[REG_RIP] = (greg_t)fib_raw_intr_fixup(
 				(uintptr_t)g[REG_RIP]);
+		}
 		return;
 	}
 	fix = fib_fault_fixup((uintptr_t)g[REG_RIP]);

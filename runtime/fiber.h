@@ -108,6 +108,7 @@ struct fib {
 	uintptr_t blocking_sp; /* where it blocks in the kernel, or 0 */
 	struct fib_hold *hold; /* of the call under way: hooks/io.c */
 	_Atomic bool preempt;  /* yield where the kick's handler leads */
+	_Atomic bool kicked;   /* since it was last set to false */
 	bool own_files;	       /* its descriptors are not the others' */
 	uint8_t plain;	       /* rows with these flags go to the kernel */
 	bool creating;	       /* in pthread_create: its mmap makes a stack */
