@@ -447,6 +447,11 @@ long fib_sys_fcntl(int fd, int cmd, long arg)
 	return r;
 }
 
+long fib_sys_setrlimit(int resource, const void *new)
+{
+	return fib_sys_prlimit64(0, resource, new, NULL);
+}
+
 long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 {
 	long r;

@@ -8,6 +8,7 @@
  */
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sys/resource.h>
 #include "hooks/hooks.h"
 
 #define PIDFD_THREAD O_EXCL /* linux/pidfd.h */
@@ -78,7 +79,12 @@ long fib_sys_capset(void *header, const void *data)
 
 long fib_sys_prlimit64(int pid, unsigned what, const void *new, void *old)
 {
-	return fib_raw(SYS_prlimit64, process_of(pid), what, new, old);
+	long r = fib_raw(SYS_prlimit64, process_of(pid), what, new, old);
+
+	/* Of another process, perhaps: it looks for itself. */
+	if (r == 0 && new && what == RLIMIT_NOFILE)
+		fib_iom_limit_changed(&fib_sched);
+	return r;
 }
 
 long fib_sys_getpgid(int pid)

@@ -19,6 +19,8 @@
 static _Atomic int ours[OURS_MAX];
 static _Atomic uint32_t ours_top;      /* none of ours is behind */
 static _Atomic int ours_low = INT_MAX; /* none of ours is below */
+/* The highest number that anybody has waited for. */
+static _Atomic int watched_top = -1;
 /* One in reserve, for fib_iom_evict() while the table is full; -1: in use. */
 static _Atomic int reserve = -1;
 
@@ -141,6 +143,9 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	if (r == 0) {
 		fib_list_add_tail(&s->waiters, &w->node);
 		fib_store(&s->waiting, 1, relaxed);
+		s->fresh = 2;
+		if (fib_unlikely(s->fd > fib_load(&watched_top, relaxed)))
+			fib_store(&watched_top, s->fd, relaxed);
 	}
 	fib_unlock(&s->lock);
 	return r;
@@ -342,6 +347,68 @@ static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 	}
 	fib_unlock(&s->lock);
 }
+
+#ifdef FIB_PRELOAD
+#define CHECK_SLOTS 1024 /* to look at in one go */
+#define CHECK_CALLS 64	 /* to make */
+
+/* True: it is not settled yet. */
+static bool check(struct fib_fd *s, unsigned *calls)
+{
+	long r;
+
+	if (fib_list_empty(&s->waiters) || !s->registered)
+		s->fresh = 0;
+	if (!s->fresh || *calls == 0)
+		return s->fresh;
+	if (--s->fresh)
+		return true;
+	--*calls;
+	r = control(s, EPOLL_CTL_ADD);
+	if (r == -EEXIST)
+		return false;
+	if (r == -ENOMEM || r == -ENOSPC) {
+		s->fresh = 1;
+		return true;
+	}
+	fib_count(io_lost);
+	s->registered = r == 0;
+	s->kind = FIB_FD_UNKNOWN;
+	s->attr_epoch = s->born_epoch = 0;
+	fib_store(&s->untrusted, false, relaxed);
+	fib_add(&s->reads, 2, relaxed);
+	fib_and(&s->reads, ~1u, relaxed);
+	feed_locked(s, FIB_EV_READ | FIB_EV_WRITE, true);
+	return false;
+}
+
+bool fib_iom_check(struct fib_sched *sched)
+{
+	static int at;
+	static bool more, again;
+	int top = fib_load(&watched_top, relaxed);
+	unsigned calls = CHECK_CALLS;
+
+	for (unsigned n = 0; n < CHECK_SLOTS && at <= top; n++, at++) {
+		struct fib_fd *s = fib_iom_peek(sched, at);
+
+		if (!s) {
+			at |= FIB_FD_CHUNK - 1;
+		} else if (__atomic_load_n(&s->fresh, __ATOMIC_RELAXED)) {
+			fib_lock(&s->lock);
+			if (check(s, &calls))
+				more = true;
+			fib_unlock(&s->lock);
+		}
+	}
+	if (at > top) {
+		again = more;
+		more = false;
+		at = 0;
+	}
+	return again || more || at;
+}
+#endif
 
 /* What a summons ends, whenever it comes. */
 #ifdef FIB_PRELOAD
@@ -698,6 +765,20 @@ int fib_fd_dup_hidden(int fd)
 	if (d < 0)
 		fib_store(&reserve, spare, seq_cst);
 	return (int)d;
+}
+
+void fib_iom_limit_changed(struct fib_sched *s)
+{
+	struct rlimit lim = { .rlim_cur = 1024 };
+	int spare = fib_load(&reserve, relaxed), none = -1;
+
+	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
+	if (spare >= 0 && (rlim_t)spare < lim.rlim_cur)
+		return;
+	fib_fd_unhide(fib_xchg(&reserve, -1, seq_cst));
+	spare = fib_fd_dup_hidden(s->iom.wakefd);
+	if (spare >= 0 && !fib_cas(&reserve, &none, spare, seq_cst))
+		fib_fd_unhide(spare);
 }
 
 bool fib_fd_is_ours(int fd)

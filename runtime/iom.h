@@ -63,6 +63,20 @@
  * how many are between (G) and (H). A call that begins there may find either
  * file, and cannot hold: it begins anew when that is over.
  *
+ * A number may also be closed where nobody sees it: by io_uring, by an
+ * instruction of the program's own. Then epoll has forgotten the file, while the
+ * slot is registered, and who waits for the number's next file would wait for
+ * good. So the monitor looks after who has waited for a while (fib_iom_check()):
+ *
+ *	fresh	2	somebody has published since the monitor came by
+ *		1	it has come by once: a tick or more has passed
+ *		0	found to be registered since; or nobody waits
+ *
+ * To register the slot's number once more says which: EEXIST, if epoll still has
+ * this file by this number, and nothing else happens. If it does not, it has it
+ * now, and everybody tries again. So a wait costs nothing that ends within a
+ * tick, one call that takes longer, and the call is not the waiter's.
+ *
  * The slot's lock ranks above the timer heaps' and the run queues'.
  */
 #ifndef FIB_IOM_H
@@ -112,6 +126,7 @@ struct fib_fd {
 	bool nonblock;
 	bool timed; /* it has a time limit for reading or writing */
 	bool listening;
+	uint8_t fresh;	   /* the registration is to be looked after */
 	uint8_t access;	   /* O_ACCMODE */
 	uint8_t impatient; /* FIB_EV_*: time limits below 0: does not wait */
 	uint8_t polled;	 /* FIB_EV_*: where RWF_NOWAIT does not work */
@@ -129,6 +144,8 @@ struct fib_fd {
 	uintptr_t event[2];
 #endif
 } __attribute__((aligned(64)));
+
+_Static_assert(offsetof(struct fib_fd, rcvtimeo_ns) == 64, "one cache line");
 
 struct fib_waiter {
 	struct fib_list node; /* empty: not waiting (any more) */
@@ -217,6 +234,13 @@ unsigned fib_iom_poll(uint64_t deadline_ns);
 int fib_iom_init(struct fib_sched *s, bool hide);
 /** Give them back, before anything runs. */
 void fib_iom_discard(struct fib_sched *s);
+/**
+ * Look after some that have waited for a while; the monitor's thread alone. True:
+ * there are more.
+ */
+bool fib_iom_check(struct fib_sched *s);
+/** RLIMIT_NOFILE has changed: is the reserve still below it? */
+void fib_iom_limit_changed(struct fib_sched *s);
 /** The descriptor is going to be closed or replaced. */
 void fib_iom_forget(struct fib_fd *s, bool shared);
 /**

@@ -239,6 +239,10 @@ static void monitor(void *arg)
 		now = fib_now_ns();
 		if (now - last >= TICK_NS) {
 			quiet = look(s, true) ? 0 : quiet + 1;
+#ifdef FIB_PRELOAD
+			if (fib_iom_check(s) && quiet >= QUIET_TICKS)
+				quiet = QUIET_TICKS - 1;
+#endif
 			fib_watch(s);
 			last = now;
 			if (++ticks % TRIM_TICKS == 0)
