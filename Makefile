@@ -8,6 +8,7 @@
 #   make install     PREFIX=/usr/local DESTDIR= (packaging/packaging.mk has all)
 #   make uninstall   with the same variables
 #   make deb         Debian packages, in build/deb/
+#   make dist        the release, a tar.xz: one binary for every glibc
 #   make deps        install the Debian packages that the above need
 #   make format      apply .clang-format
 #   make clean
@@ -32,8 +33,10 @@ BASE   := -std=gnu11 $(OPT) -g $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -
           -fno-omit-frame-pointer -fno-stack-protector -fno-strict-aliasing \
           -D_GNU_SOURCE -DFIB_VERSION='"$(VERSION)"' -I. $(WARN)
 # The runtime and the hooks run below any libc function, where the vector
-# registers belong to the program.
-CORE   := $(BASE) -DFIB_PRELOAD -mgeneral-regs-only -ffreestanding \
+# registers belong to the program. (clang 11 does not know the short form.)
+GENERAL := $(if $(shell $(CC) -mgeneral-regs-only -Werror -x c -c /dev/null \
+             -o /dev/null 2>&1),-mno-mmx -mno-sse -mno-80387,-mgeneral-regs-only)
+CORE   := $(BASE) -DFIB_PRELOAD $(GENERAL) -ffreestanding \
           -U_FORTIFY_SOURCE -fno-lto \
           -fasynchronous-unwind-tables
 ifeq ($(shell $(CC) --version | grep -c clang),0)

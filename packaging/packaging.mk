@@ -1,6 +1,6 @@
 # Installing and packing. Included by the top Makefile, which defines B.
 #
-#   make install     make uninstall     make deb
+#   make install     make uninstall     make deb     make dist
 #
 # The variables are the GNU coding standards', in capitals.
 
@@ -17,7 +17,13 @@ INSTALL_ENV = B='$(B)' VERSION='$(VERSION)' DESTDIR='$(DESTDIR)' \
               BINDIR='$(BINDIR)' LIBDIR='$(LIBDIR)' MANDIR='$(MANDIR)' \
               INCLUDEDIR='$(INCLUDEDIR)' DOCDIR='$(DOCDIR)' DATADIR='$(DATADIR)'
 
-.PHONY: install uninstall deb FORCE
+.PHONY: install uninstall deb dist FORCE
+
+# One binary for every glibc, built on the oldest Debian that is supported.
+DIST := $(B)/libfibhook-$(VERSION)-linux-x86_64.tar.xz
+dist:
+	@packaging/dist.sh $(DIST)
+	@echo $(DIST)
 
 # It names folders, which may be others at each call.
 $(B)/libfib.pc: FORCE

@@ -10,6 +10,9 @@
 # releases of glibc differ most. Within three minutes, whatever the mirror does;
 # skipped if there can be no root.
 #
+# And the release is built twice, from the tree and from a copy of it elsewhere:
+# the same bytes.
+#
 # One line for each part; the last line is the sum. Logs are in $B/check/distros.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -19,7 +22,7 @@ CHROOT=tests/distros/chroot.sh
 OLDEST=bullseye
 FIB_DISTROS=${FIB_DISTROS:-${XDG_CACHE_HOME:-/var/cache}/fibhook/distros}
 export FIB_DISTROS
-LOGS=$B/check/distros
+LOGS=$(realpath -m "$B")/check/distros
 mkdir -p "$LOGS"
 passed=0 failed=0 skipped=0
 
@@ -68,7 +71,7 @@ behaviour() {
 			echo "skip ${s#tests/hooks/}: it does not build here"
 		fi
 	done
-	exec python3 tests/lib/behave.py --build "$BUILD" "$@"
+	exec python3 tests/lib/behave.py --old --build "$BUILD" "$@"
 	EOF
 }
 
@@ -95,6 +98,23 @@ full() {
 		env BUILD=/build/one sh -c "$(behaviour)"
 }
 
+dist_twice() {
+	local copy
+
+	copy=$(mktemp -d)
+	tar --exclude=./build --exclude=./.git -cf - . | tar -xf - -C "$copy"
+	export SOURCE_DATE_EPOCH=1700000000
+	packaging/dist.sh "$LOGS/one/fibhook.tar.xz" &&
+		"$copy/packaging/dist.sh" "$LOGS/two/fibhook.tar.xz" &&
+		cmp "$LOGS/one/fibhook.tar.xz" "$LOGS/two/fibhook.tar.xz" &&
+		echo "1 passed, 0 failed"
+	rm -rf "$copy"
+}
+if [ "${1-}" = --dist-twice ]; then
+	dist_twice
+	exit
+fi
+
 quick() {
 	local only=(--only thread/cancel --only cxx/ --only thread/create
 		--only thread/cond --only thread/sem --only signal/sigwait
@@ -113,6 +133,7 @@ if [ "${QUICK-}" ]; then
 else
 	[ $# -gt 0 ] || set -- bullseye bookworm trixie sid
 	built "$OLDEST" "the one binary" B=/build all
+	part "$OLDEST" "release, twice" tests/distros/run.sh --dist-twice
 	for release; do
 		full "$release"
 	done
