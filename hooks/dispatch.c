@@ -95,7 +95,8 @@ static bool has_limit(long fd, int name)
 	struct timeval tv = { 0, 0 };
 	unsigned len = sizeof(tv);
 
-	return !fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &tv, &len) &&
+	/* Who may not ask has the call repeated, as most would. */
+	return !fib_filtered() && !fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &tv, &len) &&
 	       (tv.tv_sec || tv.tv_usec);
 }
 

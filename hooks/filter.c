@@ -256,7 +256,10 @@ static long install_on_each(long nr, const long a[6])
 	const long privs[6] = { PR_SET_NO_NEW_PRIVS, 1 };
 	bool no_privs = fib_raw(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1;
 	struct fib *self = fib_self();
+	int r = fib_messenger_start();
 
+	if (r)
+		return r;
 	for (uint32_t i = 0; i < fib_high_water(); i++) {
 		struct fib *f = fib_at(i);
 

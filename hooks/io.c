@@ -14,13 +14,27 @@ long fib_io_failed(const struct fib_io *io, long r)
 	return r;
 }
 
+/* A kick that brings no handler may have cut a write short. */
+static bool goes_on(long nr, const long a[6], long r)
+{
+	return nr == SYS_write && r > 0 && r < a[2] &&
+	       !(fib_raw(SYS_fcntl, a[0], F_GETFL) & O_NONBLOCK) &&
+	       fib_signal_attend(fib_self());
+}
+
 long fib_io_own(long nr, const long a[6])
 {
-	long r = fib_blocking(nr, a);
+	long v[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
+	long r, done = 0;
 
-	if (r == -EPIPE)
+	while (goes_on(nr, v, r = fib_blocking(nr, v))) {
+		done += r;
+		v[1] += r;
+		v[2] -= r;
+	}
+	if (r == -EPIPE && !done)
 		fib_signal_raised(fib_self(), SIGPIPE, true);
-	return r;
+	return done ? done + (r > 0 ? r : 0) : r;
 }
 
 /* epoll would not have the descriptor (no memory, no watches left). */

@@ -76,6 +76,8 @@ void fib_signal_idle_kick(void)
 	uint32_t n = fib_load(&fib_sched.workers, acquire);
 	struct fib_worker *w = fib_sched.worker[fib_chaos_number(n)];
 
+	if (w->strict) /* it may do next to nothing, and is never preempted */
+		return;
 	if (FIB_CHAOS_ODDS(preempt, 2))
 		fib_signal_preempt(w);
 	else if (!fib_load(&w->gone, relaxed))

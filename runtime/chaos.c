@@ -1,6 +1,7 @@
 /* Chaos, see chaos.h. */
 #include <time.h>
 #include "runtime/chaos.h"
+#include "runtime/sched.h"
 
 #define GOLDEN	  0x9e3779b97f4a7c15ull
 #define SPIN_MAX  400	 /* turns of a busy wait, 40 ns or so each */
@@ -62,7 +63,8 @@ void fib_chaos_delay(const char *point)
 	struct timespec ts = { 0, 0 };
 	uint64_t n = fib_chaos_number(1024);
 
-	if (n >= 256 || !chosen(point))
+	/* Under a filter of the program's there are no calls to spare. */
+	if (n >= 256 || !chosen(point) || fib_filtered())
 		return;
 	if (n == 0) {
 		ts.tv_nsec = (long)fib_chaos_number(SLEEP_MAX);
@@ -77,5 +79,5 @@ void fib_chaos_delay(const char *point)
 
 bool fib_chaos_odds(const char *point, unsigned n)
 {
-	return fib_chaos_number(n) == 0 && chosen(point);
+	return fib_chaos_number(n) == 0 && chosen(point) && !fib_filtered();
 }

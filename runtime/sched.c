@@ -582,7 +582,8 @@ void fib_sched_yield(void)
 
 	/* There is no other on its thread. */
 	if (f->bound) {
-		fib_raw(SYS_sched_yield);
+		if (!fib_filtered())
+			fib_raw(SYS_sched_yield);
 		return;
 	}
 #else

@@ -4,6 +4,7 @@
 #   make check-hooks       behaviour programs, natively and hooked
 #   make check-native      behaviour programs, natively only
 #   make check-apps        real programs from Debian packages
+#   make check-sandbox     programs in sandboxes, their own and others'
 #   make check-<part>      one part: unit patch fuzz stress model cli hostile
 #   make check-distros     on other releases of Debian, in chroots
 #   make check-suites      other projects' test suites, all of them
@@ -23,9 +24,11 @@ RUNS   ?= 1
 TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              binutils libunwind-dev python3 openssl microsocks \
              tinyproxy-bin stunnel4 memcached redis-tools man-db groff-base \
-             mandoc valgrind debootstrap gdb
+             mandoc valgrind debootstrap gdb \
+             openssh-server openssh-client vsftpd chrony nginx-light \
+             bubblewrap libcap2-bin
 
-CHECKS := unit library patch hooks fuzz stress apps cli hostile install distros
+CHECKS := unit library patch hooks fuzz stress apps sandbox cli hostile install distros
 
 T_WARN  := -Wall -Wextra $(WERROR)
 T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/lib $(T_WARN)
@@ -56,7 +59,7 @@ soak:
 	@$(MAKE) --no-print-directory HOSTILE_SECONDS=600 \
 	  HOSTILE_SEED=$(or $(FIB_SEED),100000) check-hostile
 
-.PHONY: check-hooks check-native check-apps build-tests print-checks
+.PHONY: check-sandbox check-hooks check-native check-apps build-tests print-checks
 
 $(B)/tests/lib/libttls.so: tests/lib/tlslib.c tests/lib/tlslib.h
 	@mkdir -p $(@D)
@@ -112,6 +115,10 @@ check-native: build-tests
 check-apps: all
 	@python3 tests/apps/apps.py --build $(B) --runs $(RUNS) \
 	  $(ONLY:%=--only %)
+
+# Programs that sandbox themselves, or are started in a sandbox.
+check-sandbox: all $(B)/tests/lib/filter
+	@/usr/bin/python3 tests/apps/sandbox.py --build $(B) $(ONLY:%=--only %)
 
 -include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
 -include tests/cli/cli.mk tests/suites/suites.mk tests/model/model.mk

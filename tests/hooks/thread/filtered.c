@@ -35,7 +35,7 @@ static const int threads[] = {
 };
 /* A thread that computes, and tells by a semaphore. */
 static const int mute[] = { SYS_futex, SYS_exit, SYS_madvise,
-			    SYS_rt_sigprocmask };
+			    SYS_rt_sigprocmask, SYS_rt_sigreturn };
 
 static void install(const int *allowed, size_t n, unsigned action,
 		    unsigned flags)
