@@ -114,10 +114,10 @@ $(eval $(call FIB_ARCHIVE,,lib))
 $(eval $(call FIB_ARCHIVE,-asan,asan))
 $(eval $(call FIB_ARCHIVE,-tsan,tsan))
 
-$(B)/libfibhook.so: $(CORE_O) $(HOST_O) preload/fibhook.map
+$(B)/libfibhook.so: $(CORE_O) $(HOST_O) preload/fibhook.map preload/sealed.ld
 	$(V)$(CC) -shared $(LDFLAGS) -o $@ $(CORE_O) $(HOST_O) -Wl,-soname,libfibhook.so \
 	  -Wl,--version-script=preload/fibhook.map -Wl,-z,now -Wl,-z,relro \
-	  -Wl,-z,defs -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -Wl,--gc-sections
+	  -Wl,-z,defs -Wl,-Bsymbolic -Wl,-T,preload/sealed.ld -Wl,--exclude-libs,ALL -Wl,--gc-sections
 
 $(B)/fibhook: $(CLI_O)
 	$(V)$(CC) $(LDFLAGS) -o $@ $(CLI_O) -ldl

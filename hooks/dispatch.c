@@ -69,7 +69,7 @@ static const struct entry table[512] = {
 #include "hooks/hooks.def"
 };
 
-struct fib_libc fib_libc;
+struct fib_libc fib_libc FIB_SEALED;
 
 const char *fib_call_name(unsigned nr)
 {

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -393,6 +394,15 @@ const struct fib_host fib_host = {
 	.process_end = fib_end_process,
 };
 
+extern char fib_sealed_start[], fib_sealed_end[];
+
+/* FIB_SEALED. A fork child that starts anew has one thread, and opens it again. */
+static void protect_sealed(int prot)
+{
+	fib_raw(SYS_mprotect, fib_sealed_start,
+		fib_sealed_end - fib_sealed_start, prot);
+}
+
 static const char *start(uint64_t mask)
 {
 	int n = fib_options.workers ? fib_options.workers : fib_cpus();
@@ -401,6 +411,7 @@ static const char *start(uint64_t mask)
 
 	if (!f)
 		return because("fibers", -ENOMEM);
+	protect_sealed(PROT_READ | PROT_WRITE);
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
 	fib_chaos_init(fib_options.chaos, fib_options.chaos_only);
 	fib_symtab.chaos = fib_options.chaos;
@@ -448,6 +459,7 @@ static void activate(bool early)
 				      obstacle(early);
 	if (!why)
 		why = start(mask);
+	protect_sealed(PROT_READ);
 	if (why) {
 		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 		if (why == later)

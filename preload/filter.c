@@ -25,33 +25,41 @@ long fib_door_syscall(long nr, long a, long b, long c, long d, long e,
 		      long f) __asm__("syscall");
 int fib_door_prctl(int op, long a, long b, long c, long d) __asm__("prctl");
 
+static long (*real_syscall)(long, long, long, long, long, long,
+			    long) FIB_SEALED;
+static int (*real_prctl)(int, long, long, long, long) FIB_SEALED;
+
 long fib_door_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
-	static long (*real)(long, long, long, long, long, long, long);
 	long r;
 
-	if (!real)
-		real = fib_lookup("syscall", NULL);
+	if (fib_unlikely(!real_syscall))
+		fib_real_init();
 	if (fib_likely(nr != SYS_seccomp && nr != SYS_prctl))
-		return real(nr, a, b, c, d, e, f);
-	r = real(nr, a, b, c, d, e, f);
+		return real_syscall(nr, a, b, c, d, e, f);
+	r = real_syscall(nr, a, b, c, d, e, f);
 	look(nr, a, r);
 	return r;
 }
 
 int fib_door_prctl(int op, long a, long b, long c, long d)
 {
-	static int (*real)(int, long, long, long, long);
 	int r;
 
-	if (!real)
-		real = fib_lookup("prctl", NULL);
-	r = real(op, a, b, c, d);
+	if (!real_prctl)
+		fib_real_init();
+	r = real_prctl(op, a, b, c, d);
 	look(SYS_prctl, op, r);
 	return r;
 }
 
 #pragma GCC visibility pop
+
+void fib_filter_init(void)
+{
+	real_syscall = fib_lookup("syscall", NULL);
+	real_prctl = fib_lookup("prctl", NULL);
+}
 
 bool fib_filter_is_own(void)
 {

@@ -40,15 +40,16 @@ static void look(const pthread_mutexattr_t *a)
 }
 
 #define SETTER(name)                                                           \
+	static int (*real_##name)(pthread_mutexattr_t *, int) FIB_SEALED;      \
+                                                                               \
 	__attribute__((visibility("default"))) int name(                       \
 		pthread_mutexattr_t *a, int value)                             \
 	{                                                                      \
-		static int (*real)(pthread_mutexattr_t *, int);                \
 		int r;                                                         \
                                                                                \
-		if (!real)                                                     \
-			real = fib_lookup(#name, NULL);                        \
-		r = real(a, value);                                            \
+		if (!real_##name)                                              \
+			fib_real_init();                                       \
+		r = real_##name(a, value);                                     \
 		if (r == 0)                                                    \
 			look(a);                                               \
 		return r;                                                      \
@@ -58,3 +59,12 @@ SETTER(pthread_mutexattr_setpshared)
 SETTER(pthread_mutexattr_settype)
 SETTER(pthread_mutexattr_setrobust)
 SETTER(pthread_mutexattr_setprotocol)
+
+void fib_mutexattr_init(void)
+{
+#define RESOLVE(name) real_##name = fib_lookup(#name, NULL)
+	RESOLVE(pthread_mutexattr_setpshared);
+	RESOLVE(pthread_mutexattr_settype);
+	RESOLVE(pthread_mutexattr_setrobust);
+	RESOLVE(pthread_mutexattr_setprotocol);
+}

@@ -16,7 +16,7 @@
 
 #define MAX_WORKERS 1024
 
-struct fib_options fib_options = { .log = FIB_LOG_WARN };
+struct fib_options fib_options FIB_SEALED = { .log = FIB_LOG_WARN };
 
 extern char **environ;
 

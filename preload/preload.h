@@ -53,6 +53,8 @@ void fib_init(void);
 
 /** libc's own functions behind the exported symbols. */
 void fib_real_init(void);
+void fib_mutexattr_init(void);
+void fib_filter_init(void);
 /** What the objects behind this one call @name, and its size, or NULL. */
 void *fib_lookup(const char *name, size_t *size);
 

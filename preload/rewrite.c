@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "preload/arch/x86_64/regs.h"
+#include "runtime/base.h"
 #include "runtime/arch/x86_64/raw.h"
 
 _Static_assert(sizeof(struct fib_regs) == 136, "tramp.S: lea 136(%rsp)");
@@ -44,7 +45,7 @@ static struct object objects[FIB_MAX_OBJECTS]; /* [0] stands for none */
 static uint32_t nobjects = 1;
 struct fib_range fib_ranges[FIB_MAX_RANGES];
 uint32_t fib_nranges;
-void (*fib_rewrite_left)(void);
+void (*fib_rewrite_left)(void) FIB_SEALED;
 static int late_sites, late_err; /* of objects loaded later */
 static bool scan_all;
 static struct fib_rewrite_stats stats;

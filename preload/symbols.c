@@ -71,13 +71,15 @@
 	X(int, pthread_setname_np, (pthread_t, const char *))                  \
 	X(int, pthread_getname_np, (pthread_t, char *, size_t))
 
-#define DECLARE(ret, name, params) static ret(*real_##name) params;
+#define DECLARE(ret, name, params) static ret(*real_##name) params FIB_SEALED;
 REAL(DECLARE)
 
 __attribute__((visibility("hidden"))) void fib_real_init(void)
 {
 #define RESOLVE(ret, name, params) real_##name = fib_lookup(#name, NULL);
 	REAL(RESOLVE)
+	fib_mutexattr_init();
+	fib_filter_init();
 }
 
 /* Before our constructor other libraries' constructors may call us. */

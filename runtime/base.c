@@ -151,7 +151,7 @@ void fib_pages_free(void *p, size_t bytes)
  * clock_gettime may use the stack protector's canary, which a worker between
  * two fibers has none of.
  */
-static int (*vdso_clock)(int, struct timespec *);
+static int (*vdso_clock)(int, struct timespec *) FIB_SEALED;
 
 void fib_clock_init(uintptr_t base)
 {

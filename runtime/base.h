@@ -22,6 +22,16 @@
 #define fib_container_of(p, type, member)                                      \
 	((type *)((char *)(p)-offsetof(type, member)))
 #define FIB_ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
+/*
+ * Pointers to functions, and what else does not change any more once the
+ * runtime has started: pages of their own, which are then for reading alone
+ * (preload/activate.c). The library beside it has no such pages.
+ */
+#ifdef FIB_PRELOAD
+#define FIB_SEALED __attribute__((section(".fib_sealed")))
+#else
+#define FIB_SEALED
+#endif
 #define FIB_ALIGN_UP(x, a) (((x) + (a)-1) & ~((a)-1))
 #define FIB_PAGE	   4096ul
 #define FIB_NSEC_PER_SEC   1000000000ull

@@ -29,3 +29,10 @@ run env FIBHOOK_LOG=warn FIBHOOK_STATS=stderr "$F" \
 	"$B/tests/hooks/signal/before_return"
 check "first thread after a handler: is hooked" \
 	grep -q "^fibers_created [1-9]" "$T/err"
+
+# --- what may be written ------------------------------------------------------
+
+run timeout 120 python3 "$HERE/readonly.py" "$B"
+grep -v passed "$T/out" "$T/err"
+read -r p _ f _ <<<"$(tail -1 "$T/out")"
+passed=$((passed + ${p:-0})) failed=$((failed + ${f:-1}))
