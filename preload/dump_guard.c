@@ -19,12 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "preload/cli.h"
 #include "preload/dump.h"
+#include "runtime/compat.h"
 
 #define CHUNK	   (64ul << 10)
 #define REAP_TRIES 300 /* a millisecond each */

@@ -9,6 +9,7 @@
 # 4. libfibhook.so imports nothing that is younger than glibc 2.17: built on an
 #    old system, it runs on all. (From 2.38 on, the headers turn strtol() and
 #    its like into __isoc23_strtol().)
+# 5. For the same end, the numbers of system calls come from runtime/compat.h.
 #
 # One line per law, "ok NAME" or "FAIL NAME".
 
@@ -83,6 +84,9 @@ verdict "runtime includes no upper layer" \
 verdict "hooks include no upper layer" \
 	"$(includes hooks | grep -E '"(\.\./)*preload/' |
 		grep -v '"preload/arch/x86_64/regs.h"')"
+verdict "system calls have numbers on an old system" \
+	"$(grep -rln '#[[:space:]]*include <sys/syscall.h>' runtime hooks \
+		preload | grep -v '^runtime/compat.h$')"
 verdict "plain programs include no layer" \
 	"$(includes demo tests/hooks |
 		grep -E '"(\.\./)*(runtime|hooks|preload)/')"

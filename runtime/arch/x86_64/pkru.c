@@ -1,7 +1,7 @@
 /* Protection keys, see pkru.h. */
 #include <cpuid.h>
-#include <sys/syscall.h>
 #include "runtime/arch/x86_64/pkru.h"
+#include "runtime/compat.h"
 
 #define OSPKE	       (1u << 4)
 #define DISABLE_ACCESS 1
