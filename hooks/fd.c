@@ -358,27 +358,32 @@ static long dup_onto(int from, int to, long nr, int flags)
 {
 	bool closes = from != to && (fib_filtered() ||
 				     fib_raw(SYS_fcntl, from, F_GETFD) >= 0);
+	bool wanted = closes && fib_fd_is_ours(to);
 	long r;
 
+	if (fib_fd_is_ours(from))
+		return -EBADF;
+	if (wanted)
+		fib_fd_yield(to);
+	if (fib_fd_is_ours(to))
+		return -EBADF;
 	if (closes)
 		forget(to);
 	r = duplicated(fib_raw(nr, from, to, flags));
 	if (closes)
 		closed(to);
+	if (wanted)
+		fib_iom_limit_changed(&fib_sched);
 	return r;
 }
 
 long fib_sys_dup2(int from, int to)
 {
-	if (fib_fd_is_ours(from) || fib_fd_is_ours(to))
-		return -EBADF;
 	return dup_onto(from, to, SYS_dup2, 0);
 }
 
 long fib_sys_dup3(int from, int to, int flags)
 {
-	if (fib_fd_is_ours(from) || fib_fd_is_ours(to))
-		return -EBADF;
 	return dup_onto(from, to, SYS_dup3, flags);
 }
 

@@ -143,6 +143,8 @@ static const char *try_filter(bool inherited)
 	return reason;
 }
 
+static bool filtered; /* by seccomp */
+
 static const char *obstacle(bool early)
 {
 	bool own = fib_filter_is_own();
@@ -164,6 +166,7 @@ static const char *obstacle(bool early)
 		why = early ? later : try_filter(true);
 	if (why)
 		return why;
+	filtered = own || st.seccomp;
 	if (st.threads != 1)
 		return "the process has more than one thread already";
 	return NULL;
@@ -342,15 +345,21 @@ static void close_all(int receiver)
 
 static long open_all(int *receiver)
 {
-	long r = fib_iom_init(&fib_sched, true);
+	long r;
 
-	if (r < 0)
-		return r;
-	r = *receiver = fib_receiver_init();
+	/* A filter may take offence at a limit that is set. */
+	fib_fd_reach(!filtered);
+	r = fib_iom_init(&fib_sched, true);
+	if (r >= 0) {
+		r = *receiver = fib_receiver_init();
+		if (r >= 0)
+			r = fib_monitor_init(*receiver);
+		if (r < 0)
+			close_all(*receiver);
+	}
+	fib_fd_reach(false);
 	if (r >= 0)
-		r = fib_monitor_init(*receiver);
-	if (r < 0)
-		close_all(*receiver);
+		fib_iom_limit_changed(&fib_sched);
 	return r;
 }
 
@@ -430,7 +439,9 @@ static const char *start(uint64_t mask)
 	}
 	fib_shared_init();
 	fib_signalfd_init();
+	fib_fd_reach(!filtered);
 	open_stats();
+	fib_fd_reach(false);
 	fib_main_fiber = f;
 	fib_signal_init(f, mask);
 	fib_sched_run(&fib_sched, f);

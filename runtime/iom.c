@@ -24,6 +24,8 @@ static _Atomic int watched_top = -1;
 /* One in reserve, for fib_iom_evict() while the table is full; -1: in use. */
 static _Atomic int reserve = -1;
 
+static bool has_room(void);
+
 struct fib_fd *fib_iom_peek(struct fib_sched *sched, int fd)
 {
 	struct fib_fd *c;
@@ -517,6 +519,10 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 				  .data.u64 = WAKE_DATA };
 	int epfd, wakefd = -1, r;
 
+	/* Ours would lie among the first that the program asks for. */
+	fib_step = "RLIMIT_NOFILE";
+	if (hide && !has_room())
+		return -EMFILE;
 	fib_step = "epoll_create1";
 	r = epfd = (int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC);
 	s->iom.epfd = hide ? fib_fd_hide(epfd) : epfd;
@@ -535,8 +541,6 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 		fib_iom_discard(s);
 		return r;
 	}
-	if (hide)
-		fib_store(&reserve, fib_fd_dup_hidden(s->iom.wakefd), seq_cst);
 	return r;
 }
 
@@ -698,11 +702,49 @@ void fib_iom_reset(struct fib_sched *s)
 	}
 }
 
+#define REACH 32
+
+/* Where the numbers begin that only a raised limit gives; 0: not now. */
+static rlim_t reach_from;
+
+void fib_fd_reach(bool begin)
+{
+	struct rlimit lim = { 0, 0 };
+
+	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
+	if (begin && lim.rlim_cur < lim.rlim_max &&
+	    lim.rlim_cur <= FIB_FD_MAX - REACH) {
+		reach_from = lim.rlim_cur;
+		lim.rlim_cur = lim.rlim_max < reach_from + REACH ?
+				       lim.rlim_max :
+				       reach_from + REACH;
+		if (fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, 0) < 0)
+			reach_from = 0;
+	} else if (!begin && reach_from) {
+		lim.rlim_cur = reach_from;
+		reach_from = 0;
+		fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, 0);
+	}
+}
+
+static bool has_room(void)
+{
+	struct rlimit lim = { .rlim_cur = 1024 };
+
+	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
+	return reach_from || lim.rlim_cur > 64;
+}
+
 /* A duplicate of @fd, as high as may be; -errno. */
 static long dup_high(int fd)
 {
 	struct rlimit lim = { .rlim_cur = 1024 };
+	long d = reach_from ? fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC,
+				      reach_from) :
+			      -EMFILE;
 
+	if (d >= 0)
+		return d;
 	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
 	if (lim.rlim_cur > FIB_FD_MAX)
 		lim.rlim_cur = FIB_FD_MAX;
@@ -779,6 +821,20 @@ void fib_iom_limit_changed(struct fib_sched *s)
 	spare = fib_fd_dup_hidden(s->iom.wakefd);
 	if (spare >= 0 && !fib_cas(&reserve, &none, spare, seq_cst))
 		fib_fd_unhide(spare);
+}
+
+void fib_fd_yield(int fd)
+{
+	int spare = fd;
+
+	if (fd < 0 || !fib_cas(&reserve, &spare, -1, seq_cst))
+		return;
+	for (unsigned i = 0; i < fib_load(&ours_top, acquire); i++) {
+		int want = fd;
+
+		if (fib_cas(&ours[i], &want, 0, seq_cst))
+			break;
+	}
 }
 
 bool fib_fd_is_ours(int fd)

@@ -252,8 +252,16 @@ void fib_iom_closed(struct fib_fd *s);
 /** In a fork child: the table begins anew. */
 void fib_iom_reset(struct fib_sched *s);
 
-/** Our own descriptors live high, out of the way: move @fd there. */
+/**
+ * Between fib_fd_reach(true) and fib_fd_reach(false), for a process with one
+ * thread, numbers are to be had from RLIMIT_NOFILE on: the program cannot have
+ * them, dup2() to them or count them. If it may raise the limit, that is.
+ */
+void fib_fd_reach(bool begin);
+/** Our own descriptors live there, or high, out of the way: move @fd there. */
 int fib_fd_hide(int fd);
+/** The program wants number @fd for itself: it can have that of the reserve. */
+void fib_fd_yield(int fd);
 /** A duplicate of @fd there; one is kept in reserve for a full table. */
 int fib_fd_dup_hidden(int fd);
 bool fib_fd_is_ours(int fd);

@@ -105,7 +105,7 @@ else
 	skip valgrind "not installed"
 fi
 # Descriptors are its own again where there are too few for the library.
-for limit in 4 5 6; do
+for limit in 4 5 6 20 64; do
 	list="ulimit -n $limit"'; exec "$@" ls /proc/self/fd'
 	run sh -c "$list" sh env
 	mv "$T/out" "$T/natively"
