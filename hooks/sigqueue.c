@@ -16,6 +16,9 @@ static _Atomic uint32_t queued;
 static struct fib_siginfo_node *kept;
 static _Atomic uint64_t kept_set;
 
+/* What no fiber can have pending: all but these. fib_sig_lock. */
+static uint64_t ever_queued;
+
 uint32_t fib_signal_queued(void)
 {
 	return fib_load(&queued, relaxed);
@@ -178,6 +181,7 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 			;
 		*at = n;
 	}
+	ever_queued |= FIB_SIG(sig);
 	fib_or(&f->sigpend, FIB_SIG(sig), seq_cst);
 	fib_unlock(&fib_sig_lock);
 	if (fib_signal_accepts(f, sig))
@@ -271,6 +275,10 @@ void fib_sig_flush_locked(uint64_t set)
 
 	if (fib_load(&kept_set, relaxed) & set)
 		fib_store(&kept_set, drop_locked(&kept, set), seq_cst);
+	/* There may be many fibers, and system() ignores two signals. */
+	if (!(ever_queued & set))
+		return;
+	ever_queued &= ~set;
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib *f = fib_at(i);
 
@@ -381,4 +389,5 @@ void fib_signal_queues_init(void)
 	fib_store(&queued, 0, relaxed);
 	kept = NULL;
 	fib_store(&kept_set, 0, relaxed);
+	ever_queued = 0;
 }
