@@ -466,8 +466,10 @@ static void activate(bool early)
 	    (has_fsgsbase() && fib_worker_self()))
 		return;
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-	why = fib_in_handler(mask) ? "called from a signal handler" :
-				      obstacle(early);
+	/* A filter is looked at before any other call is made. */
+	why = obstacle(early);
+	if (!why && fib_in_handler(mask))
+		why = "called from a signal handler";
 	if (!why)
 		why = start(mask);
 	protect_sealed(PROT_READ);

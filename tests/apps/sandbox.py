@@ -246,9 +246,14 @@ server localhost port {free_port()} iburst
     with Server(hook + ["chronyd", "-x", "-d", "-u", "_chrony", "-F", "2",
                         "-L", "2", "-f", conf], tmp,
                 lambda: os.path.exists(sock)) as s:
-        said = [run(["chronyc", "-h", sock, "-c", what])
-                for what in ("activity", "serverstats")]
-    return said + [s.status]
+        # A thread resolves the name; then the source is not unknown any more.
+        end = time.monotonic() + PATIENCE
+        while True:
+            said = run(["chronyc", "-h", sock, "-c", "activity"])
+            if said.endswith(",0\n") or time.monotonic() > end:
+                break
+            time.sleep(0.02)
+    return [said, s.status]
 
 
 def nginx(tmp, hook):
