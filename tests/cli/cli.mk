@@ -14,7 +14,7 @@ $(CT)/%: tests/cli/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(T_FLAGS) $< -o $@
 
-$(CT)/offsets: tests/cli/offsets.c runtime/sched.h
+$(CT)/offsets: tests/cli/offsets.c $(wildcard runtime/*.h)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(T_FLAGS) -DFIB_PRELOAD -Wno-unused-parameter -I. $< -o $@
 
