@@ -134,6 +134,9 @@ long fib_io_in_kernel(struct fib_fd *s, uint8_t ev, bool first, long nr,
 	return r;
 }
 
+/* The kernel is too old, or a filter has it not. */
+static _Atomic bool no_preadv2;
+
 /* What knows of no way not to block: polled first, if it is for @ev at all. */
 static long polled(struct fib_fd *s, uint8_t ev, long nr, const long a[6])
 {
@@ -144,6 +147,9 @@ static long polled(struct fib_fd *s, uint8_t ev, long nr, const long a[6])
 	if (fib_fd_nonblock(s) ||
 	    s->access == (ev == FIB_EV_READ ? O_WRONLY : O_RDONLY))
 		return fib_pass(nr, a);
+	/* One that has to fail at once would wait for data first. */
+	if (s->kind == FIB_FD_NOWAIT && fib_load(&no_preadv2, relaxed))
+		return fib_blocking(nr, a);
 	if (ev == FIB_EV_READ)
 		return fib_io_polled(&FIB_IO(s, ev), nr, a);
 	/*
@@ -162,6 +168,10 @@ static bool no_nowait(struct fib_fd *s, uint8_t ev, long r)
 	if (r != -EOPNOTSUPP && r != -ESPIPE && !fib_is_denied(r))
 		return false;
 	s->polled |= ev;
+	/* Not this file alone: then nobody asks whether a call would wait. */
+	if (fib_is_denied(r) &&
+	    fib_raw(SYS_preadv2, -1, 0, 0, -1, -1, 0) != -EBADF)
+		fib_store(&no_preadv2, true, relaxed);
 	return true;
 }
 

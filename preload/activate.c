@@ -48,6 +48,7 @@
 #define RSEQ_FAILED	     ((uint32_t)-2)
 
 static bool refused, rewritten;
+static bool silent; /* a message might be against the program's filter */
 
 /* --- may we? ------------------------------------------------------------- */
 
@@ -133,8 +134,7 @@ static const char *try_filter(bool inherited)
 
 	if (r == 0)
 		return NULL;
-	if (!report.may_log)
-		fib_options.log = FIB_LOG_NONE;
+	silent = !report.may_log;
 	if (r != -EPERM)
 		return because("a seccomp filter is in force: clone3", r);
 	snprintf(reason, sizeof(reason), "a seccomp filter %s %s",
@@ -485,7 +485,8 @@ static void activate(bool early)
 	return;
 refuse:
 	refused = true;
-	fib_log(FIB_LOG_WARN, "running unhooked: %s", why);
+	if (!silent)
+		fib_log(FIB_LOG_WARN, "running unhooked: %s", why);
 }
 
 void fib_activate(void)

@@ -4,6 +4,8 @@ CT := $(B)/tests/cli
 CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
             $(CT)/stderr_data $(CT)/whoami $(B)/tests/lib/filter \
+            $(addprefix $(B)/tests/hooks/,io/eventfd io/fifo io/echo \
+              thread/create_join) \
             $(B)/tests/hooks/thread/sealed $(B)/tests/lib/libtfutex.so \
             $(B)/tests/hooks/thread/first_in_handler \
             $(B)/tests/hooks/signal/before_return

@@ -64,6 +64,21 @@ else
 	skip "few processes" "needs root"
 fi
 
+# --- calls that an older kernel has not, or a filter ---------------------------
+
+for denied in ENOSYS:epoll_pwait2 EPERM:epoll_pwait2 ENOSYS:preadv2,pwritev2 \
+	      EPERM:preadv2,pwritev2 EPERM:accept4 ENOSYS:clone3 EPERM:getsockopt; do
+	for program in io/eventfd io/fifo io/echo thread/create_join; do
+		run env T_TMP="$T" "$B/tests/lib/filter" ${denied%%:*} \
+			${denied##*:} "$B/tests/hooks/$program"
+		want="$status $out"
+		run env T_TMP="$T" timeout 20 "$B/tests/lib/filter" \
+			${denied%%:*} ${denied##*:} "$F" --workers 2 \
+			--log none "$B/tests/hooks/$program"
+		check "$program, $denied" [ "$status $out" = "$want" ]
+	done
+done
+
 # --- what is written where ----------------------------------------------------
 
 data() { printf DATA | cmp -s - "$T/data"; }
