@@ -37,10 +37,11 @@ fi
 
 echo "deps: installing$missing" >&2
 export DEBIAN_FRONTEND=noninteractive
+# Some come with a service: it is not started (one would set the clock).
 # A list of packages that is at hand may do: fetch a new one only if it fails.
 # shellcheck disable=SC2086
-$as_root apt-get install -y -q --no-install-recommends $missing \
+$as_root env SYSTEMD_OFFLINE=1 apt-get install -y -q --no-install-recommends $missing \
 	>/dev/null 2>&1 && exit 0
-$as_root apt-get update -q >/dev/null
+$as_root env SYSTEMD_OFFLINE=1 apt-get update -q >/dev/null
 # shellcheck disable=SC2086
-$as_root apt-get install -y -q --no-install-recommends $missing >/dev/null
+$as_root env SYSTEMD_OFFLINE=1 apt-get install -y -q --no-install-recommends $missing >/dev/null
