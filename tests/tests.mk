@@ -38,7 +38,7 @@ T_PROGS := $(T_C:%.c=$(B)/%) $(T_CC:%.cc=$(B)/%)
 T_LIBS  := $(B)/tests/lib/libttls.so $(B)/tests/lib/libtctor.so \
             $(B)/tests/lib/libtfutex.so
 # Parts of libc of their own, before glibc 2.34.
-T_LIBC  := -Wl,--as-needed -lrt -ldl -lresolv -lanl -Wl,--no-as-needed
+T_LIBC  := -Wl,--as-needed -lrt -ldl -lresolv -lanl -lutil -Wl,--no-as-needed
 T_RPATH := -Wl,-rpath,'$$ORIGIN/../../lib'
 
 # What is missing comes first, so the run is a make of its own.

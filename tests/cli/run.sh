@@ -106,6 +106,7 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 
 . "$HERE/start.sh"
 . "$HERE/secure.sh"
+. "$HERE/libc.sh"
 . "$HERE/dump.sh"
 . "$HERE/targets.sh"
 . "$HERE/crash.sh"

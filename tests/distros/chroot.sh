@@ -12,8 +12,8 @@ cd "$(dirname "$0")/../.." || exit 1
 
 FIB_DISTROS=${FIB_DISTROS:-${XDG_CACHE_HOME:-/var/cache}/fibhook/distros}
 FIB_MIRROR=${FIB_MIRROR:-http://deb.debian.org/debian}
-base=python3,libstdc++6
-tools=(gcc g++ clang make binutils libc6-dev pkg-config check libsubunit-dev
+base=(python3 libstdc++6)
+tools=(${base[*]} gcc g++ clang make binutils libc6-dev pkg-config check libsubunit-dev
 	libunwind-dev xz-utils)
 
 none() {
@@ -32,15 +32,15 @@ unshare -m true 2>/dev/null || none "no mount namespaces here"
 mkdir -p "$FIB_DISTROS" || none "$FIB_DISTROS cannot be written"
 exec 9>"$FIB_DISTROS/$release.lock"
 flock 9
-if [ ! -e "$root/src" ]; then
+if [ ! -x "$root/bin/sh" ] || [ -d "$root/debootstrap" ]; then
 	command -v debootstrap >/dev/null || none "debootstrap is not installed"
 	rm -rf "$root"
 	timeout "${FIB_DEBOOTSTRAP_LIMIT:-1200}" debootstrap --variant=minbase \
-		--include="$base" "$release" "$root" "$FIB_MIRROR" \
+		--include="$(IFS=,; echo "${base[*]}")" "$release" "$root" "$FIB_MIRROR" \
 		>"$root.log" 2>&1 </dev/null ||
 		none "debootstrap: $(tail -n 1 "$root.log")"
-	mkdir -p "$root/build" "$root/src"
 fi
+mkdir -p "$root/build" "$root/src"
 
 # enter COMMAND...: in mounts of its own
 enter() {
@@ -61,6 +61,8 @@ enter() {
 		' enter "$root" "$@"
 }
 
+# A root may be another's, who has use for less.
+[ "$with_tools" ] || [ -e "$root/usr/bin/python3" ] || with_tools=1
 if [ "$with_tools" ] && [ "$(cat "$root.tools" 2>/dev/null)" != "${tools[*]}" ]; then
 	enter sh -c 'apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
 		apt-get -qq -y --no-install-recommends install "$@"' sh \

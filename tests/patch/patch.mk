@@ -52,7 +52,7 @@ $(PT)/t_refuse: tests/patch/t_refuse.c $(PT_REW_O)
 
 $(PT)/p_step: tests/patch/p_step.c
 	@mkdir -p $(@D)
-	$(CC) $(PT_FLAGS) -o $@ $< -lunwind
+	$(CC) $(PT_FLAGS) -o $@ $< -lunwind -ldl
 
 $(PT)/p_cancel: tests/patch/p_cancel.cc
 	@mkdir -p $(@D)
@@ -60,7 +60,7 @@ $(PT)/p_cancel: tests/patch/p_cancel.cc
 
 $(PT)/p_%: tests/patch/p_%.c
 	@mkdir -p $(@D)
-	$(CC) $(PT_FLAGS) -o $@ $<
+	$(CC) $(PT_FLAGS) -o $@ $< -ldl
 
 $(PT)/libraw.so: tests/patch/l_raw.S tests/patch/l_raw.c
 	@mkdir -p $(@D)
