@@ -103,6 +103,38 @@ static bool tells_room(struct fib_fd *s)
 	return s->tells_room;
 }
 
+/*
+ * A kick that is for no handler ends the call as any signal does: it is made
+ * again, on the same file.
+ */
+static long blocking_on(struct fib_io *io, long nr, long v[6])
+{
+	struct fib *f = fib_self();
+	struct fib_hold hold;
+	struct fib_fd *s;
+	long r;
+
+	if (fib_iom_hold(io->s, &hold, io->closes))
+		f->hold = &hold;
+	for (;;) {
+		r = fib_blocking(nr, v);
+		if ((r != -EINTR && r != -FIB_ERESTARTNOINTR) || !f->hold ||
+		    fib_cancel_cuts() || !fib_signal_attend(f))
+			break;
+		if (fib_xchg(&f->preempt, false, relaxed))
+			fib_sched_preempted();
+		s = fib_iom_try(&hold);
+		if (!s)
+			break;
+		v[0] = s->fd;
+		fib_iom_tried(&hold);
+	}
+	if (f->hold)
+		fib_iom_let_go(&hold);
+	f->hold = NULL;
+	return r;
+}
+
 long fib_io_in_kernel(struct fib_fd *s, uint8_t ev, bool first, long nr,
 		      const long a[6])
 {
@@ -126,7 +158,7 @@ long fib_io_in_kernel(struct fib_fd *s, uint8_t ev, bool first, long nr,
 	}
 	if (r == 0) {
 		v[0] = io.s->fd;
-		r = fib_blocking(nr, v);
+		r = blocking_on(&io, nr, v);
 		if (r == -EINTR)
 			r = timed ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;
 	}
@@ -409,20 +441,18 @@ static long write_file(struct fib_fd *s, const struct iovec *iov, int n,
 			       .iov = iov,
 			       .n = (size_t)n };
 	long v[6] = { s->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
-	bool tried;
 	long r;
 
 	if (s->kind == FIB_FD_NOWAIT && !(s->polled & FIB_EV_WRITE)) {
 		fib_io_start(&p.io);
 		fib_io_begin(&p.io);
-		tried = !FIB_CHAOS_ODDS(would_block, 16) || fib_fd_nonblock(s);
-		r = tried ? fib_pass(SYS_pwritev2, v) : -EAGAIN;
+		r = fib_pass(SYS_pwritev2, v);
 		if (!no_nowait(s, FIB_EV_WRITE, r)) {
 			if (r != -EAGAIN && (r < 0 || (size_t)r == length(iov, n)))
 				goto out;
 			if (fib_fd_nonblock(s))
 				return r;
-			p.blocked = tried && r == -EAGAIN;
+			p.blocked = r == -EAGAIN;
 			p.done = r > 0 ? r : 0;
 			p.skip = (size_t)p.done;
 			return fib_io_parts(&p);
