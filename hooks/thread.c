@@ -33,6 +33,7 @@ struct fib *fib_main_fiber;
 static uint32_t tid_base; /* added to all, so that processes differ */
 static _Atomic uint32_t real_tids;
 static _Atomic int32_t live; /* fibers that have not ended, main included */
+static _Atomic int32_t unended; /* the same, but for those about to be joined */
 
 void fib_tids_init(void)
 {
@@ -41,6 +42,7 @@ void fib_tids_init(void)
 	fib_raw(SYS_getrandom, &r, sizeof(r), 0);
 	tid_base = r % (TID_LIMIT - TID_FIRST);
 	fib_store(&live, 1, relaxed);
+	fib_store(&unended, 1, relaxed);
 }
 
 static int tid_of(const struct fib *f)
@@ -201,6 +203,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	if (flags & CLONE_CHILD_SETTID)
 		fib_copy(ctid, &tid, sizeof(tid));
 	fib_add(&live, 1, relaxed);
+	fib_add(&unended, 1, relaxed);
 	fib_launch(f);
 	while (fib_unlikely(parting.flags) && !fib_load(&parting.done, acquire))
 		fib_park();
@@ -291,6 +294,7 @@ static void robust_exit(struct fib *f)
 void fib_thread_gone(struct fib *f)
 {
 	uint32_t *word = f->clear_tid;
+	bool last;
 
 	robust_exit(f);
 	if (has_real_tid(f) && !fib_filtered())
@@ -299,6 +303,11 @@ void fib_thread_gone(struct fib *f)
 	fib_signal_exit(f);
 	if (f == fib_main_fiber)
 		fib_main_fiber = NULL;
+	/*
+	 * A process whose last thread exits ends with that thread's status: who
+	 * is woken here may be that one, and exit before this is at its end.
+	 */
+	last = fib_sub(&unended, 1, acq_rel) == 1;
 	fib_store(&f->tid, 0, relaxed);
 	/* A store is a release: what the thread did is seen by who joins it. */
 	if (word && !fib_poke32(word, 0)) {
@@ -306,8 +315,8 @@ void fib_thread_gone(struct fib *f)
 		if (!fib_worker_self()->strict)
 			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
 	}
-	/* A process whose last thread exits ends with that thread's status. */
-	if (fib_sub(&live, 1, relaxed) == 1)
+	fib_sub(&live, 1, relaxed);
+	if (last)
 		fib_end_process(f->exit_status);
 }
 
