@@ -166,12 +166,23 @@ static long list_fds(int fd, char *buf, size_t room)
 		if (n <= 0)
 			return n;
 		for (long at = 0; at < n;) {
-			struct entry *e = (struct entry *)(buf + at);
-			uint16_t len = e->len;
+			union {
+				struct entry e;
+				char raw[32];
+			} u;
+			long len = n - at;
 
-			if (!is_own_fd(buf + at + NAME_AT)) {
-				for (unsigned i = 0; i < len; i++)
-					buf[kept + i] = buf[at + i];
+			if (fib_copy(&u, buf + at,
+				     len < (long)sizeof(u) ? (size_t)len :
+							     sizeof(u)))
+				return -EFAULT;
+			u.raw[sizeof(u) - 1] = 0;
+			len = u.e.len;
+			if (len <= 0 || len > n - at)
+				break; /* somebody else has written there */
+			if (!is_own_fd(u.raw + NAME_AT)) {
+				if (fib_copy(buf + kept, buf + at, (size_t)len))
+					return -EFAULT;
 				kept += len;
 			}
 			at += len;

@@ -151,6 +151,28 @@ static void thread_begin(void *arg)
 	__builtin_unreachable();
 }
 
+/*
+ * The registers for thread_begin(), where fib_tramp_resume leaves the stack
+ * pointer at @stack_top; and room below, for fib_ctx_make(). NULL: there is no
+ * such memory. (Natively the thread would be made, and end the process.)
+ */
+static struct fib_regs *lay_begin(const struct fib_regs *regs,
+				  uintptr_t stack_top)
+{
+	struct {
+		char room[256];
+		struct fib_regs regs;
+	} begin;
+	uintptr_t at = stack_top - FIB_RED_ZONE - sizeof(begin);
+
+	memset(begin.room, 0, sizeof(begin.room));
+	begin.regs = *regs;
+	begin.regs.rax = 0;
+	if (fib_copy((void *)at, &begin, sizeof(begin)))
+		return NULL;
+	return (struct fib_regs *)(at + sizeof(begin.room));
+}
+
 int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 			   uintptr_t stack_top, int *ptid, int *ctid,
 			   unsigned long tls)
@@ -166,6 +188,9 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	if ((flags & ~(MAY | SHARES | ANEW)) ||
 	    (flags & (CLONE_NEWNS | CLONE_FS)) == (CLONE_NEWNS | CLONE_FS))
 		return -EINVAL;
+	child = lay_begin(regs, stack_top);
+	if (!child)
+		return -EFAULT;
 	f = fib_alloc();
 	if (!f)
 		return -EAGAIN;
@@ -178,11 +203,6 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	tid = fib_load(&real_tids, relaxed) ?
 		      fib_load(&f->bound->tid, relaxed) :
 		      tid_of(f);
-	/* fib_tramp_resume leaves the stack pointer at stack_top */
-	child = (struct fib_regs *)(stack_top - FIB_RED_ZONE -
-				    sizeof(struct fib_regs));
-	*child = *regs;
-	child->rax = 0;
 	f->fsbase = flags & CLONE_SETTLS ? tls : self->fsbase;
 	f->sp = fib_ctx_make(child, thread_begin, child);
 	fib_store(&f->in_hook, 1, relaxed);

@@ -50,11 +50,11 @@ static const struct {
 	{ 20, "file" },	  { 21, "null" },     { 22, "zero" },
 	{ 23, "epoll" },  { 24, "eventfd" },  { 26, "dir" },
 	{ 27, "path" },	  { 30, "nonblock" }, { 32, "tcp" },
-	{ 33, "packet" }, { 34, "packet2" },
+	{ 33, "packet" }, { 34, "packet2" },  { 29, "own_fds" },
 	/* calls on these may block: drawn less often */
 	{ 12, "empty" },  { 31, "silent" },   { 28, "epoll0" },
 };
-#define QUICK_FDS 20
+#define QUICK_FDS 21
 
 static void put(int fd, int at)
 {
@@ -137,6 +137,7 @@ static void make_descriptors(void)
 	put(eventfd(5, 0), 24);
 	put(open("/", O_RDONLY | O_DIRECTORY), 26);
 	put(open("/", O_PATH), 27);
+	put(open("/proc/self/fd", O_RDONLY | O_DIRECTORY), 29);
 	put(epoll_create1(0), 28);
 	/* The kernel's table has room for as many as any set tells of. */
 	if (dup2(28, 1023) != 1023)
@@ -689,6 +690,9 @@ static long scalar(struct fuzz *z, const char *name)
 	if (!strcmp(name, "clock"))
 		return ONE_OF(z, 0, 1, 2, 3, 4, 7, 11, 12, 99, -1, -6,
 			      1l << 32);
+	/* Who has itself traced (0) has to be waited for, thread by thread. */
+	if (!strcmp(name, "request"))
+		return ONE_OF(z, 3, 8, 16, 99, -1, 1l << 40);
 	if (!strcmp(name, "seconds"))
 		return ONE_OF(z, 0, 1000, (1l << 32) + 5000);
 	if (!strcmp(name, "which"))

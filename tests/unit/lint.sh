@@ -5,6 +5,8 @@
 #    undefined symbol of theirs is defined by the project.
 # 2. Dependencies run preload -> hooks -> runtime, never upward.
 # 3. demo/ and the behaviour tests are plain programs: no project header.
+# 4. Memory that the program named is touched by runtime/fault.h alone:
+#    user_memory.py, which is shown to find what is planted.
 #
 # 4. libfibhook.so imports nothing that is younger than glibc 2.17: built on an
 #    old system, it runs on all. (From 2.38 on, the headers turn strtol() and
@@ -87,6 +89,11 @@ verdict "hooks include no upper layer" \
 verdict "system calls have numbers on an old system" \
 	"$(grep -rln '#[[:space:]]*include <sys/syscall.h>' runtime hooks \
 		preload | grep -v '^runtime/compat.h$')"
+# A pointer from the program is followed by runtime/fault.h alone.
+verdict "program memory is not touched plainly" \
+	"$(python3 tests/unit/user_memory.py hooks/*.c runtime/futex.c 2>&1)"
+verdict "what is planted is found" \
+	"$(python3 tests/unit/user_memory.py --planted 2>&1)"
 verdict "plain programs include no layer" \
 	"$(includes demo tests/hooks |
 		grep -E '"(\.\./)*(runtime|hooks|preload)/')"
