@@ -606,7 +606,12 @@ void fib_sched_move(void)
 
 void fib_sched_preempted(void)
 {
-	fib_worker_self()->tick = FIB_POLL_EVERY - 1;
+	struct fib_worker *w = fib_worker_self();
+
+	/* A handler has had it leave the runtime: hooks/dispatch.c */
+	if (fib_unlikely(!w))
+		return;
+	w->tick = FIB_POLL_EVERY - 1;
 	fib_sched_yield();
 }
 
