@@ -25,7 +25,7 @@ void fib_renew(struct fib *f)
 	fib_store(&f->in_hook, 0, relaxed);
 	f->door = f->restarted = f->wait = 0;
 	f->regs = NULL;
-	f->call = 0;
+	__atomic_store_n(&f->call, 0, __ATOMIC_RELAXED); /* watch.c */
 	fib_store(&f->cancelled, 0, relaxed);
 	f->restore_mask = false;
 	f->index = index;

@@ -427,7 +427,7 @@ static void run(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->state, FIB_RUNNING, relaxed);
 	fib_store(&f->on, w, relaxed);
-	f->calls = 0;
+	__atomic_store_n(&f->calls, 0, __ATOMIC_RELAXED); /* watch.c */
 	/* on is seen before f looks at attention: hooks/signal.c, kick() */
 	if (fib_runq_alone(fib_sched_of(w)))
 		fib_store(&w->runs, fib_load(&w->runs, relaxed) + 1, relaxed);

@@ -85,7 +85,12 @@ static bool spins(struct fib_worker *w)
 {
 	struct fib *f = __atomic_load_n(&w->cur, __ATOMIC_RELAXED);
 	uint32_t runs = fib_load(&w->runs, relaxed);
-	uint32_t calls = f ? f->calls | (uint32_t)f->call << 8 : 0;
+	uint32_t calls =
+		f ? __atomic_load_n(&f->calls, __ATOMIC_RELAXED) |
+			    (uint32_t)__atomic_load_n(&f->call,
+						      __ATOMIC_RELAXED)
+				    << 8 :
+		    0;
 	int tid = fib_load(&w->tid, relaxed);
 	uint64_t cpu;
 
