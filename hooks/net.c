@@ -39,10 +39,13 @@ long fib_io_receive(struct fib_fd *s, size_t plain, long nr, long a[6],
 	return fib_io_call(&io, plain, nr, a);
 }
 
-/* MSG_WAITALL was cut short, and no handler is going to run: a kick. */
+/* MSG_WAITALL was cut short, and by no handler nor cancel: by a kick. */
 static bool was_cut(struct fib *f)
 {
-	return fib_load(&f->kicked, relaxed) && fib_signal_attend(f);
+	if (!fib_load(&f->kicked, relaxed))
+		return false;
+	fib_part_done();
+	return !fib_cancel_cuts() && fib_signal_attend(f);
 }
 
 /*
