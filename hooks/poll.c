@@ -181,6 +181,9 @@ static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 
 	if (r == 0)
 		r = fib_signal_mask_open();
+	/* A vector that cannot be written is EFAULT when there is an answer. */
+	if (r == -EFAULT && deadline_ns)
+		return poll_in_kernel(fds, n, deadline_ns);
 	if (r || deadline_ns == 0)
 		return r;
 	if (fib_self()->own_files || !make_room(&m, few, n))
