@@ -203,6 +203,7 @@ static void child(const struct scenario *s)
 	stress_check(joiner);
 	stress_check(pthread_create(&t, NULL, watchdog, NULL) == 0);
 	stress_check(fib_iom_init(&fib_sched, true) == 0);
+	fib_iom_limit_changed(&fib_sched);
 	stress_check(fib_monitor_init(-1) == 0);
 	stress_check(fib_sched_enter(&fib_sched, now.workers, joiner) == 0);
 	s->run(now.seed);

@@ -16,6 +16,7 @@ void unit_start(unsigned n)
 	ck_assert_ptr_nonnull(f);
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
 	ck_assert_int_eq(fib_iom_init(&fib_sched, true), 0);
+	fib_iom_limit_changed(&fib_sched);
 	ck_assert_int_eq(fib_monitor_init(-1), 0);
 	ck_assert_int_eq(fib_sched_enter(&fib_sched, n, f), 0);
 	ck_assert_ptr_eq(fib_self(), f);
