@@ -73,7 +73,7 @@ int main(void)
 	t_settle();
 	transmit(sv[1], 1);
 	t_say("wait for one, late: %d", (int)(intptr_t)t_join(th));
-	struct mmsghdr none;
+	struct mmsghdr none = { .msg_len = 0 };
 	CHECK_ERR(recvmmsg(rd, &none, 1, MSG_DONTWAIT, NULL), EAGAIN);
 	t_say("nothing: EAGAIN");
 	return 0;
