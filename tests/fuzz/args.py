@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Arguments of system calls, fuzzed: the kernel is the oracle.
 
-usage: args.py --build BUILD [--seed N] [--seconds S] [--workers 1,2] [--case N]
+usage: args.py --build BUILD [--seed N] [--cases N | --seconds S]
+               [--workers 1,2] [--case N]
 
 Runs BUILD/tests/fuzz/args (see args.c) natively and hooked, and compares its
 lines. A case that differs is run again by itself, with a longer limit, before
 it counts: one that differs natively from run to run is named and not counted.
-The seed is printed; "--seed N --case M" runs one case again.
+With --cases a seed always means the same cases; --seconds is for how long they
+are begun. The seed is printed; "--seed N --case M" runs one case again.
 The last line says "N passed, N failed".
 """
 import argparse
@@ -70,6 +72,7 @@ def main():
     ap.add_argument("--build", required=True)
     ap.add_argument("--seed", type=int,
                     default=random.SystemRandom().randrange(1 << 31))
+    ap.add_argument("--cases", type=int)
     ap.add_argument("--seconds", type=float, default=40)
     ap.add_argument("--workers", default="1,2e")
     ap.add_argument("--case", type=int)
@@ -88,11 +91,17 @@ def main():
                   run(opt, w, opt.case, 1, AGAIN_MS).get(opt.case))
         return 0
     end = time.monotonic() + opt.seconds
-    passed = failed = 0
+    passed = failed = first = 0
+
+    def more():
+        if opt.cases is not None:
+            return first < opt.cases
+        return time.monotonic() < end
+
     with concurrent.futures.ThreadPoolExecutor(opt.jobs) as pool:
-        first, running = 0, set()
-        while running or time.monotonic() < end:
-            while len(running) < opt.jobs and time.monotonic() < end:
+        running = set()
+        while running or more():
+            while len(running) < opt.jobs and more():
                 running.add(pool.submit(chunk, opt, first, CHUNK))
                 first += CHUNK
             done, running = concurrent.futures.wait(
