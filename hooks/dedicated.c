@@ -73,14 +73,37 @@ int fib_dedicated_tid(struct fib *f)
 		       (int)fib_work_call(f, SYS_gettid, (long[6]){ 0 });
 }
 
+/* Not where and when it runs, but what it may do. */
+static bool is_of_rights(long nr)
+{
+	switch (nr) {
+	case SYS_sched_setaffinity:
+	case SYS_sched_setscheduler:
+	case SYS_sched_setparam:
+	case SYS_sched_setattr:
+	case SYS_setpriority:
+	case SYS_ioprio_set:
+	case SYS_set_mempolicy:
+	case SYS_personality:
+	case SYS_ptrace:
+		return false;
+	}
+	return true;
+}
+
 long fib_dedicated_call(long nr, const long a[6])
 {
-	int r;
+	long r;
 
 	if (fib_runtime_leave())
 		return fib_pass(nr, a);
 	r = fib_dedicate();
-	return r ? r : fib_pass(nr, a);
+	if (r)
+		return r;
+	r = fib_pass(nr, a);
+	if (r >= 0 && is_of_rights(nr))
+		fib_rights_changed();
+	return r;
 }
 
 static long dedicated5(long nr, long a, long b, long c, long d, long e)

@@ -208,6 +208,7 @@ int fib_filter_try(struct fib_filter_report *report, long nr, const long a[6],
 static void go_plain(struct fib *f, bool strict)
 {
 	f->plain |= FIB_FILES | FIB_PLAIN;
+	fib_filter_used();
 	fib_worker_self()->filtered = true;
 	fib_worker_self()->strict = strict;
 }

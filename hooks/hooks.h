@@ -307,7 +307,8 @@ void fib_work_run(struct fib *f);
 void fib_work_exit(struct fib *f);
 static inline bool fib_work_pending(struct fib *f)
 {
-	return __atomic_load_n(&f->work, __ATOMIC_RELAXED) != NULL;
+	return __atomic_load_n(&f->work, __ATOMIC_RELAXED) != NULL ||
+	       fib_load(&f->renews, relaxed);
 }
 void fib_work_init(void);
 
@@ -335,6 +336,15 @@ void fib_filter_noted(long nr, long r);
 
 /** The id by which the kernel is asked about fiber @tid; 0: the caller's. */
 int fib_kernel_tid(int tid);
+/**
+ * Bind the caller to a kernel thread that is unlike the others, or will be: 0,
+ * or -EAGAIN. What it creates inherits from that one.
+ */
+int fib_dedicate(void);
+/** The caller has changed what its kernel thread may do. */
+void fib_rights_changed(void);
+/** The caller is under a filter that others are not under. */
+void fib_filter_used(void);
 /** Fiber @f gets a kernel thread of its own: that one's id, or -errno. */
 int fib_dedicated_tid(struct fib *f);
 /** Call @nr on the caller's kernel thread, for good. */

@@ -32,7 +32,8 @@
  * - A thread in exec takes no kicks (no_kick), and one in vfork takes its kick
  *   when the child has left: both are waited for, as natively. When exec fails
  *   the thread kicks itself. So workers_lock is held for no longer than a look:
- *   births, the monitor and so the delivery of signals wait for nobody.
+ *   births, the monitor and so the delivery of signals wait for nobody, and the
+ *   receiver can end the process meanwhile.
  *
  * tests/model/identity.pml has this, and what goes wrong without each rule.
  *
@@ -49,7 +50,7 @@
 #include "preload/arch/x86_64/regs.h"
 #include "runtime/chaos.h"
 
-static _Atomic uint32_t change_lock; /* futex: 1 while there is a change */
+static struct fib_lock change_lock;
 static _Atomic uint32_t current;  /* number of the change */
 static _Atomic bool changing;	  /* somebody waits for progress */
 static _Atomic uint32_t progress; /* futex: one more has followed or ended */
@@ -64,7 +65,7 @@ static uint32_t monitor_asked;	 /* as fib_worker.asked */
 /* Who makes a thread of ours has its identity to give. */
 void fib_identity_init(void)
 {
-	fib_store(&change_lock, 0, relaxed);
+	fib_store(&change_lock.word, 0, relaxed);
 	fib_store(&changing, false, relaxed);
 	fib_store(&monitor, fib_load(&current, relaxed), relaxed);
 }
@@ -165,20 +166,8 @@ static bool all_have(uint32_t now)
 	return all;
 }
 
-/*
- * Sleep while *@word is @is, or until somebody wants fiber @f, the caller: true.
- * Handlers run when the change is over; default actions wait for nobody.
- */
-static bool wait_while(struct fib *f, _Atomic uint32_t *word, uint32_t is)
+static void all_others(struct fib_worker *self)
 {
-	fib_raw_intr(&f->attention, SYS_futex,
-		     (long[6]){ (long)word, FUTEX_WAIT_PRIVATE, is });
-	return fib_xchg(&f->attention, 0, seq_cst);
-}
-
-static void all_others(struct fib *f, bool *attention)
-{
-	struct fib_worker *self = fib_worker_self();
 	uint32_t now = fib_load(&current, relaxed) + 1;
 
 	fib_lock(&fib_sched.workers_lock);
@@ -193,7 +182,8 @@ static void all_others(struct fib *f, bool *attention)
 		FIB_CHAOS_POINT(identity_look);
 		if (all_have(now))
 			break;
-		*attention |= wait_while(f, &progress, seen); /* (C) */
+		fib_raw(SYS_futex, &progress, FUTEX_WAIT_PRIVATE, seen,
+			0); /* (C) */
 	}
 	fib_store(&changing, false, relaxed);
 }
@@ -218,25 +208,19 @@ static bool is_raw(const struct fib_regs *r)
 static long change(long nr, const long a[6])
 {
 	struct fib *f = fib_self();
-	bool attention = false;
-	uint32_t none;
 	long r;
 
 	if (is_raw(f->regs))
 		return fib_dedicated_call(nr, a);
 
-	while (none = 0, !fib_cas(&change_lock, &none, 1, acquire))
-		attention |= wait_while(f, &change_lock, 1);
+	fib_lock(&change_lock);
 	r = fib_pass(nr, a);
 	if (r == 0) {
 		change_nr = nr;
 		memcpy(change_arg, a, sizeof(change_arg));
-		all_others(f, &attention);
+		all_others(fib_worker_self());
 	}
-	fib_store(&change_lock, 0, release);
-	fib_raw(SYS_futex, &change_lock, FUTEX_WAKE_PRIVATE, 1);
-	if (attention)
-		fib_store(&f->attention, 1, seq_cst);
+	fib_unlock(&change_lock);
 	if (fib_unlikely(fib_load(&failed, relaxed)))
 		abort_process(f);
 	return r;

@@ -63,6 +63,9 @@ void fib_work_run(struct fib *f)
 {
 	struct fib_work *w;
 
+	if (fib_unlikely(fib_load(&f->renews, relaxed)) &&
+	    fib_xchg(&f->renews, false, seq_cst))
+		fib_rights_changed();
 	while ((w = take(f))) {
 		long r = fib_dedicate();
 

@@ -34,6 +34,9 @@ static uint32_t tid_base; /* added to all, so that processes differ */
 static _Atomic uint32_t real_tids;
 static _Atomic int32_t live; /* fibers that have not ended, main included */
 static _Atomic int32_t unended; /* the same, but for those about to be joined */
+static _Atomic int32_t aparts; /* of these, those that are dedicated */
+static _Atomic bool restricted;   /* one has changed what it may do */
+static _Atomic bool filters;	  /* one is under a filter of its own */
 
 void fib_tids_init(void)
 {
@@ -43,6 +46,9 @@ void fib_tids_init(void)
 	tid_base = r % (TID_LIMIT - TID_FIRST);
 	fib_store(&live, 1, relaxed);
 	fib_store(&unended, 1, relaxed);
+	fib_store(&aparts, 0, relaxed);
+	fib_store(&restricted, false, relaxed);
+	fib_store(&filters, false, relaxed);
 }
 
 static int tid_of(const struct fib *f)
@@ -81,7 +87,7 @@ static void be_real(void)
 
 	if (f == fib_main_fiber && fib_load(&fib_worker_self()->tid, relaxed) ==
 					   fib_load(&f->tid, relaxed))
-		fib_dedicate();
+		fib_bind_self();
 }
 
 void fib_tids_real(bool active)
@@ -94,6 +100,81 @@ void fib_tids_real(bool active)
 bool fib_tids_are_real(void)
 {
 	return fib_load(&real_tids, relaxed);
+}
+
+/* --- those with a kernel thread unlike the others' -------------------------- */
+
+int fib_dedicate(void)
+{
+	struct fib *f = fib_self();
+	int r = fib_bind_self();
+
+	if (r == 0 && !f->apart) {
+		f->apart = true;
+		fib_add(&aparts, 1, seq_cst);
+	}
+	return r;
+}
+
+/*
+ * Where all threads are dedicated, the process may do no more than they: natively
+ * there is nobody else. So kernel threads of ours that run none of them are
+ * replaced by such as one of them has made. Counted so that there may seem to be
+ * one that is not dedicated too many, and never one too few.
+ */
+static bool all_apart(void)
+{
+	return fib_load(&aparts, seq_cst) &&
+	       fib_load(&live, seq_cst) <= fib_load(&aparts, seq_cst);
+}
+
+/*
+ * A filter may forbid to make threads and to ask for them, and would kill those
+ * that there are: they stay as they are then.
+ */
+void fib_filter_used(void)
+{
+	fib_store(&filters, true, seq_cst);
+}
+
+void fib_rights_changed(void)
+{
+	fib_store(&restricted, true, seq_cst);
+	if (all_apart() && !fib_load(&filters, seq_cst))
+		fib_sched_renew(&fib_sched);
+}
+
+static struct fib *renewer(void)
+{
+	uint32_t n = fib_high_water();
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib *f = fib_at(i);
+
+		if (fib_load(&f->tid, acquire) && f->apart)
+			return f;
+	}
+	return NULL;
+}
+
+/*
+ * The last that was not dedicated has ended: another one has to do it, and one
+ * that ends hands it on.
+ */
+static void ask_renewer(void)
+{
+	struct fib *f;
+
+	while (fib_load(&restricted, seq_cst) &&
+	       !fib_load(&filters, seq_cst) && all_apart() &&
+	       (f = renewer())) {
+		fib_store(&f->renews, true, seq_cst);
+		if (!fib_load(&f->tid, seq_cst) &&
+		    fib_xchg(&f->renews, false, seq_cst))
+			continue;
+		fib_signal_attention(f);
+		break;
+	}
 }
 
 /* --- birth --------------------------------------------------------------- */
@@ -222,8 +303,10 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 		fib_copy(ptid, &tid, sizeof(tid));
 	if (flags & CLONE_CHILD_SETTID)
 		fib_copy(ctid, &tid, sizeof(tid));
-	fib_add(&live, 1, relaxed);
+	fib_add(&live, 1, seq_cst);
 	fib_add(&unended, 1, relaxed);
+	if (f->apart)
+		fib_add(&aparts, 1, seq_cst);
 	fib_launch(f);
 	while (fib_unlikely(parting.flags) && !fib_load(&parting.done, acquire))
 		fib_park();
@@ -335,9 +418,13 @@ void fib_thread_gone(struct fib *f)
 		if (!fib_worker_self()->strict)
 			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
 	}
-	fib_sub(&live, 1, relaxed);
+	if (f->apart)
+		fib_sub(&aparts, 1, seq_cst);
+	fib_sub(&live, 1, seq_cst);
 	if (last)
 		fib_end_process(f->exit_status);
+	if (!f->apart || fib_xchg(&f->renews, false, seq_cst))
+		ask_renewer();
 }
 
 long fib_sys_exit(int status)

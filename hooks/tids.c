@@ -62,15 +62,18 @@ long fib_sys_capget(void *header, void *data)
 long fib_sys_capset(void *header, const void *data)
 {
 	struct __user_cap_header_struct h;
+	long r;
 
 	if (fib_copy(&h, header, sizeof(h)))
 		return fib_raw(SYS_capset, header, data);
 	if (!h.pid || fib_by_tid(h.pid) == fib_self()) {
-		int r = fib_runtime_leave() ? 0 : fib_dedicate();
-
+		r = fib_runtime_leave() ? 0 : fib_dedicate();
 		if (r)
 			return r;
-		h.pid = 0;
+		r = cap_call(SYS_capset, header, (void *)data, 0);
+		if (fib_caller())
+			fib_rights_changed();
+		return r;
 	}
 	return cap_call(SYS_capset, header, (void *)data, h.pid);
 }

@@ -105,6 +105,7 @@ struct fib {
 	uint32_t pkru; /* while off a worker: arch/x86_64/pkru.h */
 #ifdef FIB_PRELOAD
 	bool apart; /* dedicated: what it is bound to is unlike the others */
+	_Atomic bool renews; /* it is to call fib_sched_renew() */
 	uintptr_t blocking_sp; /* where it blocks in the kernel, or 0 */
 	struct fib_hold *hold; /* of the call under way: hooks/io.c */
 	_Atomic bool preempt;  /* yield where the kick's handler leads */

@@ -39,9 +39,13 @@
 _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
 static int poke_fd = -1, receiver_fd = -1;
-static void *stack_top;
-static _Atomic int tid_word;
-static _Atomic int gate; /* futex: what to do, enum gate */
+/* There are two for the moment in which one takes the other's place. */
+static struct seat {
+	void *stack_top;
+	_Atomic int tid_word;
+	_Atomic int gate; /* futex: what to do, enum gate */
+} seats[2], *seat = &seats[0];
+static struct fib_sched *watched;
 
 enum gate {
 	GATE_SHUT = 0, /* wait */
@@ -198,7 +202,8 @@ static bool look(struct fib_sched *s, bool tick)
 
 static void monitor(void *arg)
 {
-	struct fib_sched *s = arg;
+	struct fib_sched *s = watched;
+	struct seat *own = arg;
 	struct pollfd p[2] = {
 		{ .fd = poke_fd, .events = POLLIN },
 		{ .fd = receiver_fd, .events = POLLIN },
@@ -207,9 +212,10 @@ static void monitor(void *arg)
 	uint64_t last = 0;
 
 	fib_worker_set(NULL);
-	while (fib_load(&gate, acquire) == GATE_SHUT)
-		fib_raw(SYS_futex, &gate, FUTEX_WAIT_PRIVATE, GATE_SHUT, 0);
-	if (fib_load(&gate, relaxed) == GATE_END)
+	while (fib_load(&own->gate, acquire) == GATE_SHUT)
+		fib_raw(SYS_futex, &own->gate, FUTEX_WAIT_PRIVATE, GATE_SHUT,
+			0);
+	if (fib_load(&own->gate, relaxed) == GATE_END)
 		return;
 	if (fib_host.thread_init)
 		fib_host.thread_init(NULL);
@@ -227,7 +233,7 @@ static void monitor(void *arg)
 		}
 		n = fib_raw(SYS_ppoll, p, 2, sleepy ? NULL : &ts, 0, 8);
 		fib_store(&fib_monitor_asleep, 0, relaxed);
-		if (fib_unlikely(fib_load(&gate, acquire) == GATE_END))
+		if (fib_unlikely(fib_load(&own->gate, acquire) == GATE_END))
 			return;
 		if (n > 0 && p[0].revents) {
 			uint64_t drop;
@@ -262,44 +268,81 @@ int fib_monitor_init(int receiver)
 	return poke_fd < 0 ? poke_fd : 0;
 }
 
+static void open_gate(struct seat *at, int how)
+{
+	fib_store(&at->gate, how, release);
+	fib_raw(SYS_futex, &at->gate, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* Behind the gate, with all signals blocked. */
+static long take_seat(struct seat *at)
+{
+	long tid = -ENOMEM;
+
+	fib_step = "mmap";
+	if (!at->stack_top)
+		at->stack_top = fib_thread_stack(STACK_SIZE);
+	if (!at->stack_top)
+		return tid;
+	fib_store(&at->gate, GATE_SHUT, relaxed);
+	fib_step = "clone";
+	tid = fib_thread_start(at->stack_top, &at->tid_word, monitor, at);
+	if (tid > 0 && fib_host.thread_clone)
+		fib_host.thread_clone(NULL);
+	return tid;
+}
+
 int fib_monitor_start(struct fib_sched *s)
 {
 	long tid;
 
-	fib_step = "mmap";
-	if (!stack_top)
-		stack_top = fib_thread_stack(STACK_SIZE);
-	if (!stack_top)
-		return -ENOMEM;
-	if (fib_host.thread_clone)
-		fib_host.thread_clone(NULL);
-	fib_store(&gate, GATE_SHUT, relaxed);
-	fib_step = "clone";
-	tid = fib_thread_start(stack_top, &tid_word, monitor, s);
+	watched = s;
+	tid = take_seat(seat);
 	fib_store(&fib_monitor_tid, tid < 0 ? 0 : (uint32_t)tid, relaxed);
 	return tid < 0 ? (int)tid : 0;
 }
 
-static void open_gate(int how)
+static void leave_seat(struct seat *at)
 {
-	fib_store(&gate, how, release);
-	fib_raw(SYS_futex, &gate, FUTEX_WAKE_PRIVATE, 1);
+	int tid;
+
+	open_gate(at, GATE_END);
+	fib_monitor_poke();
+	while ((tid = fib_load(&at->tid_word, acquire)))
+		fib_raw(SYS_futex, &at->tid_word, FUTEX_WAIT, tid, 0);
+}
+
+int fib_monitor_renew(struct fib_sched *s)
+{
+	struct seat *old = seat, *at = &seats[old == seats];
+	uint64_t all = ~0ull, mask;
+	long tid;
+
+	fib_lock(&s->workers_lock);
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	tid = take_seat(at);
+	if (tid > 0) {
+		fib_store(&fib_monitor_tid, (uint32_t)tid, relaxed);
+		seat = at;
+	}
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	fib_unlock(&s->workers_lock);
+	if (tid < 0)
+		return (int)tid;
+	leave_seat(old);
+	open_gate(at, GATE_OPEN);
+	return 0;
 }
 
 void fib_monitor_go(void)
 {
-	open_gate(GATE_OPEN);
+	open_gate(seat, GATE_OPEN);
 }
 
 /* The kernel zeroes the word when the thread has left its stack. */
 void fib_monitor_end(void)
 {
-	int tid;
-
-	open_gate(GATE_END);
-	fib_monitor_poke();
-	while ((tid = fib_load(&tid_word, acquire)))
-		fib_raw(SYS_futex, &tid_word, FUTEX_WAIT, tid, 0);
+	leave_seat(seat);
 	fib_store(&fib_monitor_tid, 0, relaxed);
 	fib_fd_unhide(poke_fd);
 	fib_monitor_forget();
@@ -308,6 +351,6 @@ void fib_monitor_end(void)
 void fib_monitor_forget(void)
 {
 	poke_fd = receiver_fd = -1;
-	fib_store(&tid_word, 0, relaxed);
+	fib_store(&seat->tid_word, 0, relaxed);
 	fib_store(&fib_monitor_asleep, 0, relaxed);
 }

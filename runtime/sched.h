@@ -137,7 +137,8 @@ struct fib_worker {
 	_Atomic uint32_t blocking;     /* in a call that is known to block */
 	_Atomic int spare;	       /* futex: 1 while retired, 2: summoned */
 	struct fib *bound;	       /* runs this fiber and no other */
-	struct fib *reserved;	       /* and is summoned to be bound to it */
+	struct fib *reserved;	       /* and is summoned to be bound to it, */
+	bool ends;		       /* or to end */
 	_Atomic uint32_t summoned;
 	_Atomic int bound_ready;       /* futex: 1 when that can run */
 	_Atomic int gone;	       /* its thread has ended or is about to */
@@ -231,6 +232,7 @@ struct fib_iom {
 struct fib_sched {
 	struct fib *first;	 /* the process's first thread, or NULL */
 	_Atomic uint32_t ending; /* workers that are summoned end */
+	struct fib_lock renew_lock;
 	uint32_t target;	 /* workers that should be running */
 	_Atomic int32_t running; /* workers that are: not taken, not spare */
 	_Atomic uint32_t nidle;
@@ -425,8 +427,6 @@ void fib_exit(void) __attribute__((noreturn));
 
 /** Bind the calling fiber to a kernel thread: 0, or -EAGAIN. */
 int fib_bind_self(void);
-/** The same, and what it creates is to inherit from that kernel thread. */
-int fib_dedicate(void);
 /**
  * Bind @f, which was never launched, to a new kernel thread, cloned from the
  * caller's: 0, or -EAGAIN.
@@ -440,6 +440,12 @@ struct fib *fib_bound_to(int tid);
  * kernel threads of ours end before this returns.
  */
 void fib_sched_end_others(struct fib_sched *s);
+/**
+ * No fiber runs on an unbound worker any more: those there are, and the monitor,
+ * end, and others take their place, cloned from the caller's kernel thread, so
+ * that they may do no more than that. The caller is bound.
+ */
+void fib_sched_renew(struct fib_sched *s);
 
 /** Around a kernel call that may block for long: others need a worker. */
 void fib_block_enter(void);
@@ -489,6 +495,8 @@ enum fib_errand {
 void fib_messenger_send(uint32_t errand, int status);
 void fib_messenger_forget(void);
 void fib_monitor_forget(void);
+/** Another one, cloned from the caller's kernel thread. 0 or -errno. */
+int fib_monitor_renew(struct fib_sched *s);
 /** Real-time priority for the monitor, if the process may have it. */
 void fib_monitor_urgent(void);
 extern _Atomic uint32_t fib_monitor_asleep;

@@ -220,6 +220,13 @@ void fib_worker_answer(struct fib_worker *w)
 	fib_store(&w->summoned, 0, seq_cst);
 	if (fib_load(&s->ending, acquire))
 		fib_worker_end(w);
+	if (w->ends) {
+		w->ends = false;
+		if (!fib_load(&w->taken, relaxed))
+			fib_sub(&s->running, 1, seq_cst);
+		leave_place(w);
+		fib_worker_end(w);
+	}
 	if (!w->reserved)
 		return;
 	w->bound = w->reserved;
@@ -258,15 +265,6 @@ int fib_bind_self(void)
 }
 
 #ifdef FIB_PRELOAD
-int fib_dedicate(void)
-{
-	int r = fib_bind_self();
-
-	if (r == 0)
-		fib_self()->apart = true;
-	return r;
-}
-
 /* Until the kernel has forgotten thread @tid, which has left its stack. */
 static void wait_forgotten(int tid)
 {
@@ -274,6 +272,15 @@ static void wait_forgotten(int tid)
 
 	while (tid && fib_raw(SYS_tgkill, pid, tid, 0) == 0)
 		fib_raw(SYS_sched_yield);
+}
+
+static void wait_ended(struct fib_worker *w)
+{
+	int tid;
+
+	while ((tid = fib_load(&w->tid, acquire)))
+		fib_raw(SYS_futex, &w->tid, FUTEX_WAIT, tid, 0);
+	wait_forgotten(w->last_tid);
 }
 
 void fib_sched_end_others(struct fib_sched *s)
@@ -291,10 +298,33 @@ void fib_sched_end_others(struct fib_sched *s)
 
 		if (!fib_load(&w->gone, acquire))
 			summon(w);
-		while ((tid = fib_load(&w->tid, acquire)))
-			fib_raw(SYS_futex, &w->tid, FUTEX_WAIT, tid, 0);
-		wait_forgotten(w->last_tid);
+		wait_ended(w);
 	}
+}
+
+void fib_sched_renew(struct fib_sched *s)
+{
+	uint32_t n = fib_load(&s->workers, acquire);
+	struct fib_worker *fresh = NULL;
+
+	fib_lock(&s->renew_lock);
+	/* In this order: who has no helper at all would wait for ever. */
+	if (fib_monitor_renew(s) == 0)
+		fresh = fib_worker_create(s, true, NULL);
+	if (fresh)
+		fib_add(&s->running, 1, seq_cst);
+	for (uint32_t i = 0; fresh && i < n; i++) {
+		struct fib_worker *w = s->worker[i];
+
+		if (w == fresh || w->bound || fib_load(&w->gone, acquire))
+			continue;
+		w->ends = true;
+		summon(w);
+		/* The first kernel thread stays, and runs nothing any more. */
+		if (i > 0)
+			wait_ended(w);
+	}
+	fib_unlock(&s->renew_lock);
 }
 #endif
 

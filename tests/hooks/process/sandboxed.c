@@ -6,7 +6,10 @@
  * t-case: again
  * t-case: id
  * t-case: handler
+ * t-case: meanwhile
+ * t-case: each
  */
+#include <stdbool.h>
 #include <dirent.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -110,6 +113,56 @@ static void *inherits(void *arg)
 	return arg;
 }
 
+/* Until it is as it will be: threads that end take their time. */
+static void look_at_last(const char *when)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		while (unlike_main(parent))
+			t_settle();
+		_exit(0);
+	}
+	CHECK(WEXITSTATUS(t_wait(pid)) == 0);
+	t_say("%s: none may do something else", when);
+}
+
+static pthread_barrier_t bar;
+
+static void *stays(void *arg)
+{
+	if (arg)
+		sandbox();
+	pthread_barrier_wait(&bar);
+	pthread_barrier_wait(&bar);
+	return NULL;
+}
+
+/* Main has done it, and others have yet to end; or each does it. */
+static void with_others(bool each)
+{
+	pthread_t t[4];
+
+	CHECK_0(pthread_barrier_init(&bar, NULL, 5));
+	for (int i = 0; i < 4; i++)
+		t[i] = t_thread(stays, each ? &bar : NULL);
+	sandbox();
+	pthread_barrier_wait(&bar);
+	if (each) {
+		look_at_last("each for itself");
+		/* What waits is woken still, by time and by others. */
+		t_settle();
+	}
+	pthread_barrier_wait(&bar);
+	for (int i = 0; i < 4; i++)
+		t_join(t[i]);
+	look_at_last("when they have ended");
+	restrictions("/proc/self/status", own, sizeof(own));
+	t_join(t_thread(inherits, NULL));
+	look_at_last("and another");
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -131,6 +184,10 @@ int main(int argc, char **argv)
 		if (geteuid() == 0)
 			CHECK(syscall(SYS_setresuid, 65534, 65534, 65534) == 0);
 		look("another user");
+		return 0;
+	}
+	if (!strcmp(argv[1], "meanwhile") || !strcmp(argv[1], "each")) {
+		with_others(!strcmp(argv[1], "each"));
 		return 0;
 	}
 	sandbox();
