@@ -200,6 +200,23 @@ static bool look(struct fib_sched *s, bool tick)
 	return busy;
 }
 
+/*
+ * Has a worker run a fiber since the last tick, though it sleeps by now? What
+ * that one waits for is to be looked after (fib_iom_check()). The workers' idle
+ * words were read before: who left idle after that pokes the monitor.
+ */
+static bool has_run(struct fib_sched *s)
+{
+	uint32_t n = fib_load(&s->workers, acquire);
+
+	fib_fence(acquire);
+	for (uint32_t i = 0; i < n; i++)
+		if (fib_load(&s->worker[i]->runs, relaxed) !=
+		    s->worker[i]->seen_runs)
+			return true;
+	return false;
+}
+
 static void monitor(void *arg)
 {
 	struct fib_sched *s = watched;
@@ -229,7 +246,7 @@ static void monitor(void *arg)
 			fib_stack_trim(true);
 			fib_store(&fib_monitor_asleep, 1, seq_cst);
 			fib_fence(seq_cst);
-			sleepy = !look(s, false);
+			sleepy = !look(s, false) && !has_run(s);
 		}
 		n = fib_raw(SYS_ppoll, p, 2, sleepy ? NULL : &ts, 0, 8);
 		fib_store(&fib_monitor_asleep, 0, relaxed);
