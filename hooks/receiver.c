@@ -302,7 +302,7 @@ int fib_receiver_init(void)
 	fib_store(&claimed, 0, relaxed);
 	fib_store(&arrived, 0, relaxed);
 	fib_store(&fetch_lock.word, 0, relaxed);
-	fib_step = "signalfd4";
+	fib_store(&fib_step, "signalfd4", relaxed);
 	fd = fib_fd_hide((int)fib_raw(SYS_signalfd4, -1, &set, 8,
 				      SFD_CLOEXEC | SFD_NONBLOCK));
 	return fd;

@@ -370,11 +370,11 @@ static const char *prepare(int n)
 	long r = open_all(&receiver);
 
 	if (r < 0)
-		return because(fib_step, r);
+		return because(fib_load(&fib_step, relaxed), r);
 	r = fib_sched_prepare(&fib_sched, (unsigned)n);
 	if (r < 0) {
 		close_all(receiver);
-		return because(fib_step, r);
+		return because(fib_load(&fib_step, relaxed), r);
 	}
 	why = rseq_give_back();
 	if (!why)

@@ -520,20 +520,20 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 	int epfd, wakefd = -1, r;
 
 	/* Ours would lie among the first that the program asks for. */
-	fib_step = "RLIMIT_NOFILE";
+	fib_store(&fib_step, "RLIMIT_NOFILE", relaxed);
 	if (hide && !has_room())
 		return -EMFILE;
-	fib_step = "epoll_create1";
+	fib_store(&fib_step, "epoll_create1", relaxed);
 	r = epfd = (int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC);
 	s->iom.epfd = hide ? fib_fd_hide(epfd) : epfd;
 	if (r >= 0) {
-		fib_step = "eventfd2";
+		fib_store(&fib_step, "eventfd2", relaxed);
 		r = wakefd = (int)fib_raw(SYS_eventfd2, 0,
 					  EFD_CLOEXEC | EFD_NONBLOCK);
 	}
 	s->iom.wakefd = hide ? fib_fd_hide(wakefd) : wakefd;
 	if (r >= 0) {
-		fib_step = "epoll_ctl";
+		fib_store(&fib_step, "epoll_ctl", relaxed);
 		r = (int)fib_raw(SYS_epoll_ctl, s->iom.epfd, EPOLL_CTL_ADD,
 				 s->iom.wakefd, &ev);
 	}

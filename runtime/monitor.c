@@ -279,7 +279,7 @@ static void monitor(void *arg)
 int fib_monitor_init(int receiver)
 {
 	receiver_fd = receiver;
-	fib_step = "eventfd2";
+	fib_store(&fib_step, "eventfd2", relaxed);
 	poke_fd = fib_fd_hide(
 		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
 	return poke_fd < 0 ? poke_fd : 0;
@@ -296,13 +296,13 @@ static long take_seat(struct seat *at)
 {
 	long tid = -ENOMEM;
 
-	fib_step = "mmap";
+	fib_store(&fib_step, "mmap", relaxed);
 	if (!at->stack_top)
 		at->stack_top = fib_thread_stack(STACK_SIZE);
 	if (!at->stack_top)
 		return tid;
 	fib_store(&at->gate, GATE_SHUT, relaxed);
-	fib_step = "clone";
+	fib_store(&fib_step, "clone", relaxed);
 	tid = fib_thread_start(at->stack_top, &at->tid_word, monitor, at);
 	if (tid > 0 && fib_host.thread_clone)
 		fib_host.thread_clone(NULL);

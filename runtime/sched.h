@@ -406,7 +406,7 @@ int fib_sched_prepare(struct fib_sched *s, unsigned n);
 void fib_sched_cancel(struct fib_sched *s);
 void fib_sched_run(struct fib_sched *s, struct fib *main_fiber);
 /** The call that a start is at, for the message if it fails. */
-extern const char *fib_step __attribute__((visibility("hidden")));
+extern const char *_Atomic fib_step __attribute__((visibility("hidden")));
 /** In a fork child: @s does not run any more, and may start anew. */
 void fib_sched_forget(struct fib_sched *s);
 

@@ -349,7 +349,7 @@ struct fib *fib_bound_to(int tid)
 	return NULL;
 }
 
-const char *fib_step;
+const char *_Atomic fib_step;
 
 int fib_sched_prepare(struct fib_sched *s, unsigned n)
 {
@@ -358,7 +358,7 @@ int fib_sched_prepare(struct fib_sched *s, unsigned n)
 	fib_symtab.sched = s;
 	s->target = n;
 	fib_list_init(&s->inject);
-	fib_step = "mmap";
+	fib_store(&fib_step, "mmap", relaxed);
 	if (fib_worker_create(s, false, NULL))
 		r = fib_monitor_start(s);
 	if (r < 0)

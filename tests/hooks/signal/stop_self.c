@@ -22,6 +22,7 @@
  * t-case: tgkill SEGV thread
  * t-case: raise TRAP thread
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include "t.h"
 
@@ -54,8 +55,16 @@ static void *self(void *arg)
 	return arg;
 }
 
+/*
+ * A thread that is being born has its signals blocked, and looks for some when it
+ * opens its mask: it might take one that is for all, and stop the process when
+ * the sender has gone on.
+ */
+static atomic_int born;
+
 static void *bystander(void *arg)
 {
+	born++;
 	for (;;)
 		pause();
 	return arg;
@@ -66,6 +75,8 @@ static void child(bool thread)
 	CHECK(setpgid(0, 0) == 0);
 	t_thread(bystander, NULL);
 	t_thread(bystander, NULL);
+	while (born < 2)
+		sched_yield();
 	if (thread)
 		t_join(t_thread(self, NULL));
 	self(NULL);
