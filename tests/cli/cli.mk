@@ -35,8 +35,10 @@ $(CT)/libfibhook.so: tests/cli/other_version.c
 check-cli: all $(CT_PROGS) $(B)/demo/echo $(B)/demo/load
 	@B='$(B)' bash tests/cli/run.sh
 
-# A process that lies, dumped by the command under the sanitizers.
-HOSTILE_SECONDS ?= 30
+# A process that lies, dumped by the command under the sanitizers: the same
+# seeds each time, or as many as fit into HOSTILE_SECONDS.
+HOSTILE_SECONDS ?=
+HOSTILE_SEEDS   ?= 500
 HOSTILE_SEED    ?= 1
 $(eval $(call FIB_VARIANT,cli-asan,-DFIB_PRELOAD $(ASAN)))
 
@@ -53,4 +55,5 @@ $(CT)/fibhook-asan: $(patsubst %.c,$(B)/cli-asan/%.o,$(CLI) $(CLI_TOO))
 .PHONY: check-hostile
 check-hostile: all $(CT)/hostile $(CT)/fibhook-asan
 	@python3 tests/cli/hostile.py --build '$(B)' --seed $(HOSTILE_SEED) \
-	  --seconds $(HOSTILE_SECONDS)
+	  $(if $(HOSTILE_SECONDS),--seconds $(HOSTILE_SECONDS),--seeds \
+	  $(HOSTILE_SEEDS))

@@ -2,7 +2,8 @@
 """fibhook dump of processes that lie (hostile.c), by its build with the
 sanitizers: cases with a known answer, then seeds until the time is up.
 
-usage: hostile.py --build DIR [--seconds N] [--seed FIRST] [--only CASE|SEED]
+usage: hostile.py --build DIR [--seconds N | --seeds N] [--seed FIRST]
+                  [--only CASE|SEED]
 
 Whatever the process says, a dump must end within 10 s with status 0 or 1,
 print nothing that drives a terminal, touch no other process, and leave the
@@ -239,7 +240,8 @@ def many(status, out, err):
 
 
 def slow(status, out, err):
-    need(status == 1 and "given up after 9 s" in err, err)
+    """About 9 s of work: a fast machine comes to the end of it."""
+    need(status == 0 or "given up after 9 s" in err, err)
     need("\nfiber 256 " in out and out.endswith("\n"), out[-2000:])
 
 
@@ -294,6 +296,7 @@ def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", required=True)
     ap.add_argument("--seconds", type=float, default=30)
+    ap.add_argument("--seeds", type=int)
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--only")
     a = ap.parse_args()
@@ -302,7 +305,8 @@ def main():
     until = time.monotonic() + a.seconds
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     lock = threading.Lock()
-    seeds = iter(range(a.seed, 1 << 40))
+    last = a.seed + a.seeds if a.seeds else 1 << 40
+    seeds = iter(range(a.seed, last))
 
     def one(kind, name, run):
         try:
@@ -318,9 +322,11 @@ def main():
                 print(why, flush=True)
 
     def work():
-        while time.monotonic() < until:
+        while a.seeds or time.monotonic() < until:
             with lock:
-                seed = next(seeds)
+                seed = next(seeds, None)
+            if seed is None:
+                return
             one("seed", seed, run_seed)
 
     with Target(build, "victim") as victim:
@@ -340,7 +346,7 @@ def main():
             counts["failed"] += 1
             print("FAIL: a process that is not the dumped one was stopped")
     if not a.only:
-        print(f"seeds {a.seed} to {next(seeds) - 1}")
+        print(f"seeds {a.seed} to {next(seeds, last) - 1}")
     print("{passed} passed, {failed} failed, {skipped} skipped"
           .format(**counts))
     return counts["failed"] != 0
