@@ -10,6 +10,7 @@
 #   make deb         Debian packages, in build/deb/
 #   make dist        the release, a tar.xz: one binary for every glibc
 #   make deps        install the Debian packages that the above need
+#   make house       figures of the sources: sizes, circles, layers
 #   make format      apply .clang-format
 #   make clean
 #   make help        this text
@@ -18,6 +19,7 @@
 # WERROR=-Werror makes warnings errors, as the tests do.
 
 B      ?= build
+ARCH   ?= x86_64
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
@@ -28,43 +30,53 @@ VERSION := $(shell cat VERSION)
 
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
           -Wno-unused-parameter $(WERROR)
+# What is the machine's own is in arch/$(ARCH) of the folder it belongs to; its
+# headers are called *_arch.h, and found by this path.
+INC    := -I. $(addprefix -I,$(wildcard */arch/$(ARCH) */*/arch/$(ARCH)))
 # The user's flags come first: what the code cannot do without wins.
 BASE   := -std=gnu11 $(OPT) -g $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -pthread \
           -fno-omit-frame-pointer -fno-stack-protector -fno-strict-aliasing \
-          -D_GNU_SOURCE -DFIB_VERSION='"$(VERSION)"' -I. $(WARN)
+          -D_GNU_SOURCE -DFIB_VERSION='"$(VERSION)"' $(INC) $(WARN)
 # The runtime and the hooks run below any libc function, where the vector
 # registers belong to the program. (clang 11 does not know the short form.)
 GENERAL := $(if $(shell $(CC) -mgeneral-regs-only -Werror -x c -c /dev/null \
              -o /dev/null 2>&1),-mno-mmx -mno-sse -mno-80387,-mgeneral-regs-only)
-CORE   := $(BASE) -DFIB_PRELOAD $(GENERAL) -ffreestanding \
+# What the host of the engine is: runtime/host.h.
+PRE_HOST := -Ihooks/host
+LIB_HOST := -Ilibfib/host
+CORE   := $(BASE) $(PRE_HOST) $(GENERAL) -ffreestanding \
           -U_FORTIFY_SOURCE -fno-lto \
           -fasynchronous-unwind-tables
 ifeq ($(shell $(CC) --version | grep -c clang),0)
 CORE   += -fno-tree-loop-distribute-patterns
 endif
-HOST   := $(BASE) -DFIB_PRELOAD
+HOST   := $(BASE) $(PRE_HOST)
 
-RUNTIME := $(wildcard runtime/*.c runtime/arch/x86_64/*.c)
-RUNASM  := $(wildcard runtime/arch/x86_64/*.S)
-HOOKS   := $(wildcard hooks/*.c)
-CLI     := $(wildcard preload/cli*.c preload/dump*.c)
-# What the command shares with the library.
-CLI_TOO := preload/text.c
-PRELOAD := $(filter-out $(CLI),$(wildcard preload/*.c))
-PREASM  := $(wildcard preload/arch/x86_64/*.S)
+sources = $(sort $(foreach dir,$(1),$(wildcard $(dir)/*.$(2) $(dir)/*/*.$(2) \
+            $(dir)/arch/$(ARCH)/*.$(2) $(dir)/*/arch/$(ARCH)/*.$(2))))
+RUNTIME := $(call sources,runtime,c)
+RUNASM  := $(call sources,runtime,S)
+HOOKS   := $(call sources,hooks,c)
+HOOKASM := $(call sources,hooks,S)
+CLI     := $(call sources,cli,c)
+# What the command and the library have both.
+SHARED  := $(call sources,shared,c)
+PRELOAD := $(call sources,preload,c)
+PREASM  := $(call sources,preload,S)
 
 CORE_O := $(patsubst %.c,$(B)/core/%.o,$(RUNTIME) $(HOOKS)) \
-          $(patsubst %.S,$(B)/core/%.o,$(RUNASM) $(PREASM))
-HOST_O := $(patsubst %.c,$(B)/host/%.o,$(PRELOAD))
-CLI_O  := $(patsubst %.c,$(B)/host/%.o,$(CLI) $(CLI_TOO))
+          $(patsubst %.S,$(B)/core/%.o,$(RUNASM) $(HOOKASM) $(PREASM))
+HOST_O := $(patsubst %.c,$(B)/host/%.o,$(PRELOAD) $(SHARED))
+CLI_O  := $(patsubst %.c,$(B)/host/%.o,$(CLI) $(SHARED))
 
-# The runtime as a library: the same sources, with workers that have TLS.
-LIB_SRC := $(wildcard runtime/*.c runtime/lib/*.c runtime/arch/x86_64/*.c)
-LIB_ASM := runtime/arch/x86_64/switch.S
+# The engine as a library, but for what it needs below libc and under filters.
+LIB_SRC := $(filter-out runtime/below.c runtime/messenger.c,$(RUNTIME)) \
+           $(wildcard libfib/*.c)
+LIB_ASM := $(filter-out %/sigframe.S,$(RUNASM))
 LIB_OBJ := $(LIB_SRC:.c=.o) $(LIB_ASM:.S=.o)
 LIB_O   := $(addprefix $(B)/lib/,$(LIB_OBJ))
 
-.PHONY: all check demo bench soak deps format clean help
+.PHONY: all check demo bench soak deps house format clean help
 all: $(B)/libfibhook.so $(B)/fibhook $(B)/libfib.so $(B)/libfib.a $(B)/libfib.pc
 
 help:
@@ -92,12 +104,13 @@ $(B)/$(1)/%.o: %.S
 	@mkdir -p $$(@D)
 	$$(V)$$(CC) $$(BASE) -MMD -MP -c $$< -o $$@
 endef
-$(eval $(call FIB_VARIANT,lib,))
+# What it does not use of the engine, the linker leaves out.
+$(eval $(call FIB_VARIANT,lib,$(LIB_HOST) -ffunction-sections -fdata-sections))
 
-$(B)/libfib.so: $(LIB_O) runtime/lib/libfib.map
+$(B)/libfib.so: $(LIB_O) libfib/libfib.map
 	$(V)$(CC) -shared -pthread $(LDFLAGS) -o $@ $(LIB_O) \
-	  -Wl,-soname,libfib.so.0 -Wl,--version-script=runtime/lib/libfib.map \
-	  -Wl,-z,now -Wl,-z,relro -Wl,-z,defs
+	  -Wl,-soname,libfib.so.0 -Wl,--version-script=libfib/libfib.map \
+	  -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--gc-sections
 	$(V)ln -sf libfib.so $(B)/libfib.so.0
 
 # One object, in which only the public names are global. A program that is built
@@ -114,9 +127,12 @@ $(eval $(call FIB_ARCHIVE,,lib))
 $(eval $(call FIB_ARCHIVE,-asan,asan))
 $(eval $(call FIB_ARCHIVE,-tsan,tsan))
 
-$(B)/libfibhook.so: $(CORE_O) $(HOST_O) preload/fibhook.map preload/sealed.ld
+$(B)/fibhook.map: preload/fibhook.map preload/symbols.def
+	$(V)$(CC) -E -P -x c -I. $< -o $@
+
+$(B)/libfibhook.so: $(CORE_O) $(HOST_O) $(B)/fibhook.map preload/sealed.ld
 	$(V)$(CC) -shared $(LDFLAGS) -o $@ $(CORE_O) $(HOST_O) -Wl,-soname,libfibhook.so \
-	  -Wl,--version-script=preload/fibhook.map -Wl,-z,now -Wl,-z,relro \
+	  -Wl,--version-script=$(B)/fibhook.map -Wl,-z,now -Wl,-z,relro \
 	  -Wl,-z,defs -Wl,-Bsymbolic -Wl,-T,preload/sealed.ld -Wl,--exclude-libs,ALL -Wl,--gc-sections
 
 $(B)/fibhook: $(CLI_O)
@@ -124,6 +140,9 @@ $(B)/fibhook: $(CLI_O)
 
 clean:
 	rm -rf $(B)
+
+house: all
+	@python3 tests/unit/house.py --build $(B)
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')

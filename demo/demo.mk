@@ -10,7 +10,7 @@ DEMO_CFLAGS := -std=gnu11 $(OPT) -g -pthread -D_GNU_SOURCE -Wall -Wextra \
 
 DEMO_BIN  := $(patsubst %,$(B)/demo/%,echo chat relay load)
 BENCH_BIN := $(patsubst %,$(B)/bench/%,epoll_echo micro)
-BENCH_LIB := $(patsubst %,$(B)/bench/library/%,fib boost pth st)
+BENCH_LIB := $(patsubst %,$(B)/bench/libfib/%,fib boost pth st)
 
 # The libraries that libfib is compared with.
 BENCH_DEPS := g++ libboost-fiber-dev libpth-dev libst-dev
@@ -31,22 +31,22 @@ $(B)/bench/%: tests/bench/%.c
 	$(CC) $(DEMO_CFLAGS) $< -o $@
 
 BENCH_CFLAGS := $(OPT) -g -Wall -Wextra -Wno-unused-parameter $(WERROR)
-BENCH_HDR    := tests/bench/library/bench.h
+BENCH_HDR    := tests/bench/libfib/bench.h
 
-$(B)/bench/library/fib: tests/bench/library/fib.c $(BENCH_HDR) $(B)/libfib.a \
+$(B)/bench/libfib/fib: tests/bench/libfib/fib.c $(BENCH_HDR) $(B)/libfib.a \
     $(B)/include/fib.h
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -I$(B)/include $< -o $@ $(B)/libfib.a -pthread
 
-$(B)/bench/library/pth: tests/bench/library/pth.c $(BENCH_HDR)
+$(B)/bench/libfib/pth: tests/bench/libfib/pth.c $(BENCH_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) $< -o $@ -lpth
 
-$(B)/bench/library/st: tests/bench/library/st.c $(BENCH_HDR)
+$(B)/bench/libfib/st: tests/bench/libfib/st.c $(BENCH_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) $< -o $@ -lst
 
-$(B)/bench/library/boost: tests/bench/library/boost.cc $(BENCH_HDR)
+$(B)/bench/libfib/boost: tests/bench/libfib/boost.cc $(BENCH_HDR)
 	@mkdir -p $(@D)
 	$(CXX) $(BENCH_CFLAGS) $< -o $@ -lboost_fiber -lboost_context -pthread
 

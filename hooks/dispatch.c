@@ -1,80 +1,31 @@
 /* The way in: dispatch table, and what happens around every body. */
 #include <linux/prctl.h>
-#include "hooks/hooks.h"
-#include "preload/arch/x86_64/regs.h"
+#include "hooks/core/hook.h"
+#include "hooks/dispatch.h"
+#include "hooks/fd/fd.h"
+#include "hooks/futex/futex.h"
+#include "hooks/process/process.h"
+#include "hooks/report/report.h"
+#include "hooks/signal/signal.h"
 #include "runtime/chaos.h"
+#include "regs_arch.h"
 
-#define FIB_HOOK0(nm, fl)                                                      \
+#define FIB_HOOK(nm, params, args, fl)                                         \
 	static long call_##nm(const long *a)                                   \
 	{                                                                      \
-		return fib_sys_##nm();                                         \
-	}
-#define FIB_HOOK1(nm, t1, a1, fl)                                              \
-	static long call_##nm(const long *a)                                   \
-	{                                                                      \
-		return fib_sys_##nm((t1)a[0]);                                 \
-	}
-#define FIB_HOOK2(nm, t1, a1, t2, a2, fl)                                      \
-	static long call_##nm(const long *a)                                   \
-	{                                                                      \
-		return fib_sys_##nm((t1)a[0], (t2)a[1]);                       \
-	}
-#define FIB_HOOK3(nm, t1, a1, t2, a2, t3, a3, fl)                              \
-	static long call_##nm(const long *a)                                   \
-	{                                                                      \
-		return fib_sys_##nm((t1)a[0], (t2)a[1], (t3)a[2]);             \
-	}
-#define FIB_HOOK4(nm, t1, a1, t2, a2, t3, a3, t4, a4, fl)                      \
-	static long call_##nm(const long *a)                                   \
-	{                                                                      \
-		return fib_sys_##nm((t1)a[0], (t2)a[1], (t3)a[2], (t4)a[3]);   \
-	}
-#define FIB_HOOK5(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, fl)              \
-	static long call_##nm(const long *a)                                   \
-	{                                                                      \
-		return fib_sys_##nm((t1)a[0], (t2)a[1], (t3)a[2], (t4)a[3],    \
-				    (t5)a[4]);                                 \
-	}
-#define FIB_HOOK6(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, fl)      \
-	static long call_##nm(const long *a)                                   \
-	{                                                                      \
-		return fib_sys_##nm((t1)a[0], (t2)a[1], (t3)a[2], (t4)a[3],    \
-				    (t5)a[4], (t6)a[5]);                       \
+		return fib_sys_##nm args;                                      \
 	}
 #include "hooks/hooks.def"
-#undef FIB_HOOK0
-#undef FIB_HOOK1
-#undef FIB_HOOK2
-#undef FIB_HOOK3
-#undef FIB_HOOK4
-#undef FIB_HOOK5
-#undef FIB_HOOK6
 
 struct entry {
 	long (*call)(const long *a);
-	const char *name;
 	unsigned flags;
 };
 
-#define ENTRY(nm, fl)						  [SYS_##nm] = { call_##nm, #nm, fl },
-#define FIB_HOOK0(nm, fl)					  ENTRY(nm, fl)
-#define FIB_HOOK1(nm, t1, a1, fl)				  ENTRY(nm, fl)
-#define FIB_HOOK2(nm, t1, a1, t2, a2, fl)			  ENTRY(nm, fl)
-#define FIB_HOOK3(nm, t1, a1, t2, a2, t3, a3, fl)		  ENTRY(nm, fl)
-#define FIB_HOOK4(nm, t1, a1, t2, a2, t3, a3, t4, a4, fl)	  ENTRY(nm, fl)
-#define FIB_HOOK5(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, fl) ENTRY(nm, fl)
-#define FIB_HOOK6(nm, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, fl)      \
-	ENTRY(nm, fl)
 static const struct entry table[512] = {
+#define FIB_HOOK(nm, params, args, fl) [SYS_##nm] = { call_##nm, fl },
 #include "hooks/hooks.def"
 };
-
-struct fib_libc fib_libc FIB_SEALED;
-
-const char *fib_call_name(unsigned nr)
-{
-	return nr < FIB_ARRAY_SIZE(table) ? table[nr].name : NULL;
-}
 
 /* Calls without a row: all but these, says signal(7). */
 static bool kernel_restarts(unsigned nr)
@@ -96,7 +47,8 @@ static bool has_limit(long fd, int name)
 	unsigned len = sizeof(tv);
 
 	/* Who may not ask has the call repeated, as most would. */
-	return !fib_filtered() && !fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &tv, &len) &&
+	return !fib_filtered() &&
+	       !fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &tv, &len) &&
 	       (tv.tv_sec || tv.tv_usec);
 }
 
@@ -152,16 +104,16 @@ look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
 	case EINTR:
 		finding = FIB_FINDS_EINTR;
 		if ((e && e->call ? e->flags & FIB_RESTART :
-				    kernel_restarts(f->call)) &&
-		    !is_limited(f->call, a))
+				    kernel_restarts(f->hook.call)) &&
+		    !is_limited(f->hook.call, a))
 			finding = FIB_FINDS_RESTART;
 		break;
 	}
-	if (f->restore_mask == FIB_MASK_LATER ||
-	    (f->restore_mask == FIB_MASK_READY && finding == FIB_FINDS_NO_CALL))
-		fib_signal_mask_back(f);
+	if (f->hook.restore_mask == FIB_MASK_LATER ||
+	    (f->hook.restore_mask == FIB_MASK_READY && finding == FIB_FINDS_NO_CALL))
+		fib_signal_mask_restore(f);
 	again = fib_signal_deliver(f, finding);
-	if (fib_unlikely(fib_xchg(&f->preempt, false, relaxed)))
+	if (fib_unlikely(fib_xchg(&f->sig.preempt, false, relaxed)))
 		fib_sched_preempted();
 	if (finding == FIB_FINDS_NO_CALL)
 		return false;
@@ -180,7 +132,7 @@ look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
 static bool __attribute__((noinline))
 tells(const struct entry *e, unsigned nr, const long a[6])
 {
-	struct fib_fd *s;
+	uint8_t kind;
 
 	if (fib_fd_signals())
 		return true;
@@ -201,9 +153,9 @@ tells(const struct entry *e, unsigned nr, const long a[6])
 		return false;
 	if (e->flags & FIB_TELLS)
 		return fib_fd_may_be_shared();
-	s = fib_fd_peek((int)a[0]);
-	return s && s->kind != FIB_FD_UNKNOWN && s->kind != FIB_FD_ALWAYS &&
-	       (s->kind != FIB_FD_TCP || fib_fd_may_be_shared());
+	kind = fib_fd_kind((int)a[0]);
+	return kind != FIB_FD_UNKNOWN && kind != FIB_FD_ALWAYS &&
+	       (kind != FIB_FD_TCP || fib_fd_may_be_shared());
 }
 
 static bool is_restart(long r)
@@ -236,57 +188,65 @@ static void __attribute__((noinline, cold)) hook_chaos(struct fib *f)
 		fib_signal_idle_kick();
 }
 
+/* What is known of the call that @f is in. */
+static inline void note_call(struct fib *f, unsigned nr, uint8_t door,
+			     struct fib_regs *regs, bool restarted)
+{
+	f->hook.door = door;
+	f->hook.regs = regs;
+	f->hook.call = (uint16_t)nr;
+	f->hook.restarted = restarted;
+	f->io.part = false;
+}
+
+static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
+			     const long a[6])
+{
+	long r;
+
+	if (fib_likely(e && e->call && !(f->thread.plain & e->flags))) {
+		r = e->call(a);
+	} else {
+		/* It may block: a signal that is there goes first. */
+		fib_count(passed);
+		r = fib_raw_intr(&f->attention, nr, a);
+		if (r == -EPIPE)
+			fib_signal_raise(f, SIGPIPE, true);
+	}
+	if (fib_unlikely(r == -EFBIG))
+		fib_signal_raise(f, SIGXFSZ, true);
+	return r;
+}
+
 long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		   struct fib_regs *regs)
 {
 	const struct entry *e = nr < FIB_ARRAY_SIZE(table) ? &table[nr] : NULL;
 	long r;
 
-	fib_store(&f->in_hook, 1, relaxed);
+	fib_store(&f->hook.in_hook, 1, relaxed);
 	fib_barrier();
-	f->door = door;
-	f->regs = regs;
-	f->call = (uint16_t)nr;
-	f->restarted = 0;
-	f->part = false;
-	if (fib_unlikely(++f->calls % TURN_CALLS == 0) &&
+	note_call(f, nr, door, regs, false);
+	if (fib_unlikely(++f->hook.calls % TURN_CALLS == 0) &&
 	    fib_load(&fib_worker_self()->queued, relaxed))
 		fib_sched_yield();
 	if (fib_unlikely(fib_chaos_on))
 		hook_chaos(f);
 	for (;;) {
-		if (fib_likely(e && e->call &&
-			       !(f->plain & e->flags))) {
-			r = e->call(a);
-		} else {
-			/* It may block: a signal that is there goes first. */
-			fib_count(passed);
-			r = fib_raw_intr(&f->attention, nr, a);
-			if (r == -EPIPE)
-				fib_signal_raised(f, SIGPIPE, true);
-		}
-		if (fib_unlikely(r == -EFBIG))
-			fib_signal_raised(f, SIGXFSZ, true);
+		r = make_call(f, e, nr, a);
 		if (fib_unlikely((fib_load(&fib_signal_handled, relaxed) &
-				  ~fib_load(&f->sigmask, relaxed)) &&
+				  ~fib_load(&f->sig.mask, relaxed)) &&
 				 r >= 0 && tells(e, nr, a)))
-			fib_signal_catch_up(f);
+			fib_signal_sync_handled(f);
 		FIB_CHAOS_POINT(hook_end);
 		/*
 		 * From here a signal to this fiber is delivered by its sender's
 		 * kick; what came before is seen in attention.
 		 */
 		if (fib_likely(!fib_load(&f->attention, acquire) &&
-			       !f->restore_mask && r != -EINTR &&
-			       !is_restart(r))) {
-			fib_barrier();
-			fib_store(&f->in_hook, 0, relaxed);
-			fib_barrier();
-			if (fib_likely(!fib_load(&f->attention, acquire)))
-				return r;
-			fib_store(&f->in_hook, 1, relaxed);
-			fib_barrier();
-		}
+			       !f->hook.restore_mask && r != -EINTR &&
+			       !is_restart(r) && fib_hook_try_leave(f)))
+			return r;
 		/* A fork child, or alone: the kernel sees to signals. */
 		if (fib_unlikely(!fib_worker_self()))
 			return is_restart(r) ? -EINTR : r;
@@ -297,34 +257,7 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		/* The same, in a handler: it goes on without us. */
 		if (fib_unlikely(!fib_worker_self()))
 			return fib_pass(nr, a);
-		f->door = door;
-		f->regs = regs;
-		f->call = (uint16_t)nr;
-		f->restarted = 1;
-		f->part = false;
-	}
-}
-
-void fib_hook_enter(struct fib *f)
-{
-	fib_store(&f->in_hook, 1, relaxed);
-	fib_barrier();
-	f->door = FIB_DOOR_SYMBOL;
-	f->regs = NULL;
-}
-
-/* A kick that comes while in_hook is set is lost: look after each time. */
-void fib_hook_leave(struct fib *f)
-{
-	for (;;) {
-		fib_barrier();
-		fib_store(&f->in_hook, 0, relaxed);
-		fib_barrier();
-		if (fib_likely(!fib_load(&f->attention, acquire)))
-			return;
-		fib_store(&f->in_hook, 1, relaxed);
-		fib_barrier();
-		fib_signal_deliver(f, FIB_FINDS_NO_CALL);
+		note_call(f, nr, door, regs, true);
 	}
 }
 
@@ -334,10 +267,9 @@ void fib_hook_leave(struct fib *f)
  */
 static void dispatch_foreign(struct fib_regs *r)
 {
-	const long a[6] = { (long)r->rdi, (long)r->rsi, (long)r->rdx,
-			    (long)r->r10, (long)r->r8,	(long)r->r9 };
+	const long a[6] = FIB_REGS_ARGS(r);
 
-	switch (r->rax) {
+	switch (fib_regs_nr(r)) {
 	case SYS_clone:
 	case SYS_clone3:
 		if (fib_clone_foreign(r))
@@ -349,28 +281,27 @@ static void dispatch_foreign(struct fib_regs *r)
 	case SYS_prctl:
 		if (a[0] != PR_SET_SYSCALL_USER_DISPATCH)
 			break;
-		r->rax = (uint64_t)-EINVAL;
+		fib_regs_set_result(r, -EINVAL);
 		return;
 	case SYS_futex:
 		if (fib_load(&fib_symtab.active, relaxed)) {
-			r->rax = (uint64_t)fib_futex_foreign(a);
+			fib_regs_set_result(r, fib_futex_foreign(a));
 			return;
 		}
 		break;
 	}
-	r->rax = (uint64_t)fib_pass((long)r->rax, a);
+	fib_regs_set_result(r, fib_pass(fib_regs_nr(r), a));
 }
 
 void fib_dispatch(struct fib_regs *r)
 {
 	struct fib *f = fib_caller();
-	const long a[6] = { (long)r->rdi, (long)r->rsi, (long)r->rdx,
-			    (long)r->r10, (long)r->r8,	(long)r->r9 };
+	const long a[6] = FIB_REGS_ARGS(r);
 
 	if (fib_unlikely(!f)) {
 		dispatch_foreign(r);
 		return;
 	}
-	r->rax = (uint64_t)fib_hook_call(f, (unsigned)r->rax, a, FIB_DOOR_SITE,
-					 r);
+	fib_regs_set_result(r, fib_hook_call(f, (unsigned)fib_regs_nr(r), a,
+					     FIB_DOOR_SITE, r));
 }

@@ -15,7 +15,6 @@
  * as can be had, and the monitor is let go. From the return on, the caller runs
  * as a fiber.
  */
-#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -29,20 +28,28 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "hooks/hooks.h"
-#include "hooks/signal.h"
+#include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
+#include "hooks/dispatch.h"
+#include "hooks/futex/futex.h"
+#include "hooks/memory/memory.h"
+#include "hooks/process/process.h"
+#include "hooks/report/report.h"
+#include "hooks/sigcalls/sigcalls.h"
+#include "hooks/signal/signal.h"
+#include "hooks/thread/thread.h"
 #include "preload/preload.h"
-#include "preload/rewrite.h"
-#include "runtime/arch/x86_64/ctx.h"
-#include "runtime/arch/x86_64/pkru.h"
+#include "preload/rewrite/rewrite.h"
+#include "preload/symbols.h"
 #include "runtime/chaos.h"
+#include "runtime/hidden.h"
+#include "runtime/iom.h"
+#include "ctx_arch.h"
+#include "pkru_arch.h"
 
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40
 #endif
-#define HWCAP2_FSGSBASE	     2
-#define CPUID_FSGSBASE	     1
-#define CPUID_XSAVEC	     2
 #define RSEQ_FLAG_UNREGISTER 1
 #define RSEQ_SIGNATURE	     0x53053053
 #define RSEQ_FAILED	     ((uint32_t)-2)
@@ -113,15 +120,6 @@ static const char *read_status(struct status *st)
 	return NULL;
 }
 
-/* The kernel's word is not enough: valgrind has a CPU of its own. */
-static bool has_fsgsbase(void)
-{
-	unsigned a, b, c, d;
-
-	return (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) &&
-	       __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & CPUID_FSGSBASE);
-}
-
 /* Not an obstacle: what a filter allows is known at the first thread. */
 static const char later[] = "";
 
@@ -149,15 +147,10 @@ static const char *obstacle(bool early)
 {
 	bool own = fib_filter_is_own();
 	struct status st;
-	const char *why = NULL;
-	unsigned a, b, c, d;
+	const char *why = fib_cpu_obstacle();
 
-	if (!has_fsgsbase())
-		return "the CPU or the kernel lacks FSGSBASE";
-	if (!__get_cpuid_count(0xd, 1, &a, &b, &c, &d) || !(a & CPUID_XSAVEC))
-		return "the CPU lacks XSAVEC";
-	if (fib_rdgsbase())
-		return "%gs is in use by the program";
+	if (why)
+		return why;
 	if (own)
 		why = early ? later : try_filter(false);
 	if (!why)
@@ -183,7 +176,7 @@ static uint32_t *rseq_area(unsigned *len)
 	if (!offset || !size || !*size)
 		return NULL;
 	*len = *size < 32 ? 32 : *size;
-	return (uint32_t *)(fib_rdfsbase() + (uintptr_t)*offset);
+	return (uint32_t *)(fib_tls_base() + (uintptr_t)*offset);
 }
 
 /* Words of struct rseq: cpu_id_start, cpu_id. */
@@ -243,15 +236,15 @@ static struct fib *adopt_caller(void)
 
 	if (!f)
 		return NULL;
-	f->fsbase = fib_rdfsbase();
+	f->fsbase = fib_tls_base();
 	fib_store(&f->tid, (int)fib_raw(SYS_gettid), relaxed);
-	if (fib_raw(SYS_prctl, PR_GET_TID_ADDRESS, &f->clear_tid) < 0)
-		f->clear_tid = find_tid_word();
-	fib_raw(SYS_get_robust_list, 0, &f->robust_head, &len);
+	if (fib_raw(SYS_prctl, PR_GET_TID_ADDRESS, &f->thread.clear_tid) < 0)
+		f->thread.clear_tid = find_tid_word();
+	fib_raw(SYS_get_robust_list, 0, &f->thread.robust_head, &len);
 	fib_raw(SYS_prctl, PR_GET_NAME, f->name);
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
 	pthread_setcanceltype(type, NULL);
-	f->cancel_async = type == PTHREAD_CANCEL_ASYNCHRONOUS;
+	f->thread.cancel_async = type == PTHREAD_CANCEL_ASYNCHRONOUS;
 	return f;
 }
 
@@ -393,13 +386,13 @@ const struct fib_host fib_host = {
 	.thread_init = fib_signal_thread_init,
 	.thread_end = fib_identity_leave,
 	.altstack_size = FIB_ALTSTACK_SIZE,
-	.receive = fib_receive,
-	.receive_urgent = fib_receive_urgent,
+	.receive = fib_receiver_run,
+	.receive_urgent = fib_receiver_run_defaults,
 	.preempt = fib_signal_preempt,
 	.kick = fib_signal_kick,
 	.stuck = fib_stuck_tell,
 	.log = fib_log_plain,
-	.held_up = fib_site_note,
+	.held_up = fib_holdup_note,
 	.process_end = fib_end_process,
 };
 
@@ -438,12 +431,13 @@ static const char *start(uint64_t mask)
 		return why;
 	}
 	fib_shared_init();
+	fib_futex_init();
 	fib_signalfd_init();
 	fib_fd_reach(!filtered);
 	open_stats();
 	fib_fd_reach(false);
 	fib_main_fiber = f;
-	fib_signal_init(f, mask);
+	fib_hooks_start(f, mask);
 	fib_sched_run(&fib_sched, f);
 	fib_signal_thread_init(fib_worker_self());
 	if (fib_tids_are_real())
@@ -463,7 +457,7 @@ static void activate(bool early)
 	fib_init();
 	if (fib_options.disable || refused ||
 	    fib_load(&fib_symtab.active, acquire) ||
-	    (has_fsgsbase() && fib_worker_self()))
+	    (fib_cpu_has_host_reg() && fib_worker_self()))
 		return;
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
 	/* A filter is looked at before any other call is made. */

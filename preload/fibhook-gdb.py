@@ -70,7 +70,7 @@ def describe(index, f):
         text += " on thread %d" % worker_of(f)
     elif 0 < wait < len(WAITS):
         text += " in call %d: %s %#x" % (
-            plain(f["call"]), WAITS[wait], plain(f["wait_arg"]))
+            plain(f["hook"]["call"]), WAITS[wait], plain(f["wait_arg"]))
     return text
 
 

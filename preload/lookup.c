@@ -11,14 +11,13 @@
  * behind all others.
  */
 #include <elf.h>
-#include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include "preload/object.h"
 #include "preload/preload.h"
+#include "slot_arch.h"
 
 #define VERSYM_HIDDEN 0x8000 /* not the default version of its name */
-
-extern const char fib_slots[];
 
 struct wanted {
 	const char *name;
@@ -128,18 +127,6 @@ static bool read_tables(const struct dl_phdr_info *info, struct tables *t)
 	return t->sym && t->str && (t->gnu || t->sysv);
 }
 
-static bool has(const struct dl_phdr_info *info, uintptr_t addr)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-
-		if (ph->p_type == PT_LOAD &&
-		    addr - info->dlpi_addr - ph->p_vaddr < ph->p_memsz)
-			return true;
-	}
-	return false;
-}
-
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct wanted *w = arg;
@@ -147,11 +134,11 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 	uint32_t i;
 
 	if (!w->behind) {
-		w->behind = has(info, (uintptr_t)fib_slots);
+		w->behind = fib_object_has(info, (uintptr_t)fib_slots);
 		return 0;
 	}
 	/* The vDSO's functions are no replacement for libc's of that name. */
-	if (has(info, getauxval(AT_SYSINFO_EHDR)) || !read_tables(info, &t))
+	if (fib_object_has(info, getauxval(AT_SYSINFO_EHDR)) || !read_tables(info, &t))
 		return 0;
 	i = t.gnu ? in_gnu(&t, w->name) : in_sysv(&t, w->name);
 	if (!i)

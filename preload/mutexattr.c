@@ -1,10 +1,12 @@
 /*
  * Attributes of mutexes that tell other processes who owns them: from the first
- * one on, new threads have ids that the kernel knows (hooks/thread.c).
+ * one on, new threads have ids that the kernel knows (hooks/core/threads.h).
  */
-#include <pthread.h>
-#include "hooks/hooks.h"
+#include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
+#include "hooks/signal/signal.h"
 #include "preload/preload.h"
+#include "preload/symbols.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
@@ -40,16 +42,11 @@ static void look(const pthread_mutexattr_t *a)
 }
 
 #define SETTER(name)                                                           \
-	static int (*real_##name)(pthread_mutexattr_t *, int) FIB_SEALED;      \
-                                                                               \
 	__attribute__((visibility("default"))) int name(                       \
 		pthread_mutexattr_t *a, int value)                             \
 	{                                                                      \
-		int r;                                                         \
+		int r = FIB_LIBC_CALL(name, a, value);                         \
                                                                                \
-		if (!real_##name)                                              \
-			fib_real_init();                                       \
-		r = real_##name(a, value);                                     \
 		if (r == 0)                                                    \
 			look(a);                                               \
 		return r;                                                      \
@@ -59,12 +56,3 @@ SETTER(pthread_mutexattr_setpshared)
 SETTER(pthread_mutexattr_settype)
 SETTER(pthread_mutexattr_setrobust)
 SETTER(pthread_mutexattr_setprotocol)
-
-void fib_mutexattr_init(void)
-{
-#define RESOLVE(name) real_##name = fib_lookup(#name, NULL)
-	RESOLVE(pthread_mutexattr_setpshared);
-	RESOLVE(pthread_mutexattr_settype);
-	RESOLVE(pthread_mutexattr_setrobust);
-	RESOLVE(pthread_mutexattr_setprotocol);
-}

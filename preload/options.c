@@ -11,7 +11,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 #include "preload/preload.h"
-#include "preload/text.h"
+#include "shared/text.h"
 #include "runtime/base.h"
 
 #define MAX_WORKERS 1024

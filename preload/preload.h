@@ -48,13 +48,16 @@ void fib_activate(void);
 bool fib_filter_is_own(void);
 /** Is a signal handler under way, in a process with one thread and @mask? */
 bool fib_in_handler(uint64_t mask);
+/** May the host register be asked? arch/ */
+bool fib_cpu_has_host_reg(void);
+/** NULL, or what the CPU or its kernel lacks. arch/ */
+const char *fib_cpu_obstacle(void);
 /** Options and real functions; whoever comes first. */
 void fib_init(void);
 
-/** libc's own functions behind the exported symbols. */
-void fib_real_init(void);
-void fib_mutexattr_init(void);
-void fib_filter_init(void);
+/** vfork failed with @err (-errno): sets errno, returns -1. For tramp.S. */
+long fib_vfork_error(long err);
+
 /** What the objects behind this one call @name, and its size, or NULL. */
 void *fib_lookup(const char *name, size_t *size);
 

@@ -4,88 +4,38 @@
  * Each one is libc's own function while the caller is no fiber (not activated,
  * a foreign thread, a vfork child), and a hook body otherwise. POSIX makes all
  * of them cancellation points: a cancel that is pending acts on entry, one that
- * comes while parked is dealt with in hooks/wait.c.
+ * comes while parked is dealt with in hooks/wait/wait.c.
  */
-#include <aio.h>
 #include <errno.h>
-#include <mqueue.h>
-#include <netdb.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <threads.h>
 #include <unistd.h>
-#include "hooks/hooks.h"
-#include "preload/arch/x86_64/regs.h"
+#include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
+#include "hooks/dispatch.h"
+#include "hooks/process/process.h"
+#include "hooks/signal/signal.h"
 #include "preload/preload.h"
+#include "preload/symbols.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #pragma GCC visibility push(default)
 
-/* X(return type, name, parameters) */
-#define REAL(X)                                                                \
-	X(ssize_t, read, (int, void *, size_t))                                \
-	X(ssize_t, write, (int, const void *, size_t))                         \
-	X(ssize_t, readv, (int, const struct iovec *, int))                    \
-	X(ssize_t, writev, (int, const struct iovec *, int))                   \
-	X(ssize_t, recv, (int, void *, size_t, int))                           \
-	X(ssize_t, recvfrom,                                                   \
-	  (int, void *, size_t, int, struct sockaddr *, socklen_t *))          \
-	X(ssize_t, recvmsg, (int, struct msghdr *, int))                       \
-	X(ssize_t, send, (int, const void *, size_t, int))                     \
-	X(ssize_t, sendto,                                                     \
-	  (int, const void *, size_t, int, const struct sockaddr *,            \
-	   socklen_t))                                                         \
-	X(ssize_t, sendmsg, (int, const struct msghdr *, int))                 \
-	X(int, accept, (int, struct sockaddr *, socklen_t *))                  \
-	X(int, accept4, (int, struct sockaddr *, socklen_t *, int))            \
-	X(int, connect, (int, const struct sockaddr *, socklen_t))             \
-	X(int, poll, (struct pollfd *, nfds_t, int))                           \
-	X(int, ppoll,                                                          \
-	  (struct pollfd *, nfds_t, const struct timespec *,                   \
-	   const sigset_t *))                                                  \
-	X(int, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *))  \
-	X(int, pselect,                                                        \
-	  (int, fd_set *, fd_set *, fd_set *, const struct timespec *,         \
-	   const sigset_t *))                                                  \
-	X(unsigned, sleep, (unsigned))                                         \
-	X(int, usleep, (useconds_t))                                           \
-	X(int, nanosleep, (const struct timespec *, struct timespec *))        \
-	X(int, clock_nanosleep,                                                \
-	  (clockid_t, int, const struct timespec *, struct timespec *))        \
-	X(int, clock_gettime, (clockid_t, struct timespec *))                  \
-	X(int, clock_getres, (clockid_t, struct timespec *))                   \
-	X(int, pthread_create,                                                 \
-	  (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))    \
-	X(int, thrd_create, (thrd_t *, thrd_start_t, void *))                  \
-	X(int, timer_create, (clockid_t, struct sigevent *, timer_t *))        \
-	X(int, mq_notify, (mqd_t, const struct sigevent *))                    \
-	X(int, aio_read, (struct aiocb *))                                     \
-	X(int, aio_write, (struct aiocb *))                                    \
-	X(int, aio_fsync, (int, struct aiocb *))                               \
-	X(int, lio_listio,                                                     \
-	  (int, struct aiocb *const[], int, struct sigevent *))                \
-	X(int, getaddrinfo_a, (int, struct gaicb *[], int, struct sigevent *)) \
-	X(int, pthread_cancel, (pthread_t))                                    \
-	X(void, pthread_testcancel, (void))                                    \
-	X(int, pthread_setcanceltype, (int, int *))                            \
-	X(int, pthread_setname_np, (pthread_t, const char *))                  \
-	X(int, pthread_getname_np, (pthread_t, char *, size_t))
+struct fib_real fib_real FIB_SEALED;
 
-#define DECLARE(ret, name, params) static ret(*real_##name) params FIB_SEALED;
-REAL(DECLARE)
-
-__attribute__((visibility("hidden"))) void fib_real_init(void)
+void fib_real_init(void)
 {
-#define RESOLVE(ret, name, params) real_##name = fib_lookup(#name, NULL);
-	REAL(RESOLVE)
-	fib_mutexattr_init();
-	fib_filter_init();
+#define FIB_REAL(ret, name, types) fib_real.name = fib_lookup(#name, NULL);
+#define FIB_LIBC		   FIB_REAL
+#define FIB_ALIAS(name, of)
+#define FIB_OWN(name)
+#define FIB_CALL2(ret, name, ...) FIB_REAL(ret, name, )
+#define FIB_CALL3(ret, name, ...) FIB_REAL(ret, name, )
+#define FIB_CALL4(ret, name, ...) FIB_REAL(ret, name, )
+#define FIB_CALL6(ret, name, ...) FIB_REAL(ret, name, )
+#include "preload/symbols.def"
 }
 
-/* Before our constructor other libraries' constructors may call us. */
-#define CALL(name, ...)                                                        \
-	((__builtin_expect(!real_##name, 0) ? fib_real_init() : (void)0),      \
-	 real_##name(__VA_ARGS__))
+#define CALL FIB_LIBC_CALL
 
 /* The calling fiber, or NULL: the kernel and libc answer. */
 static inline struct fib *caller(void)
@@ -99,13 +49,13 @@ static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
 	const long args[6] = { a, b, c, d, e, g };
 	long r;
 
-	if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
-		real_pthread_testcancel();
+	if (fib_unlikely(fib_load(&f->hook.cancelled, relaxed)))
+		fib_real.pthread_testcancel();
 	r = fib_hook_call(f, nr, args, FIB_DOOR_SYMBOL, NULL);
 	if (fib_unlikely(r < 0)) {
 		/* What failed has lost nothing: a cancel that came may act. */
-		if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
-			real_pthread_testcancel();
+		if (fib_unlikely(fib_load(&f->hook.cancelled, relaxed)))
+			fib_real.pthread_testcancel();
 		errno = (int)-r;
 		return -1;
 	}
@@ -117,25 +67,31 @@ static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
 	       (long)(g))
 #define HOOKED(...) HOOKED_(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 
-/* --- read, write --------------------------------------------------------- */
+/* --- what is nothing but a call ------------------------------------------ */
 
-ssize_t read(int fd, void *buf, size_t n)
-{
-	struct fib *f = caller();
+#define PLAIN(ret, name, call, params, ...)                                    \
+	ret name params                                                        \
+	{                                                                      \
+		struct fib *f = caller();                                      \
+                                                                               \
+		return f ? (ret)HOOKED(SYS_##call, __VA_ARGS__) :              \
+			   CALL(name, __VA_ARGS__);                            \
+	}
+#define FIB_CALL2(ret, name, call, A, a, B, b)                                 \
+	PLAIN(ret, name, call, (A a, B b), a, b)
+#define FIB_CALL3(ret, name, call, A, a, B, b, C, c)                           \
+	PLAIN(ret, name, call, (A a, B b, C c), a, b, c)
+#define FIB_CALL4(ret, name, call, A, a, B, b, C, c, D, d)                     \
+	PLAIN(ret, name, call, (A a, B b, C c, D d), a, b, c, d)
+#define FIB_CALL6(ret, name, call, A, a, B, b, C, c, D, d, E, e, F, g)         \
+	PLAIN(ret, name, call, (A a, B b, C c, D d, E e, F g), a, b, c, d, e, g)
+#define FIB_ALIAS(name, of) __typeof__(of) name __attribute__((alias(#of)));
+#define FIB_REAL(ret, name, types)
+#define FIB_LIBC(ret, name, types)
+#define FIB_OWN(name)
+#include "preload/symbols.def"
 
-	return f ? HOOKED(SYS_read, fd, buf, n) : CALL(read, fd, buf, n);
-}
-
-ssize_t write(int fd, const void *buf, size_t n)
-{
-	struct fib *f = caller();
-
-	return f ? HOOKED(SYS_write, fd, buf, n) : CALL(write, fd, buf, n);
-}
-
-ssize_t __read(int fd, void *buf, size_t n) __attribute__((alias("read")));
-ssize_t __write(int fd, const void *buf, size_t n)
-	__attribute__((alias("write")));
+/* --- with a length that is checked ---------------------------------------- */
 
 void __chk_fail(void) __attribute__((noreturn));
 
@@ -144,39 +100,6 @@ ssize_t __read_chk(int fd, void *buf, size_t n, size_t room)
 	if (n > room)
 		__chk_fail();
 	return read(fd, buf, n);
-}
-
-ssize_t readv(int fd, const struct iovec *iov, int n)
-{
-	struct fib *f = caller();
-
-	return f ? HOOKED(SYS_readv, fd, iov, n) : CALL(readv, fd, iov, n);
-}
-
-ssize_t writev(int fd, const struct iovec *iov, int n)
-{
-	struct fib *f = caller();
-
-	return f ? HOOKED(SYS_writev, fd, iov, n) : CALL(writev, fd, iov, n);
-}
-
-/* --- sockets ------------------------------------------------------------- */
-
-ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags,
-		 struct sockaddr *restrict addr, socklen_t *restrict len)
-{
-	struct fib *f = caller();
-
-	return f ? HOOKED(SYS_recvfrom, fd, buf, n, flags, addr, len) :
-		   CALL(recvfrom, fd, buf, n, flags, addr, len);
-}
-
-ssize_t recv(int fd, void *buf, size_t n, int flags)
-{
-	struct fib *f = caller();
-
-	return f ? HOOKED(SYS_recvfrom, fd, buf, n, flags) :
-		   CALL(recv, fd, buf, n, flags);
 }
 
 ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags)
@@ -195,82 +118,7 @@ ssize_t __recvfrom_chk(int fd, void *restrict buf, size_t n, size_t room,
 	return recvfrom(fd, buf, n, flags, addr, len);
 }
 
-ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
-{
-	struct fib *f = caller();
-
-	return f ? HOOKED(SYS_recvmsg, fd, msg, flags) :
-		   CALL(recvmsg, fd, msg, flags);
-}
-
-ssize_t sendto(int fd, const void *buf, size_t n, int flags,
-	       const struct sockaddr *addr, socklen_t len)
-{
-	struct fib *f = caller();
-
-	return f ? HOOKED(SYS_sendto, fd, buf, n, flags, addr, len) :
-		   CALL(sendto, fd, buf, n, flags, addr, len);
-}
-
-ssize_t send(int fd, const void *buf, size_t n, int flags)
-{
-	struct fib *f = caller();
-
-	return f ? HOOKED(SYS_sendto, fd, buf, n, flags) :
-		   CALL(send, fd, buf, n, flags);
-}
-
-ssize_t __send(int fd, const void *buf, size_t n, int flags)
-	__attribute__((alias("send")));
-
-ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
-{
-	struct fib *f = caller();
-
-	return f ? HOOKED(SYS_sendmsg, fd, msg, flags) :
-		   CALL(sendmsg, fd, msg, flags);
-}
-
-int accept(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
-{
-	struct fib *f = caller();
-
-	return f ? (int)HOOKED(SYS_accept, fd, addr, len) :
-		   CALL(accept, fd, addr, len);
-}
-
-int accept4(int fd, struct sockaddr *restrict addr, socklen_t *restrict len,
-	    int flags)
-{
-	struct fib *f = caller();
-
-	return f ? (int)HOOKED(SYS_accept4, fd, addr, len, flags) :
-		   CALL(accept4, fd, addr, len, flags);
-}
-
-int connect(int fd, const struct sockaddr *addr, socklen_t len)
-{
-	struct fib *f = caller();
-
-	return f ? (int)HOOKED(SYS_connect, fd, addr, len) :
-		   CALL(connect, fd, addr, len);
-}
-
-int __connect(int fd, const struct sockaddr *addr, socklen_t len)
-	__attribute__((alias("connect")));
-
 /* --- poll, select -------------------------------------------------------- */
-
-int poll(struct pollfd *fds, nfds_t n, int timeout)
-{
-	struct fib *f = caller();
-
-	return f ? (int)HOOKED(SYS_poll, fds, n, timeout) :
-		   CALL(poll, fds, n, timeout);
-}
-
-int __poll(struct pollfd *fds, nfds_t n, int timeout)
-	__attribute__((alias("poll")));
 
 /* The kernel writes the time that is left; the functions do not. */
 int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts,
@@ -328,9 +176,6 @@ int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
 	return ret;
 }
 
-int __select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
-	     struct timeval *restrict tv) __attribute__((alias("select")));
-
 int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
 	    const struct timespec *restrict ts, const sigset_t *restrict mask)
 {
@@ -349,17 +194,6 @@ int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
 }
 
 /* --- time ---------------------------------------------------------------- */
-
-int nanosleep(const struct timespec *want, struct timespec *left)
-{
-	struct fib *f = caller();
-
-	return f ? (int)HOOKED(SYS_nanosleep, want, left) :
-		   CALL(nanosleep, want, left);
-}
-
-int __nanosleep(const struct timespec *want, struct timespec *left)
-	__attribute__((alias("nanosleep")));
 
 /*
  * The vDSO answers for most clocks; for those of threads it makes a system call
@@ -407,8 +241,8 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *want,
 		return CALL(clock_nanosleep, clock, flags, want, left);
 	if (clock == CLOCK_THREAD_CPUTIME_ID)
 		return EINVAL;
-	if (fib_unlikely(fib_load(&f->cancelled, relaxed)))
-		real_pthread_testcancel();
+	if (fib_unlikely(fib_load(&f->hook.cancelled, relaxed)))
+		fib_real.pthread_testcancel();
 	return (int)-fib_hook_call(f, SYS_clock_nanosleep, a, FIB_DOOR_SYMBOL,
 				   NULL);
 }
@@ -445,9 +279,9 @@ int pthread_create(pthread_t *restrict t, const pthread_attr_t *restrict attr,
 	f = caller();
 	if (!f)
 		return CALL(pthread_create, t, attr, fn, arg);
-	f->creating = true;
+	f->thread.creating = true;
 	r = CALL(pthread_create, t, attr, fn, arg);
-	f->creating = false;
+	f->thread.creating = false;
 	return r;
 }
 
@@ -460,9 +294,9 @@ int thrd_create(thrd_t *t, thrd_start_t fn, void *arg)
 	f = caller();
 	if (!f)
 		return CALL(thrd_create, t, fn, arg);
-	f->creating = true;
+	f->thread.creating = true;
 	r = CALL(thrd_create, t, fn, arg);
-	f->creating = false;
+	f->thread.creating = false;
 	return r;
 }
 
@@ -564,7 +398,7 @@ int pthread_cancel(pthread_t t)
 
 	if (f && r == 0) {
 		fib_hook_enter(self);
-		fib_signal_cancelled(f, tid);
+		fib_signal_cancel(f, tid);
 		fib_hook_leave(self);
 	}
 	return r;
@@ -578,11 +412,11 @@ int pthread_setcanceltype(int type, int *old)
 	int r;
 
 	if (f && async)
-		f->cancel_async = true;
+		f->thread.cancel_async = true;
 	r = CALL(pthread_setcanceltype, type, old);
 	if (!f || r)
 		return r;
-	f->cancel_async = async;
+	f->thread.cancel_async = async;
 	if (async) {
 		/* A cancel that came before has left its signal pending. */
 		fib_hook_enter(f);

@@ -1,11 +1,11 @@
 /* Ground floor, see base.h. */
-#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <signal.h>
 #include <elf.h>
 #include <time.h>
 #include "runtime/base.h"
+#include "runtime/digits.h"
 #include "runtime/san.h"
 
 static size_t str_len(const char *s)
@@ -45,16 +45,14 @@ bool fib_file_is(const struct fib_file *file, int fd)
 
 static void put(const char *s)
 {
-#ifdef FIB_PRELOAD
-	if (!fib_file_is(&fib_stderr, 2))
+	if (FIB_HOST_STDERR && !fib_file_is(&fib_stderr, 2))
 		return;
-#endif
 	fib_raw(SYS_write, 2, s, str_len(s));
 }
 
 void fib_panic(const char *what, const char *file, int line)
 {
-	char num[16], *p = num + sizeof(num) - 1;
+	char number[FIB_DECIMAL_MAX];
 	struct {
 		void (*handler)(int);
 		unsigned long flags;
@@ -64,16 +62,13 @@ void fib_panic(const char *what, const char *file, int line)
 	uint64_t none = 0;
 	long pid, tid;
 
-	*p = 0;
-	do {
-		*--p = (char)('0' + line % 10);
-	} while (line /= 10);
+	fib_put_decimal(number, (unsigned)line);
 	put("fibhook: internal error: ");
 	put(what);
 	put(" at ");
 	put(file);
 	put(":");
-	put(p);
+	put(number);
 	put("\n");
 	fib_raw(SYS_rt_sigaction, SIGABRT, &dfl, 0, 8);
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
@@ -82,44 +77,6 @@ void fib_panic(const char *what, const char *file, int line)
 	fib_raw(SYS_tgkill, pid, tid, SIGABRT);
 	for (;;)
 		fib_raw(SYS_exit_group, 134);
-}
-
-/* The mutex of U. Drepper, "Futexes are tricky", with a short spin first. */
-void fib_lock_slow(struct fib_lock *l)
-{
-	unsigned turns = 0;
-
-	for (int i = 0; i < 100; i++) {
-		if (fib_load(&l->word, relaxed) == 0 && fib_trylock(l))
-			return;
-		fib_cpu_relax();
-	}
-	while (fib_xchg(&l->word, 2, acquire) != 0) {
-		struct timespec ts = { 0, FIB_LATE_NS };
-
-		if (fib_raw(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, 2, &ts) ==
-		    -ETIMEDOUT)
-			fib_lock_late(++turns);
-	}
-	if (fib_unlikely(turns))
-		fib_lock_late(0);
-}
-
-bool fib_lock_within(struct fib_lock *l, unsigned ms)
-{
-	struct timespec ts = { 0, 1000000 };
-
-	for (; !fib_trylock(l); ms--) {
-		if (!ms)
-			return false;
-		fib_raw(SYS_nanosleep, &ts, 0);
-	}
-	return true;
-}
-
-void fib_unlock_slow(struct fib_lock *l)
-{
-	fib_raw(SYS_futex, &l->word, FUTEX_WAKE_PRIVATE, 1);
 }
 
 void *fib_pages_alloc(size_t bytes)
@@ -213,52 +170,3 @@ uint64_t fib_now_ns(void)
 {
 	return (uint64_t)fib_clock_ns(CLOCK_MONOTONIC);
 }
-
-/*
- * The compiler may call these four. They are hidden, use general registers
- * only, and so hold for code that runs where vector registers are live.
- */
-#ifdef FIB_PRELOAD
-void *memcpy(void *restrict d, const void *restrict s, size_t n);
-void *memmove(void *d, const void *s, size_t n);
-void *memset(void *d, int c, size_t n);
-int memcmp(const void *a, const void *b, size_t n);
-
-void *memcpy(void *restrict d, const void *restrict s, size_t n)
-{
-	void *ret = d;
-
-	__asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
-	return ret;
-}
-
-void *memmove(void *d, const void *s, size_t n)
-{
-	char *dp = d;
-	const char *sp = s;
-
-	if (dp <= sp || dp >= sp + n)
-		return memcpy(d, s, n);
-	while (n--)
-		dp[n] = sp[n];
-	return d;
-}
-
-void *memset(void *d, int c, size_t n)
-{
-	void *ret = d;
-
-	__asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
-	return ret;
-}
-
-int memcmp(const void *a, const void *b, size_t n)
-{
-	const unsigned char *x = a, *y = b;
-
-	for (; n; n--, x++, y++)
-		if (*x != *y)
-			return *x - *y;
-	return 0;
-}
-#endif

@@ -1,9 +1,9 @@
 /*
- * Ground floor: attributes, doubly linked lists, the lock, panics, memory.
+ * Ground floor: attributes, atomics, panics, doubly linked lists, memory, the
+ * clock. The lock is in lock.h.
  *
  * Nothing here calls libc. Everything may be called from a fiber or from a
- * worker's own stack. The lock sleeps in the kernel when it is contended, so
- * it must never be held across a park.
+ * worker's own stack.
  */
 #ifndef FIB_BASE_H
 #define FIB_BASE_H
@@ -15,49 +15,34 @@
 #include <stdint.h>
 #include <limits.h>
 #include <string.h>
-#include "runtime/arch/x86_64/raw.h"
+#include <time.h>
+#include "cpu_arch.h"
+#include "raw_arch.h"
+#include "fib_host_base.h"
 
 #define fib_likely(x)	__builtin_expect(!!(x), 1)
 #define fib_unlikely(x) __builtin_expect(!!(x), 0)
 #define fib_container_of(p, type, member)                                      \
 	((type *)((char *)(p)-offsetof(type, member)))
 #define FIB_ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
-/*
- * Pointers to functions, and what else does not change any more once the
- * runtime has started: pages of their own, which are then for reading alone
- * (preload/activate.c). The library beside it has no such pages.
- */
-#ifdef FIB_PRELOAD
-#define FIB_SEALED __attribute__((section(".fib_sealed")))
-#else
-#define FIB_SEALED
-#endif
 #define FIB_ALIGN_UP(x, a) (((x) + (a)-1) & ~((a)-1))
 #define FIB_PAGE	   4096ul
 #define FIB_NSEC_PER_SEC   1000000000ull
-#define FIB_NEVER	   UINT64_MAX /* as in fib.h */
+#define FIB_NEVER	   UINT64_MAX
 
-/* atomics: the memory order is always named at the use */
+/*
+ * Atomics: the memory order is always named at the use. Where the host knows
+ * that the process has one thread (fib_one_thread()), a change needs no locked
+ * instruction.
+ */
 #define fib_load(p, order) atomic_load_explicit((p), memory_order_##order)
 #define fib_store(p, v, order)                                                 \
 	atomic_store_explicit((p), (v), memory_order_##order)
-
 /*
- * While the process has one thread, nobody comes between a load and a store,
- * and what changes a word needs no locked instruction. glibc knows: it clears
- * __libc_single_threaded before it makes the first thread, and what was written
- * until then that thread sees, since making it is a barrier. Each change looks
- * anew, so a lock may be taken in one way and given back in the other. Fibers
- * are no threads, and no function of the library is for signal handlers.
- * Under the preload workers are threads that glibc does not know of; before 2.32
- * glibc does not tell.
+ * A word that is not _Atomic, as others see it: its owner alone writes it, and
+ * reads it as it is; or fib.h has it, which is for C++ as well.
  */
-#if defined(FIB_PRELOAD) || !__has_include(<sys/single_threaded.h>)
-#define fib_one_thread() false
-#else
-#include <sys/single_threaded.h>
-#define fib_one_thread() (__libc_single_threaded != 0)
-#endif
+#define fib_shared(p) ((_Atomic __typeof__(*(p)) *)(p))
 
 #define FIB_CHANGE_(p, is, other)                                              \
 	({                                                                     \
@@ -194,59 +179,6 @@ static inline void fib_list_move(struct fib_list *to, struct fib_list *from)
 	for (struct fib_list *it = (head)->next, *it##_next = it->next;        \
 	     it != (head); it = it##_next, it##_next = it->next)
 
-/* --- lock -------------------------------------------------------------- */
-
-/* 0: free, 1: held, 2: held and somebody may sleep on it */
-struct fib_lock {
-	_Atomic int word;
-};
-
-void fib_lock_slow(struct fib_lock *l);
-/** The lock, or false after @ms: for who can do without. */
-bool fib_lock_within(struct fib_lock *l, unsigned ms);
-/**
- * The caller has waited for one lock for @turns of 100 ms; 0: it has it now. A
- * process that was stopped meanwhile has waited one turn. watch.c
- */
-void fib_lock_late(unsigned turns);
-#define FIB_LATE_NS 100000000
-void fib_unlock_slow(struct fib_lock *l);
-
-static inline bool fib_trylock(struct fib_lock *l)
-{
-	int free = 0;
-
-	return fib_cas(&l->word, &free, 1, acquire);
-}
-
-static inline void fib_lock(struct fib_lock *l)
-{
-	if (fib_unlikely(!fib_trylock(l)))
-		fib_lock_slow(l);
-}
-
-static inline void fib_unlock(struct fib_lock *l)
-{
-	if (fib_unlikely(fib_xchg(&l->word, 0, release) == 2))
-		fib_unlock_slow(l);
-}
-
-/* --- calls that a layer below may have to know of ------------------------- */
-
-/*
- * A program that uses the library may run under the preload: what blocks, and
- * what ends a descriptor, goes through libc then.
- */
-#ifdef FIB_PRELOAD
-#define fib_call(...) fib_raw(__VA_ARGS__)
-#else
-long fib_call6(long nr, long a, long b, long c, long d, long e, long f);
-#define FIB_CALL_(nr, a, b, c, d, e, f, ...)                                   \
-	fib_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), \
-		  (long)(f))
-#define fib_call(...) FIB_CALL_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
-#endif
-
 /* --- memory ------------------------------------------------------------ */
 
 /** Zeroed pages straight from the kernel, or NULL. */
@@ -267,5 +199,22 @@ static inline uint64_t fib_ns_add(uint64_t a, uint64_t b)
 {
 	return a > FIB_NEVER - b ? FIB_NEVER : a + b;
 }
+
+/** ns until @deadline_ns, 0 if it has passed. */
+static inline uint64_t fib_ns_left(uint64_t deadline_ns)
+{
+	uint64_t now = deadline_ns ? fib_now_ns() : 0;
+
+	return deadline_ns > now ? deadline_ns - now : 0;
+}
+
+/** @ns as the kernel wants it. */
+static inline struct timespec fib_timespec(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / FIB_NSEC_PER_SEC),
+				  (long)(ns % FIB_NSEC_PER_SEC) };
+}
+
+#include "runtime/lock.h"
 
 #endif

@@ -23,11 +23,6 @@ void fib_chaos_init(uint64_t seed, const char *names)
 	fib_chaos_on = seed != 0;
 }
 
-uint64_t fib_chaos_seed(void)
-{
-	return the_seed;
-}
-
 /* splitmix64 of a common counter */
 uint64_t fib_chaos_number(uint64_t below)
 {

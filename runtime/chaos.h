@@ -23,8 +23,6 @@ extern bool fib_chaos_on __attribute__((visibility("hidden")));
  * separated by commas, or NULL for all. Before any thread is started.
  */
 void fib_chaos_init(uint64_t seed, const char *only);
-/** The seed, or 0. */
-uint64_t fib_chaos_seed(void);
 /** A number below @below. Any thread, any stack, under any lock. */
 uint64_t fib_chaos_number(uint64_t below);
 void fib_chaos_delay(const char *point) __attribute__((cold));

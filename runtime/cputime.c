@@ -6,16 +6,8 @@ uint64_t fib_cycles_ns(uint64_t cycles)
 {
 	uint64_t ns = fib_now_ns() - fib_symtab.start_ns;
 	uint64_t all = fib_cycles() - fib_symtab.start_cycles;
-	uint64_t high, low;
 
-	if (cycles >= all)
-		return ns;
-	__asm__("mulq %3"
-		: "=a"(low), "=d"(high)
-		: "a"(cycles), "r"(ns)
-		: "cc");
-	__asm__("divq %2" : "+a"(low), "+d"(high) : "r"(all) : "cc");
-	return low;
+	return cycles >= all ? ns : fib_muldiv(cycles, ns, all);
 }
 
 /* linux/posix-timers_types.h: ~tid << 3 | per thread 4 | as scheduled 2 */

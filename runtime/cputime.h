@@ -27,33 +27,28 @@ uint64_t fib_cycles_ns(uint64_t cycles);
 /** The calling thread goes on as fiber @f, with the time it has had. */
 void fib_cpu_adopt(struct fib *f);
 
-static inline uint64_t fib_cycles(void)
-{
-	return __builtin_ia32_rdtsc();
-}
-
 /* For the scheduler: @f leaves its worker, and comes onto one. */
 void fib_cpu_metered(struct fib *f, bool comes);
 
-/* As a library there is nobody who asks. */
+/* Where the host does not count it, there is nobody who asks. */
 static inline void fib_cpu_stop(struct fib *f)
 {
-#ifdef FIB_PRELOAD
+	if (!FIB_HOST_CPU_TIME)
+		return;
 	if (fib_unlikely(fib_load(&f->metered, relaxed)))
 		fib_cpu_metered(f, false);
 	else
 		f->cycles += fib_cycles() - f->cycles_since;
-#endif
 }
 
 static inline void fib_cpu_go(struct fib *f)
 {
-#ifdef FIB_PRELOAD
+	if (!FIB_HOST_CPU_TIME)
+		return;
 	if (fib_unlikely(fib_load(&f->metered, relaxed)))
 		fib_cpu_metered(f, true);
 	else
 		f->cycles_since = fib_cycles();
-#endif
 }
 
 #endif

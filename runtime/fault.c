@@ -6,7 +6,7 @@ int fib_peek_raw(const uint32_t *addr, uint32_t *val);
 int fib_cas_raw(uint32_t *addr, uint32_t *was, uint32_t is);
 int fib_touch_raw(uint32_t *addr);
 
-/* arch/x86_64/fixup.h; the linker knows where the section begins and ends. */
+/* fixup_arch.h; the linker knows where the section begins and ends. */
 struct fixup {
 	int32_t at, to; /* from where they stand themselves */
 };
@@ -20,17 +20,18 @@ static bool aligned(const uint32_t *addr)
 
 int fib_peek32(const uint32_t *addr, uint32_t *val)
 {
+	fib_only_lock(FUTEX, "program memory");
 	return aligned(addr) ? fib_peek_raw(addr, val) : -EINVAL;
 }
 
 int fib_cas32(uint32_t *addr, uint32_t *was, uint32_t is)
 {
+	fib_only_lock(FUTEX, "program memory");
 	if (!aligned(addr))
 		return -EINVAL;
 #ifdef FIB_TSAN
 	/* It would not see what the assembly orders; nothing faults there. */
-	return atomic_compare_exchange_strong((_Atomic uint32_t *)addr, was,
-					      is);
+	return fib_cas(fib_shared(addr), was, is, seq_cst);
 #else
 	return fib_cas_raw(addr, was, is);
 #endif
@@ -38,6 +39,7 @@ int fib_cas32(uint32_t *addr, uint32_t *was, uint32_t is)
 
 int fib_touch32(uint32_t *addr)
 {
+	fib_no_lock("program memory");
 	return aligned(addr) ? fib_touch_raw(addr) : -EINVAL;
 }
 

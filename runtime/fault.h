@@ -4,7 +4,7 @@
  *
  * Each of these has one instruction that may fault (switch.S), and an entry in
  * the table of such instructions. The handler of SIGSEGV and SIGBUS
- * (hooks/sigentry.c) asks fib_fault_fixup() whether the faulting address of code
+ * (hooks/signal/entry.c) asks fib_fault_fixup() whether the faulting address of code
  * is in the table, and goes on where -EFAULT is reported. So they may be used
  * with a lock held; but a fault may also take long (swap, userfaultfd, whose
  * handler may need that very lock), so what is done under a lock is touched
@@ -33,6 +33,12 @@ int fib_cas32(uint32_t *addr, uint32_t *was, uint32_t is);
 int fib_touch32(uint32_t *addr);
 /** Copy to or from memory of the program's: 0 or -EFAULT. */
 int fib_copy(void *to, const void *from, size_t n);
+#ifdef FIB_LOCK_RANKS
+#define fib_poke32(addr, val)                                                  \
+	(fib_no_lock("program memory"), (fib_poke32)(addr, val))
+#define fib_copy(to, from, n)                                                  \
+	(fib_no_lock("program memory"), (fib_copy)(to, from, n))
+#endif
 /** Where to go on after a fault at @rip, or 0 if it is not one of ours. */
 uintptr_t fib_fault_fixup(uintptr_t rip);
 

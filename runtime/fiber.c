@@ -1,10 +1,10 @@
 /* Fiber slabs, see fiber.h. */
-#include "runtime/fiber.h"
+#include "runtime/sched.h"
 #include "runtime/symtab.h"
 
 #define SLAB_FIBERS 256u
 
-static struct fib_lock slab_lock;
+static struct fib_lock slab_lock = FIB_LOCK(SLAB);
 static struct fib_list free_list = { &free_list, &free_list };
 
 void fib_renew(struct fib *f)
@@ -16,30 +16,24 @@ void fib_renew(struct fib *f)
 	 * write it at any time, and a stray permit is a spurious wake-up.
 	 */
 	memset((char *)f + offsetof(struct fib, run), 0,
-	       sizeof(*f) - offsetof(struct fib, run));
+	       offsetof(struct fib, san) + sizeof(f->san) -
+		       offsetof(struct fib, run));
 	f->sp = NULL;
 	f->fsbase = 0;
 	fib_store(&f->on, NULL, relaxed);
 	f->bound = NULL;
 	fib_store(&f->attention, 0, relaxed);
-	fib_store(&f->in_hook, 0, relaxed);
-	f->door = f->restarted = f->wait = 0;
-	f->regs = NULL;
-	__atomic_store_n(&f->call, 0, __ATOMIC_RELAXED); /* watch.c */
-	fib_store(&f->cancelled, 0, relaxed);
-	f->restore_mask = false;
+	f->wait = FIB_WAIT_NONE;
 	f->index = index;
 	f->generation = generation;
 	fib_list_init(&f->run);
-#ifndef FIB_PRELOAD
-	f->top = f;
-#endif
+	fib_host_renew(f);
 }
 
 void fib_retire(struct fib *f)
 {
 	fib_store(&f->tid, 0, relaxed);
-	fib_store(&f->state, FIB_FREE, release);
+	fib_store(&f->state, FIB_IS_FREE, release);
 	f->generation++;
 }
 
@@ -106,7 +100,7 @@ void fib_reset_all(struct fib *self)
 {
 	uint32_t n = fib_high_water();
 
-	fib_store(&slab_lock.word, 0, relaxed);
+	fib_lock_init(&slab_lock, SLAB);
 	fib_list_init(&free_list);
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib *f = fib_at(i);
@@ -114,7 +108,7 @@ void fib_reset_all(struct fib *self)
 		if (f == self)
 			continue;
 		fib_store(&f->tid, 0, relaxed);
-		fib_store(&f->state, FIB_FREE, relaxed);
+		fib_store(&f->state, FIB_IS_FREE, relaxed);
 		fib_store(&f->permit, 0, relaxed);
 		f->generation++;
 		fib_list_add_tail(&free_list, &f->run);

@@ -12,18 +12,31 @@
 #define FIB_FIBER_H
 
 #include "runtime/base.h"
-#include "runtime/fib.h"
 #include "runtime/san.h"
 
-#ifdef FIB_PRELOAD
-#define FIB_INDEX_BITS 17
-#else
-#define FIB_INDEX_BITS 20 /* a queued function is a fiber as well */
-#endif
+#define FIB_NAME_MAX 16 /* with the terminating zero */
+
+/* Timers that are armed, the next one first: timer.h. */
+struct fib_timer_heap {
+	struct fib_lock lock;
+	struct fib_timer **node;
+	uint32_t count, size;
+	_Atomic uint64_t next_ns; /* of the root; FIB_NEVER when empty */
+};
+
+#include "fib_host_fields.h"
+
 #define FIB_MAX (1u << FIB_INDEX_BITS)
 
-struct fib_regs;
 struct fib_worker;
+
+/* As in libfib/fib.h, which a program sees; libfib/fibers.c compares them. */
+enum fib_fiber_state {
+	FIB_IS_FREE = 0,    /* there is none (any more) */
+	FIB_IS_READY = 1,   /* new, or queued */
+	FIB_IS_RUNNING = 2, /* on a worker */
+	FIB_IS_PARKED = 3,  /* waits to be woken */
+};
 
 /* What a parked fiber waits for, for fibhook dump. */
 enum fib_wait {
@@ -35,118 +48,41 @@ enum fib_wait {
 	FIB_WAIT_POLL = 5, /* wait_arg: how many descriptors */
 };
 
-/* How a call came to its hook. */
-enum fib_door {
-	FIB_DOOR_NONE = 0,
-	FIB_DOOR_SYMBOL = 1, /* exported function: vector registers are dead */
-	FIB_DOOR_SITE = 2,   /* rewritten site: they are live */
-};
-
-/* A call has a signal mask of its own. */
-enum fib_call_mask {
-	FIB_MASK_NONE = 0,
-	FIB_MASK_LATER = 1, /* saved_mask, from when the call has to wait */
-	FIB_MASK_READY = 2, /* in force; then saved_mask is the fiber's again,
-			     * before a handler runs unless the call was ended
-			     * by a signal */
-	FIB_MASK_AFTER = 3, /* in force; in any case handlers run first */
-};
-
-struct fib_siginfo_node;
-struct fib_hold;
-struct fib_work;
-struct fib_parting;
-struct fib_sigframe;
-
 struct fib {
 	/* --- what a park and a wake-up touch: one cache line --- */
-	void *sp;		       /* saved context while off a worker */
-	uintptr_t fsbase;	       /* 0: runs with its worker's TLS */
-	_Atomic int permit;	       /* the park/wake word, see sched.h */
-	_Atomic uint32_t attention;    /* look for signals at the hook's end */
-	_Atomic uint8_t in_hook;       /* below libc: no signal handler here */
-	uint8_t door;		       /* enum fib_door */
-	uint8_t restore_mask;	       /* enum fib_call_mask */
-	uint8_t restarted;	       /* the call under way is repeated */
+	void *sp;		    /* saved context while off a worker */
+	uintptr_t fsbase;	    /* 0: runs with its worker's TLS */
+	_Atomic int permit;	    /* the park/wake word, see sched.h */
+	_Atomic uint32_t attention; /* look for signals at the hook's end */
+	FIB_HOST_FIBER_FIRST
 	uint8_t wait;		       /* enum fib_wait */
-	uint16_t call;		       /* number of the call under way */
-	_Atomic uint8_t cancelled;     /* pthread_cancel() was called for it */
-	uint8_t calls;		       /* hooked ones since it was resumed */
-	_Atomic int state;	       /* enum fib_state */
+	_Atomic int state;	       /* enum fib_fiber_state */
 	struct fib_worker *_Atomic on; /* the worker that runs it */
 	struct fib_worker *bound;      /* runs on this one alone */
-	struct fib_regs *regs;	       /* frame of a rewritten site, or NULL */
-	/* the second cache line */
+	/* --- and what its next run does --- */
 	struct fib_list run; /* run queue */
-#ifndef FIB_PRELOAD
-	struct fib_sched *sched; /* whose it is until it ends, or NULL */
-	struct fib *top;	 /* what runs on top of it by hand, or itself */
-	void (*home)(struct fib *f); /* queues it, instead of a scheduler */
-	_Atomic uint32_t life;	     /* enum fib_life, runtime/lib/lib.h */
-	_Atomic uint32_t ready;	     /* fib_ready() came, for fib_yield() */
-	int err;		/* errno, while it is off a direct worker */
-	struct fib_worker *pin; /* the only one that may run it, or NULL */
-#endif
+	FIB_HOST_FIBER_SECOND
 	uint64_t wait_arg;
 	uint64_t wait_deadline;
-	uint64_t restart_deadline;     /* of the call that is repeated */
 	uint64_t cycles, cycles_since; /* CPU time: cputime.h */
 	uint32_t index;		       /* in the slabs, for ever */
 	uint32_t generation;	       /* lives of this slab entry */
 	_Atomic int tid;	       /* 0 while free */
-	char name[FIB_NAME_MAX];       /* may be read and written by others */
-
-	/* --- a thread's identity --- */
+	uint32_t pkru;		 /* while off a worker: pkru_arch.h */
+	char name[FIB_NAME_MAX]; /* may be read and written by others */
 	/* CPU clock, cputime.h: has it asked for it? is it on a worker? */
 	_Atomic bool metered;
 	bool cpu_runs;
 	_Atomic uint32_t cpu_seq;
 	uint64_t cpu_ns, cpu_since_ns;
-	uint32_t pkru; /* while off a worker: arch/x86_64/pkru.h */
-#ifdef FIB_PRELOAD
-	bool apart; /* dedicated: what it is bound to is unlike the others */
-	_Atomic bool renews; /* it is to call fib_sched_renew() */
-	uintptr_t blocking_sp; /* where it blocks in the kernel, or 0 */
-	struct fib_hold *hold; /* of the call under way: hooks/io.c */
-	_Atomic bool preempt;  /* yield where the kick's handler leads */
-	_Atomic bool kicked;   /* since it was last set to false */
-	bool own_files;	       /* its descriptors are not the others' */
-	uint8_t plain;	       /* rows with these flags go to the kernel */
-	bool creating;	       /* in pthread_create: its mmap makes a stack */
-	bool part;	       /* the call has had a part of its effect */
-	bool cancel_async;     /* the program's own pthread_setcanceltype() */
-	uint32_t *clear_tid;   /* zeroed and woken at exit */
-	int exit_status;
-	void *robust_head;
-	size_t robust_len;
-
-	/* --- signals: hooks/signal.c says who may touch what --- */
-	_Atomic uint64_t sigmask;
-	_Atomic uint64_t sigpend; /* directed at this fiber */
-	_Atomic uint64_t sigwait; /* what a sigwait under way accepts */
-	uint64_t saved_mask;	  /* of sigsuspend, ppoll, ...: call_mask */
-	struct fib_siginfo_node *sigqueue;
-	struct fib_work *work;	       /* hooks/taskwork.c */
-	struct fib_parting *parting;   /* at its birth: hooks/thread.c */
-	struct fib_sigframe *sigframe; /* registers of the interrupted code */
-	uintptr_t altstack_sp;
-	size_t altstack_size;
-	int altstack_flags;
-#endif
-
-	/* --- library fibers --- */
+	/* --- what the host adds --- */
+	FIB_HOST_FIBER
+	/* --- what it was made of; not where a thread of libc's became it --- */
 	void (*fn)(void *);
 	void *arg;
 	void *stack; /* with its guard page */
 	size_t stack_size;
 	struct fib_san san;
-#ifndef FIB_PRELOAD
-	_Atomic uint64_t id; /* 0: nobody has asked for it */
-	void *home_arg;
-	struct fib *below;	 /* by hand: whom it was resumed by */
-	void *below_sp;		 /* and the context there */
-	struct fib_guard *guard; /* of the timer whose callback it runs */
-#endif
 } __attribute__((aligned(64)));
 
 /** A fiber of the slabs, zeroed but for index and generation; NULL: none. */

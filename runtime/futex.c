@@ -25,7 +25,9 @@ struct waiter {
 	_Atomic bool woken;
 };
 
-static struct bucket bucket[BUCKETS];
+static struct bucket bucket[BUCKETS] = {
+	[0 ... BUCKETS - 1] = { .lock = FIB_LOCK(FUTEX) },
+};
 
 static struct bucket *bucket_of(const uint32_t *uaddr)
 {
@@ -35,11 +37,16 @@ static struct bucket *bucket_of(const uint32_t *uaddr)
 }
 
 /* Lists start zeroed; an empty one is made on first use. */
+static void bucket_init_locked(struct bucket *b)
+{
+	if (fib_unlikely(!b->waiters.next))
+		fib_list_init(&b->waiters);
+}
+
 static void lock_bucket(struct bucket *b)
 {
 	fib_lock(&b->lock);
-	if (fib_unlikely(!b->waiters.next))
-		fib_list_init(&b->waiters);
+	bucket_init_locked(b);
 }
 
 static void lock_two(struct bucket *a, struct bucket *b)
@@ -51,8 +58,10 @@ static void lock_two(struct bucket *a, struct bucket *b)
 		b = t;
 	}
 	lock_bucket(a);
-	if (b != a)
-		lock_bucket(b);
+	if (b == a)
+		return;
+	fib_lock_second(&b->lock);
+	bucket_init_locked(b);
 }
 
 static void unlock_two(struct bucket *a, struct bucket *b)
@@ -80,10 +89,8 @@ static int own_priority(void)
 {
 	int priority = 0;
 
-#ifdef FIB_PRELOAD
 	if (fib_self()->bound && !fib_filtered())
 		fib_raw(SYS_sched_getparam, 0, &priority);
-#endif
 	return priority;
 }
 
@@ -617,4 +624,6 @@ int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 void fib_futex_reset(void)
 {
 	memset(bucket, 0, sizeof(bucket));
+	for (unsigned i = 0; i < BUCKETS; i++)
+		fib_lock_init(&bucket[i].lock, FUTEX);
 }

@@ -16,7 +16,7 @@
  * lock is -EFAULT as well.
  *
  * Waiting is for fibers; waking for any thread of the process. Two buckets
- * are locked in address order; they rank above timers and run queues.
+ * are locked in address order (docs/LOCKS.md).
  */
 #ifndef FIB_FUTEX_H
 #define FIB_FUTEX_H

@@ -25,7 +25,8 @@
  *
  * One edge may stand for food for many. So a consumer that was woken hands
  * the wake-up on to the next one when it has done its call, whatever came of
- * it (fib_iom_pass).
+ * it (fib_iom_pass): at the slot where it was woken, so before it follows its
+ * file to another.
  *
  * After a short read from a plain TCP socket the socket is known to be empty,
  * unless an edge came meanwhile: then the next read may wait at once, without
@@ -77,28 +78,26 @@
  * now, and everybody tries again. So a wait costs nothing that ends within a
  * tick, one call that takes longer, and the call is not the waiter's.
  *
- * The slot's lock ranks above the timer heaps' and the run queues'.
+ * Locks: docs/LOCKS.md.
  */
 #ifndef FIB_IOM_H
 #define FIB_IOM_H
 
 #include "runtime/sched.h"
 
-enum fib_fd_kind {
-	FIB_FD_UNKNOWN = 0,
-	FIB_FD_TCP,    /* TCP and nothing like it (MPTCP, SCTP) */
-	FIB_FD_STREAM, /* AF_UNIX, SOCK_STREAM */
-	FIB_FD_DGRAM,  /* all other sockets: a send seldom blocks */
-	FIB_FD_NOWAIT, /* pipes and the like: RWF_NOWAIT works */
-	FIB_FD_POLLED, /* poll, then call: terminals, timerfd, ... */
-	FIB_FD_ALWAYS, /* never would block, as poll sees it: files */
-};
+/* Directions, as FIB_EV_READ and FIB_EV_WRITE of libfib/fib.h. */
+enum { FIB_IO_READ = 1, FIB_IO_WRITE = 2 };
 
 /* fib_fd.closes */
 #define FIB_CLOSING 0xffu
 #define FIB_CLOSED  0x100u
 
-enum fib_tty { FIB_TTY_UNKNOWN = 0, FIB_TTY_NOT, FIB_TTY_IS };
+/*
+ * fib_fd.files: the number has begun to be closed, or may be another file's. What
+ * was learned of the file before counts no more.
+ */
+#define FIB_FILE_LEFT 0x10000u
+#define FIB_FILE_NEXT 1u
 
 struct fib_fd {
 	/* one cache line: what a read that waits touches */
@@ -113,39 +112,24 @@ struct fib_fd {
 	 * another reader may have left something behind. An edge begins one.
 	 */
 	_Atomic uint32_t reads;
-	uint32_t attr_epoch;
-	uint32_t born_epoch;
+	_Atomic uint32_t files;	 /* that the number has been: see above; lock */
 	_Atomic uint32_t closes; /* of the number: see above; lock */
 	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
-	uint8_t busy;		 /* FIB_EV_*: poll-then-call under way */
-	uint8_t contended;	 /* FIB_EV_*: somebody waits for busy */
+	uint8_t busy;		 /* FIB_IO_*: poll-then-call under way */
+	uint8_t contended;	 /* FIB_IO_*: somebody waits for busy */
 	bool registered;
-	_Atomic bool untrusted; /* short reads prove nothing */
-	/* what the hooks remember of the descriptor; hooks/fd.c */
-	uint8_t kind;
-	bool nonblock;
-	bool timed; /* it has a time limit for reading or writing */
-	bool listening;
-	uint8_t fresh;	   /* the registration is to be looked after */
-	uint8_t access;	   /* O_ACCMODE */
-	uint8_t impatient; /* FIB_EV_*: time limits below 0: does not wait */
-	uint8_t polled;	 /* FIB_EV_*: where RWF_NOWAIT does not work */
-	uint8_t tty;	 /* enum fib_tty */
-	bool tells_room; /* poll has once said that there is room to write */
-	/* the second line */
-	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
-	_Atomic uint32_t guests;	   /* fibers that a close moved here */
-	_Atomic uint32_t tries;		   /* of holds, under way */
-	_Atomic uint32_t evicting;	   /* somebody waits at (F) */
-	int lowat;			   /* SO_RCVLOWAT */
-#ifndef FIB_PRELOAD
-	struct fib_sched *sched;
-	/* lib/iom.c: the fiber that READ and WRITE are for; lock */
-	uintptr_t event[2];
-#endif
+	_Atomic bool untrusted;	 /* short reads prove nothing */
+	_Atomic uint8_t fresh;	 /* the registration is to be looked after */
+	_Atomic uint32_t guests; /* fibers that a close moved here */
+	/* for closes alone */
+	_Atomic uint32_t tries;	   /* of holds, under way */
+	_Atomic uint32_t evicting; /* somebody waits at (F) */
+	FIB_HOST_FD
 } __attribute__((aligned(64)));
 
-_Static_assert(offsetof(struct fib_fd, rcvtimeo_ns) == 64, "one cache line");
+_Static_assert(offsetof(struct fib_fd, fresh) < 64 ||
+		       sizeof(struct fib_lock) > sizeof(int), /* with its rank */
+	       "one cache line");
 
 struct fib_waiter {
 	struct fib_list node; /* empty: not waiting (any more) */
@@ -196,11 +180,14 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 void fib_iom_retract(struct fib_waiter *w);
 /** (G): the number of @s is going to be closed. Does anybody wait for it? */
 bool fib_iom_closing(struct fib_fd *s);
+/** The slot of a duplicate of @s; NULL: none is to be had. */
+struct fib_fd *fib_iom_refuge(struct fib_fd *s);
 /**
  * The descriptor of @s is going to be closed under its waiting consumers: give
- * them a duplicate of their own. Each of them says goodbye to it in the end.
+ * them @to, its refuge, which is closed when the last of them has said goodbye.
+ * NULL: those who hold it have lost their file.
  */
-void fib_iom_evict(struct fib_fd *s);
+void fib_iom_evict(struct fib_fd *s, struct fib_fd *to);
 void fib_iom_guest_leave(struct fib_fd *s);
 /** False: the number has been closed since closes was @closes. */
 bool fib_iom_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes);
@@ -211,12 +198,10 @@ void fib_iom_let_go(struct fib_hold *h);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
 
-#ifndef FIB_PRELOAD
 /** Have an event now if it is ready now: 0, -EBADF, -EPERM, ... */
 int fib_iom_rearm_locked(struct fib_fd *s);
-/** Nobody waits for @s any more. */
+/** No event is wanted of @s any more: unless a fiber waits for it. */
 void fib_iom_disarm_locked(struct fib_fd *s);
-#endif
 
 /**
  * One at a time for calls that are made after a poll said they would not
@@ -249,25 +234,15 @@ void fib_iom_forget(struct fib_fd *s, bool shared);
  * Who waits all the same came after fib_iom_evict(): it finds a closed number.
  */
 void fib_iom_closed(struct fib_fd *s);
+/** The number is a file's that is new: an older one was closed unseen. */
+static inline void fib_iom_opened(struct fib_fd *s)
+{
+	if (fib_unlikely(s->registered))
+		fib_iom_forget(s, false);
+}
 /** In a fork child: the table begins anew. */
 void fib_iom_reset(struct fib_sched *s);
 
-/**
- * Between fib_fd_reach(true) and fib_fd_reach(false), for a process with one
- * thread, numbers are to be had from RLIMIT_NOFILE on: the program cannot have
- * them, dup2() to them or count them. If it may raise the limit, that is.
- */
-void fib_fd_reach(bool begin);
-/** Our own descriptors live there, or high, out of the way: move @fd there. */
-int fib_fd_hide(int fd);
-/** The program wants number @fd for itself: it can have that of the reserve. */
-void fib_fd_yield(int fd);
-/** A duplicate of @fd there; one is kept in reserve for a full table. */
-int fib_fd_dup_hidden(int fd);
-bool fib_fd_is_ours(int fd);
-/** The lowest of ours from @fd on; UINT_MAX: none. */
-unsigned fib_fd_next_of_ours(unsigned fd);
-/** Close one that was hidden; none if @fd is negative. */
-void fib_fd_unhide(int fd);
+#include "fib_host_iom.h"
 
 #endif

@@ -5,18 +5,17 @@
  * would write to a descriptor. It is a worker that is bound to a fiber of its
  * own, which no program sees (its tid is 0), so that changes of identity reach it
  * as they do others. It is made before the first filter, by a thread that is
- * under none, and only then.
+ * under none, and only then. For a host that has filtered threads.
  */
 #include <linux/futex.h>
 #include <sched.h>
-#include "runtime/arch/x86_64/ctx.h"
+#include "ctx_arch.h"
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 
-#ifdef FIB_PRELOAD
 #define STACK_SIZE (32ul * 1024)
 
-static struct fib_lock lock;
+static struct fib_lock lock = FIB_LOCK(MESSENGER);
 static struct fib *messenger;
 static _Atomic uint32_t errands; /* futex */
 static _Atomic int end_status;
@@ -29,8 +28,9 @@ static void run_errands(void *arg)
 		if (!todo)
 			fib_raw(SYS_futex, &errands, FUTEX_WAIT_PRIVATE, 0, 0);
 		if (todo & FIB_ERRAND_NOTIFY) {
-			fib_store(&fib_sched.wake_pending, 0, seq_cst);
-			fib_notify_one(&fib_sched);
+			fib_store(&FIB_HOST_SCHEDULER->wake_pending, 0,
+				  seq_cst);
+			fib_notify_one(FIB_HOST_SCHEDULER);
 		}
 		if (todo & FIB_ERRAND_POKE)
 			fib_monitor_poke();
@@ -54,8 +54,7 @@ int fib_messenger_start(void)
 	if (!messenger)
 		goto out;
 	messenger->sp = fib_ctx_make(stack, run_errands, NULL);
-	/* A kick's handler leaves it alone. */
-	fib_store(&messenger->in_hook, 1, relaxed);
+	fib_host_shield(messenger);
 	r = fib_bind(messenger);
 	if (r) {
 		fib_free(messenger);
@@ -74,16 +73,26 @@ void fib_messenger_send(uint32_t errand, int status)
 	if (errand & FIB_ERRAND_END)
 		fib_store(&end_status, status, relaxed);
 	fib_or(&errands, errand, seq_cst);
+	/* It may write, and wake nobody: the monitor does. */
+	if (fib_worker_self()->process.strict) {
+		fib_monitor_poke();
+		return;
+	}
 	fib_raw(SYS_futex, &errands, FUTEX_WAKE_PRIVATE, 1);
 	while (errand & FIB_ERRAND_END)
 		fib_raw(SYS_futex, &lock, FUTEX_WAIT_PRIVATE,
 			fib_load(&lock.word, relaxed), 0);
 }
 
+void fib_messenger_hurry(void)
+{
+	if (fib_load(&errands, relaxed))
+		fib_raw(SYS_futex, &errands, FUTEX_WAKE_PRIVATE, 1);
+}
+
 void fib_messenger_forget(void)
 {
 	messenger = NULL;
-	fib_store(&lock.word, 0, relaxed);
+	fib_lock_init(&lock, MESSENGER);
 	fib_store(&errands, 0, relaxed);
 }
-#endif

@@ -16,7 +16,7 @@
  * then the workers are looked at again; a worker leaves the idle count and
  * then reads fib_monitor_asleep.
  *
- * The host's signal receiver shares the thread (hooks/receiver.c).
+ * The host's signal receiver shares the thread (hooks/signal/receiver.c).
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -27,6 +27,8 @@
 #include <time.h>
 #include "runtime/chaos.h"
 #include "runtime/cputime.h"
+#include "runtime/digits.h"
+#include "runtime/hidden.h"
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 #include "runtime/stack.h"
@@ -39,6 +41,7 @@
 _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
 static int poke_fd = -1, receiver_fd = -1;
+static bool receives;
 /* There are two for the moment in which one takes the other's place. */
 static struct seat {
 	void *stack_top;
@@ -58,12 +61,8 @@ void fib_monitor_poke(void)
 	uint64_t one = 1;
 
 	fib_store(&fib_monitor_asleep, 0, seq_cst);
-#ifdef FIB_PRELOAD
-	if (fib_unlikely(fib_filtered()) && !fib_worker_self()->strict) {
-		fib_messenger_send(FIB_ERRAND_POKE, 0);
+	if (fib_host_sends(FIB_ERRAND_POKE))
 		return;
-	}
-#endif
 	fib_raw(SYS_write, poke_fd, &one, sizeof(one));
 }
 
@@ -86,7 +85,7 @@ bool fib_start_spare(struct fib_sched *s)
 		int spare = 1;
 
 		if (fib_load(&w->spare, relaxed) == 1 &&
-		    atomic_compare_exchange_strong(&w->spare, &spare, 0)) {
+		    fib_cas(&w->spare, &spare, 0, seq_cst)) {
 			fib_raw(SYS_futex, &w->spare, FUTEX_WAKE_PRIVATE, 1);
 			return true;
 		}
@@ -120,15 +119,11 @@ static void give_away(struct fib_worker *w)
 
 long fib_read_stat(int tid, char *text, size_t size)
 {
-	char path[40] = "/proc/self/task/", digits[12];
-	int at = 16, k = 0;
+	char path[40] = "/proc/self/task/";
 	long fd, n;
 
-	for (; tid; tid /= 10)
-		digits[k++] = (char)('0' + tid % 10);
-	while (k)
-		path[at++] = digits[--k];
-	memcpy(path + at, "/stat", 6);
+	memcpy(path + 16 + fib_put_decimal(path + 16, (unsigned)tid), "/stat",
+	       6);
 	fd = fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -189,10 +184,11 @@ static bool look(struct fib_sched *s, bool tick)
 			fib_host.preempt(w);
 		if (fib_load(&w->taken, relaxed))
 			continue;
-		if (__atomic_load_n(&w->cur, __ATOMIC_RELAXED) &&
+		if (fib_load(fib_shared(&w->cur), relaxed) &&
 		    (fib_load(&w->blocking, relaxed) ||
 		     (tick &&
-		      ((same && is_stuck(w)) || FIB_CHAOS_ODDS(give_away, 8)))))
+		      ((same && !fib_load(&s->nidle, relaxed) &&
+			is_stuck(w)) || FIB_CHAOS_ODDS(give_away, 8)))))
 			stuck = w;
 	}
 	if (stuck && !fib_load(&s->nidle, seq_cst))
@@ -217,15 +213,49 @@ static bool has_run(struct fib_sched *s)
 	return false;
 }
 
+/* One more tick. @quiet: how many before it, in a row, saw nothing run; now. */
+static unsigned tick(struct fib_sched *s, unsigned quiet)
+{
+	static unsigned ticks;
+
+	quiet = look(s, true) ? 0 : quiet + 1;
+	if (fib_iom_check(s) && quiet >= QUIET_TICKS)
+		quiet = QUIET_TICKS - 1;
+	fib_watch(s);
+	if (++ticks % TRIM_TICKS == 0)
+		fib_stack_trim(false);
+	return quiet;
+}
+
+static int make_poke(void)
+{
+	return fib_fd_hide(
+		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+/*
+ * Where the program cannot be kept from them, it may have closed them by an
+ * instruction of its own. Then there are others, or none for now: it looks at
+ * each tick.
+ */
+static bool has_descriptors(void)
+{
+	if (poke_fd < 0)
+		poke_fd = make_poke();
+	return poke_fd >= 0 && (receiver_fd >= 0 || !receives);
+}
+
+void fib_monitor_receiver(int fd)
+{
+	receiver_fd = fd;
+}
+
 static void monitor(void *arg)
 {
 	struct fib_sched *s = watched;
 	struct seat *own = arg;
-	struct pollfd p[2] = {
-		{ .fd = poke_fd, .events = POLLIN },
-		{ .fd = receiver_fd, .events = POLLIN },
-	};
-	unsigned quiet = 0, ticks = 0;
+	struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	unsigned quiet = 0;
 	uint64_t last = 0;
 
 	fib_worker_set(NULL);
@@ -238,7 +268,7 @@ static void monitor(void *arg)
 		fib_host.thread_init(NULL);
 	for (;;) {
 		struct timespec ts = { 0, (long)TICK_NS };
-		bool sleepy = quiet >= QUIET_TICKS;
+		bool sleepy = quiet >= QUIET_TICKS && has_descriptors();
 		uint64_t now;
 		long n;
 
@@ -248,28 +278,26 @@ static void monitor(void *arg)
 			fib_fence(seq_cst);
 			sleepy = !look(s, false) && !has_run(s);
 		}
+		p[0].fd = poke_fd;
+		p[1].fd = receiver_fd;
 		n = fib_raw(SYS_ppoll, p, 2, sleepy ? NULL : &ts, 0, 8);
 		fib_store(&fib_monitor_asleep, 0, relaxed);
 		if (fib_unlikely(fib_load(&own->gate, acquire) == GATE_END))
 			return;
-		if (n > 0 && p[0].revents) {
+		if (n > 0 && (p[0].revents & POLLNVAL)) {
+			fib_fd_lose(poke_fd);
+			poke_fd = make_poke();
+		} else if (n > 0 && p[0].revents) {
 			uint64_t drop;
 
 			fib_raw(SYS_read, poke_fd, &drop, sizeof(drop));
 		}
-		if (n > 0 && fib_host.receive)
+		if (fib_host.receive && (n > 0 || receiver_fd < 0))
 			fib_host.receive();
 		now = fib_now_ns();
 		if (now - last >= TICK_NS) {
-			quiet = look(s, true) ? 0 : quiet + 1;
-#ifdef FIB_PRELOAD
-			if (fib_iom_check(s) && quiet >= QUIET_TICKS)
-				quiet = QUIET_TICKS - 1;
-#endif
-			fib_watch(s);
+			quiet = tick(s, quiet);
 			last = now;
-			if (++ticks % TRIM_TICKS == 0)
-				fib_stack_trim(false);
 		} else {
 			quiet = look(s, false) ? 0 : quiet;
 		}
@@ -279,9 +307,9 @@ static void monitor(void *arg)
 int fib_monitor_init(int receiver)
 {
 	receiver_fd = receiver;
+	receives = receiver >= 0;
 	fib_store(&fib_step, "eventfd2", relaxed);
-	poke_fd = fib_fd_hide(
-		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+	poke_fd = make_poke();
 	return poke_fd < 0 ? poke_fd : 0;
 }
 

@@ -8,20 +8,6 @@
 #include "runtime/chaos.h"
 #include "runtime/sched.h"
 
-/*
- * A scheduler of the library's with one worker: nobody steals from it, so its
- * queue needs no lock, and while it runs nobody sleeps who could be woken. What
- * comes from outside goes through the injection queue.
- */
-static inline bool fib_runq_alone(const struct fib_sched *s)
-{
-#ifdef FIB_PRELOAD
-	return false; /* a spare may come at any time */
-#else
-	return s->threads == 1;
-#endif
-}
-
 /* A counter that would cost more than what it counts, where nobody reads it. */
 #define fib_count_unless_alone(s, name)                                        \
 	do {                                                                   \
@@ -160,15 +146,7 @@ static inline struct fib *fib_runq_steal(struct fib_worker *w)
 	return NULL;
 }
 
-/* Fibers that @w alone may run, which sleeps. */
-static inline bool fib_runq_pinned_waits(const struct fib_worker *w)
-{
-#ifdef FIB_PRELOAD
-	return false;
-#else
-	return fib_load(&w->npinned, relaxed) && fib_load(&w->idle, relaxed);
-#endif
-}
+#include "fib_host_loop.h"
 
 static inline bool fib_runq_has_work(struct fib_sched *s)
 {
@@ -178,7 +156,7 @@ static inline bool fib_runq_has_work(struct fib_sched *s)
 		return true;
 	for (uint32_t i = 0; i < n; i++)
 		if (fib_load(&s->worker[i]->queued, relaxed) ||
-		    fib_runq_pinned_waits(s->worker[i]))
+		    fib_host_sleeper_has_work(s->worker[i]))
 			return true;
 	return false;
 }

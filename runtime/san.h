@@ -17,23 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The preload is in no such build, but the command that reads it may be. */
-#ifndef FIB_PRELOAD
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define FIB_ASAN
-#endif
-#if __has_feature(thread_sanitizer)
-#define FIB_TSAN
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-#define FIB_ASAN
-#endif
-#ifdef __SANITIZE_THREAD__
-#define FIB_TSAN
-#endif
-#endif
+#include "fib_host_base.h" /* FIB_ASAN, FIB_TSAN */
 
 struct fib_san {
 #ifdef FIB_ASAN
@@ -64,23 +48,8 @@ void __sanitizer_syscall_pre_impl_close(long fd);
 
 /*
  * Valgrind takes a step from one stack to another for a stack that grows or
- * shrinks, unless it was told of both. It is told by a sequence of instructions
- * that does nothing elsewhere; the answer is 0 then.
+ * shrinks, unless it was told of both: fib_valgrind(), with one of these.
  */
-static inline unsigned long fib_valgrind(unsigned long request, unsigned long a,
-					 unsigned long b)
-{
-	unsigned long args[6] = { request, a, b, 0, 0, 0 }, answer = 0;
-
-	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi\n\t"
-			 "rolq $61, %%rdi; rolq $51, %%rdi\n\t"
-			 "xchgq %%rbx, %%rbx"
-			 : "+d"(answer)
-			 : "a"(args)
-			 : "cc", "memory");
-	return answer;
-}
-
 enum {
 	FIB_VG_RUNNING = 0x1001,
 	FIB_VG_STACK = 0x1501, /* lowest, highest address: its id */

@@ -3,30 +3,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include "runtime/arch/x86_64/ctx.h"
-#include "runtime/arch/x86_64/pkru.h"
+#include "ctx_arch.h"
+#include "pkru_arch.h"
 #include "runtime/chaos.h"
 #include "runtime/cputime.h"
 #include "runtime/iom.h"
 #include "runtime/runq.h"
 #include "runtime/timer.h"
-#ifndef FIB_PRELOAD
-#include "runtime/lib/direct.h"
-#include "runtime/lib/lib.h"
-#endif
-
-#ifdef FIB_PRELOAD
-struct fib_sched fib_sched = { .iom = { .epfd = -1, .wakefd = -1 } };
-#endif
-
-static bool at_end(struct fib_sched *s)
-{
-#ifdef FIB_PRELOAD
-	return false;
-#else
-	return fib_sched_at_end(s);
-#endif
-}
 
 /* --- sleeping and waking workers ----------------------------------------- */
 
@@ -39,32 +22,10 @@ void fib_notify_one(struct fib_sched *s)
 		return;
 	FIB_CHAOS_POINT(notify);
 	fib_count(notifies);
-#ifndef FIB_PRELOAD
-	fib_add(&s->tickles, 1, relaxed);
-#endif
-#ifdef FIB_PRELOAD
-	if (fib_unlikely(fib_filtered()) && !fib_worker_self()->strict) {
-		fib_messenger_send(FIB_ERRAND_NOTIFY, 0);
+	fib_host_notified(s);
+	if (fib_host_sends(FIB_ERRAND_NOTIFY))
 		return;
-	}
-#endif
 	fib_raw(SYS_write, s->iom.wakefd, &one, sizeof(one));
-}
-
-/* By a fiber of the same scheduler, which has no other worker. */
-static inline bool queue_alone(struct fib *f)
-{
-#ifndef FIB_PRELOAD
-	struct fib_worker *w = fib_worker_self();
-
-	if (fib_likely(w && w->direct && w->sched == f->sched && !f->home) &&
-	    !FIB_CHAOS_ODDS(inject, 8)) {
-		fib_store(&f->state, FIB_READY, relaxed);
-		fib_runq_push_own(w, f);
-		return true;
-	}
-#endif
-	return false;
 }
 
 static void queue_fiber(struct fib *f)
@@ -72,21 +33,9 @@ static void queue_fiber(struct fib *f)
 	struct fib_sched *s = fib_sched_of(f);
 	struct fib_worker *w = fib_worker_self();
 
-	fib_store(&f->state, FIB_READY, relaxed);
-#ifndef FIB_PRELOAD
-	if (fib_unlikely(f->home != NULL)) {
-		f->home(f);
+	fib_store(&f->state, FIB_IS_READY, relaxed);
+	if (fib_host_queue(s, w, f))
 		return;
-	}
-	if (!w || w->sched != s || w->passing) {
-		fib_queue_from_outside(s, f);
-		return;
-	}
-	if (fib_unlikely(f->pin != NULL)) {
-		fib_push_pinned(s, f);
-		return;
-	}
-#endif
 	if (fib_unlikely(f->bound != NULL)) {
 		w = f->bound;
 		fib_store(&w->bound_ready, 1, release);
@@ -127,11 +76,7 @@ void fib_sched_deadline(struct fib_sched *s, uint64_t ns)
 static uint64_t next_deadline(struct fib_sched *s)
 {
 	uint32_t n = fib_load(&s->workers, acquire);
-#ifdef FIB_PRELOAD
-	uint64_t least = FIB_NEVER;
-#else
-	uint64_t least = fib_load(&s->timers.next_ns, relaxed);
-#endif
+	uint64_t least = fib_host_deadline(s);
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t d = fib_load(&s->worker[i]->timers.next_ns, relaxed);
@@ -152,9 +97,7 @@ static void run_timers(struct fib_sched *s)
 	now = fib_now_ns();
 	for (uint32_t i = 0; i < n; i++)
 		fib_timers_run(&s->worker[i]->timers, now);
-#ifndef FIB_PRELOAD
-	fib_timers_run(&s->timers, now);
-#endif
+	fib_host_run_timers(s, now);
 }
 
 /* Sleep until there may be work. The idle count is dropped by the poll. */
@@ -170,7 +113,7 @@ static void idle(struct fib_worker *w)
 	fib_add(&s->nidle, 1, seq_cst);
 	fib_fence(seq_cst);
 	FIB_CHAOS_POINT(idle_recheck);
-	if (!fib_runq_has_work(s) && !at_end(s)) {
+	if (!fib_runq_has_work(s) && !fib_host_at_end(s)) {
 		deadline = next_deadline(s);
 		fib_store(&w->sleeps_until, deadline, relaxed);
 	}
@@ -230,8 +173,7 @@ static void check_place(struct fib_worker *w)
 		return;
 	running = fib_add(&s->running, 1, seq_cst) + 1;
 	while (running > (int32_t)s->target) {
-		if (atomic_compare_exchange_weak(&s->running, &running,
-						 running - 1)) {
+		if (fib_cas(&s->running, &running, running - 1, seq_cst)) {
 			retire(w);
 			return;
 		}
@@ -266,33 +208,22 @@ static void take_injected(struct fib_worker *w, struct fib_sched *s)
 
 static struct fib *pop_own(struct fib_worker *w)
 {
-	struct fib *f = NULL;
+	struct fib *f;
 
 	if (fib_runq_alone(fib_sched_of(w)))
 		take_injected(w, fib_sched_of(w));
-#ifndef FIB_PRELOAD
-	/* By turns, so that neither starves the other. */
-	if (w->tick & 1)
-		f = fib_runq_pop(&w->lock, &w->pinned, &w->npinned);
-#endif
+	f = fib_host_pop(w, true);
 	if (!f)
 		f = fib_runq_pop_own(w);
-#ifndef FIB_PRELOAD
-	if (!f)
-		f = fib_runq_pop(&w->lock, &w->pinned, &w->npinned);
-#endif
-	return f;
+	return f ? f : fib_host_pop(w, false);
 }
 
 /* Nothing to run: sleep. False: there will never be anything again. */
 static bool wait_for_work(struct fib_worker *w)
 {
-#ifndef FIB_PRELOAD
-	if (at_end(fib_sched_of(w)))
+	if (fib_host_at_end(fib_sched_of(w)))
 		return false;
-	fib_make_way(w);
-	fib_timers_settle(w->sched);
-#endif
+	fib_host_idles(w);
 	idle(w);
 	return true;
 }
@@ -304,6 +235,22 @@ static struct fib *next_bound(struct fib_worker *w)
 	return w->bound;
 }
 
+/* Once in FIB_POLL_EVERY turns: what others have, before what is our own. */
+static struct fib *look_around(struct fib_worker *w)
+{
+	struct fib_sched *s = fib_sched_of(w);
+	struct fib *f = NULL;
+
+	w->tick = 0;
+	fib_iom_poll(0);
+	run_timers(s);
+	/* The only worker takes them in order: pop_own() */
+	if (!fib_runq_alone(s))
+		f = fib_runq_pop(&s->inject_lock, &s->inject, &s->injected);
+	/* A worker that is stuck may have left some behind. */
+	return f ? f : fib_runq_steal(w);
+}
+
 static struct fib *next(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
@@ -312,24 +259,13 @@ static struct fib *next(struct fib_worker *w)
 		struct fib *f = NULL;
 
 		check_place(w);
-		if (fib_unlikely(fib_load(&w->summoned, relaxed))) {
+		if (fib_unlikely(fib_host_summoned(w))) {
 			fib_worker_answer(w);
 			if (w->bound)
 				return next_bound(w);
 		}
-		if (++w->tick >= FIB_POLL_EVERY ||
-		    FIB_CHAOS_ODDS(poll_now, 16)) {
-			w->tick = 0;
-			fib_iom_poll(0);
-			run_timers(s);
-			/* The only worker takes them in order: pop_own() */
-			if (!fib_runq_alone(s))
-				f = fib_runq_pop(&s->inject_lock, &s->inject,
-						 &s->injected);
-			/* A worker that is stuck may have left some behind. */
-			if (!f)
-				f = fib_runq_steal(w);
-		}
+		if (++w->tick >= FIB_POLL_EVERY || FIB_CHAOS_ODDS(poll_now, 16))
+			f = look_around(w);
 		if (!f && FIB_CHAOS_ODDS(steal_first, 8))
 			f = fib_runq_steal(w);
 		if (!f)
@@ -361,7 +297,7 @@ static void do_park(struct fib_worker *w, struct fib *f)
 {
 	int none = FIB_PERMIT_NONE;
 
-	fib_store(&f->state, FIB_PARKED, relaxed);
+	fib_store(&f->state, FIB_IS_PARKED, relaxed);
 	fib_store(&f->on, NULL, release);
 	FIB_CHAOS_POINT(park_commit);
 	/* (A) */
@@ -372,36 +308,33 @@ static void do_park(struct fib_worker *w, struct fib *f)
 	queue_fiber(f);
 }
 
-static bool runs_others(const struct fib_worker *w)
-{
-#ifndef FIB_PRELOAD
-	if (w->passing)
-		return false;
-#endif
-	return !w->bound;
-}
-
 void fib_do_yield(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->on, NULL, release);
-	if (runs_others(w))
+	if (!w->bound && fib_host_runs_others(w))
 		take_injected(w, fib_sched_of(w));
 	queue_fiber(f);
 }
 
 /*
- * Nobody else may have what this thread has become. A process's first thread
- * must stay, since the kernel would take it for a zombie; others end, and the
- * kernel zeroes tid when the stack is free to be used again.
+ * Nobody else may have what this thread has become. The kernel zeroes tid when the
+ * stack is free to be used again. A process's first kernel thread stays, since the
+ * kernel would take the process for a zombie; but where all others have given up
+ * rights and the first thread has ended, when it is one natively as well.
  */
 void fib_worker_end(struct fib_worker *w)
 {
 	fib_store(&w->gone, 1, seq_cst);
 	if (fib_host.thread_end)
 		fib_host.thread_end(w);
-	if (w->id == 0)
-		for (;;)
-			fib_raw(SYS_futex, &w->gone, FUTEX_WAIT_PRIVATE, 1, 0);
+	if (w->id == 0) {
+		struct fib_sched *s = fib_sched_of(w);
+
+		while (!fib_load(&s->first_ends, acquire))
+			fib_raw(SYS_futex, &s->first_ends, FUTEX_WAIT_PRIVATE,
+				0, 0);
+		fib_raw(SYS_set_tid_address, &w->tid);
+	}
 	fib_thread_end();
 }
 
@@ -409,15 +342,7 @@ static void do_exit(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->on, NULL, release);
 	fib_count_unless_alone(fib_sched_of(w), fibers_exited);
-#ifdef FIB_PRELOAD
-	if (fib_host.fiber_exit)
-		fib_host.fiber_exit(f);
-	if (fib_sched.first == f)
-		fib_sched.first = NULL;
-	fib_free(f);
-#else
-	fib_ended(f);
-#endif
+	fib_host_exited(f);
 	if (fib_unlikely(w->bound != NULL))
 		fib_worker_end(w);
 }
@@ -425,25 +350,22 @@ static void do_exit(struct fib_worker *w, struct fib *f)
 /* Let @f run until it leaves its stack. */
 static void run(struct fib_worker *w, struct fib *f)
 {
-	fib_store(&f->state, FIB_RUNNING, relaxed);
+	fib_store(&f->state, FIB_IS_RUNNING, relaxed);
 	fib_store(&f->on, w, relaxed);
-	__atomic_store_n(&f->calls, 0, __ATOMIC_RELAXED); /* watch.c */
-	/* on is seen before f looks at attention: hooks/signal.c, kick() */
+	fib_host_resumes(w, f);
+	/* on is seen before f looks at attention: hooks/signal/kick.c */
 	if (fib_runq_alone(fib_sched_of(w)))
 		fib_store(&w->runs, fib_load(&w->runs, relaxed) + 1, relaxed);
 	else
 		fib_add(&w->runs, 1, seq_cst);
 	if (f->fsbase)
-		fib_wrfsbase(f->fsbase);
+		fib_tls_base_set(f->fsbase);
 	if (fib_pkru_is_used())
 		fib_wrpkru(f->pkru ^ FIB_PKRU_INIT);
-	__atomic_store_n(&w->cur, f, __ATOMIC_RELAXED);
+	fib_store(fib_shared(&w->cur), f, relaxed);
 	fib_barrier();
 	if (!fib_runq_alone(fib_sched_of(w)))
 		fib_cpu_go(f);
-#ifndef FIB_PRELOAD
-	fib_san_note(&w->left, &w->san);
-#endif
 	fib_san_leave(&w->san, &fib_top_of(f)->san, false);
 	fib_ctx_switch(&w->sched_sp, f->sp);
 }
@@ -455,26 +377,23 @@ void fib_worker_loop(struct fib_worker *w)
 
 		if (f) {
 			fib_san_enter(&w->san, &fib_top_of(f)->san);
-			if (!fib_runq_alone(fib_sched_of(w)) && !w->strict)
+			if (!fib_runq_alone(fib_sched_of(w)) &&
+			    fib_host_has_tsc(w))
 				fib_cpu_stop(f);
 			if (fib_pkru_is_used()) {
 				f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 				fib_wrpkru(0);
 			}
 		}
-		__atomic_store_n(&w->cur, NULL, __ATOMIC_RELAXED);
+		fib_store(fib_shared(&w->cur), NULL, relaxed);
 		fib_barrier();
 		if (f)
 			w->action(w, f);
 		f = w->bound ? next_bound(w) : next(w);
-#ifndef FIB_PRELOAD
 		if (!f)
 			return;
-		if (fib_unlikely(!f->sp) && fib_prepare(f)) {
-			fib_starve(w->sched, f);
+		if (!fib_host_prepare(w, f))
 			continue;
-		}
-#endif
 		run(w, f);
 	}
 }
@@ -486,13 +405,12 @@ fib_leave(void (*action)(struct fib_worker *, struct fib *))
 	struct fib *f = w->cur;
 	int err = fib_errno_save();
 
+	fib_no_lock("a park");
 	w->action = action;
 	FIB_CHAOS_POINT(park_leave);
 	fib_san_leave(&fib_top_of(f)->san, &w->san, action == do_exit);
 	fib_ctx_switch(&f->sp, w->sched_sp);
-#ifndef FIB_PRELOAD
-	fib_land(fib_worker_self(), f);
-#endif
+	fib_host_landed(f);
 	fib_errno_restore(err);
 }
 
@@ -508,29 +426,22 @@ static void __attribute__((noinline)) leave_with_vectors(void)
 
 void fib_park(void)
 {
-#ifdef FIB_PRELOAD
-	struct fib *f = fib_self();
-#else
-	struct fib_worker *w = fib_worker_self();
-	struct fib *f = w->cur;
-#endif
+	struct fib_worker *w;
+	struct fib *f = fib_host_caller(&w);
 	int notified = FIB_PERMIT_NOTIFIED;
 
+	fib_no_lock("a park");
 	if (FIB_CHAOS_ODDS(park_spurious, 8)) {
 		fib_sched_yield();
 		return;
 	}
-#ifndef FIB_PRELOAD
-	if (w->direct) {
-		fib_direct_park(w, f);
+	if (fib_host_park(w, f))
 		return;
-	}
-#endif
 	if (fib_load(&f->permit, relaxed) == FIB_PERMIT_NOTIFIED &&
 	    fib_cas(&f->permit, &notified, FIB_PERMIT_NONE, seq_cst))
 		return;
 	fib_count(parks);
-	if (f->door == FIB_DOOR_SITE)
+	if (fib_host_keeps_vectors(f))
 		leave_with_vectors();
 	else
 		fib_leave(do_park);
@@ -549,13 +460,13 @@ void fib_wake(struct fib *f)
 	if (old != FIB_PERMIT_PARKED)
 		return;
 	FIB_CHAOS_POINT(wake_won);
-	if (!queue_alone(f))
+	if (!fib_host_queue_alone(f))
 		queue_fiber(f);
 }
 
 void fib_launch(struct fib *f)
 {
-	if (queue_alone(f))
+	if (fib_host_queue_alone(f))
 		return;
 	fib_count_unless_alone(fib_sched_of(f), fibers_created);
 	queue_fiber(f);
@@ -563,7 +474,7 @@ void fib_launch(struct fib *f)
 
 static void leave_queued(struct fib *f)
 {
-	if (f->door == FIB_DOOR_SITE) {
+	if (fib_host_keeps_vectors(f)) {
 		char area[fib_xsave_size + 64];
 		void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
 
@@ -577,26 +488,12 @@ static void leave_queued(struct fib *f)
 
 void fib_sched_yield(void)
 {
-#ifdef FIB_PRELOAD
-	struct fib *f = fib_self();
+	struct fib_worker *w;
+	struct fib *f = fib_host_caller(&w);
 
-	/* There is no other on its thread. */
-	if (f->bound) {
-		if (!fib_filtered())
-			fib_raw(SYS_sched_yield);
-		return;
-	}
-#else
-	struct fib_worker *w = fib_worker_self();
-	struct fib *f = w->cur;
-
-	if (w->direct) {
-		fib_direct_yield(w, f);
-		return;
-	}
-#endif
-
-	leave_queued(f);
+	fib_no_lock("a yield");
+	if (!fib_host_yield(w, f))
+		leave_queued(f);
 }
 
 void fib_sched_move(void)
@@ -617,12 +514,7 @@ void fib_sched_preempted(void)
 
 void fib_exit(void)
 {
-#ifndef FIB_PRELOAD
-	struct fib_worker *w = fib_worker_self();
-
-	if (w->direct)
-		fib_direct_exit(w, w->cur);
-#endif
+	fib_host_exit();
 	fib_leave(do_exit);
 	__builtin_unreachable();
 }

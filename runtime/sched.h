@@ -82,7 +82,7 @@
  *	  preempt the fiber there	  a kick from that look on
  *					next(): summoned? answers
  *
- * Locks, in rank order: timer heap, run queue. Neither is held across a park.
+ * Locks: docs/LOCKS.md.
  */
 #ifndef FIB_SCHED_H
 #define FIB_SCHED_H
@@ -96,27 +96,15 @@ enum fib_permit {
 	FIB_PERMIT_NOTIFIED = 2,
 };
 
-struct fib_timer_heap {
-	struct fib_lock lock;
-	struct fib_timer **node;
-	uint32_t count, size;
-	_Atomic uint64_t next_ns; /* of the root; FIB_NEVER when empty */
-};
-
 #define FIB_POLL_EVERY 61 /* resumes between two looks at epoll while busy */
 
 /* Rows of a scheduler's table of workers. */
 #define FIB_SCHED_WORKERS 4096
 
 struct fib_worker {
-	struct fib_worker *self; /* %gs:0 */
-	struct fib *cur;	 /* %gs:8: the fiber that runs, or NULL */
-#ifndef FIB_PRELOAD
-	struct fib_sched *sched;
-	int *errno_at;	   /* of its thread */
-	struct fib *ended; /* and still on its stack: direct.h */
-	uint32_t direct;   /* no direct switch from this tick on */
-#endif
+	struct fib_worker *self; /* where the host register points */
+	struct fib *cur;	 /* the fiber that runs, or NULL */
+	FIB_HOST_WORKER_FIRST
 	void *sched_sp; /* the scheduler's own context */
 	void (*action)(struct fib_worker *, struct fib *);
 	uint32_t id;
@@ -144,8 +132,6 @@ struct fib_worker {
 	_Atomic int gone;	       /* its thread has ended or is about to */
 	_Atomic int born;	       /* futex: 1 when it is up and running */
 	bool took_wake;		       /* and has not slept since */
-	bool filtered;		       /* bound, and under a seccomp filter */
-	bool strict;		       /* read, write, exit; and no rdtsc */
 	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
 	_Atomic uint32_t late;	       /* turns it has waited for a lock */
@@ -153,66 +139,14 @@ struct fib_worker {
 		uint32_t runs, calls;
 		uint64_t cpu_ns, user_ns;
 	} watch;
-	uint64_t profiled_ns; /* CPU time at its last SIGPROF: receiver.c */
 	void *stack;
-	void *altstack;		   /* the host's, for its signal handler */
-	_Atomic uint32_t identity; /* the host's: change last made, */
-	uint32_t asked;		   /* and last asked for; workers_lock */
-	struct fib_lock kick_lock; /* the host's: no_kick, and its kicks */
-	bool no_kick;		   /* in exec */
+	void *altstack; /* the host's, for its signal handler */
 	struct fib_san san;
-#ifndef FIB_PRELOAD
-	struct fib_san *left;	/* whose stack was left last */
-	struct fib_list pinned; /* fibers that no other may run; lock */
-	_Atomic uint32_t npinned;
-	bool passing;		  /* carries a task for an executor: task.c */
-	unsigned long thread;	  /* pthread_t */
-	struct fib_worker *outer; /* what the thread was before */
-	void *main_sp;		  /* the caller's own context, while it is in */
-	struct fib_san *main_san; /* fib_sched_stop() */
+#ifdef FIB_LOCK_RANKS
+	struct fib_held held; /* lockrank.c */
 #endif
+	FIB_HOST_WORKER
 };
-
-/*
- * What the layer above adds; all may be NULL. It is a constant, since who could
- * write it would run code of his in the monitor.
- */
-struct fib_host {
-	/* On the worker's stack, after the fiber has left its own for good. */
-	void (*fiber_exit)(struct fib *f);
-	/*
-	 * A kernel thread of ours, @w's or the monitor's (NULL): to be cloned
-	 * from the caller's, with signals blocked and workers_lock held; new,
-	 * before it runs fibers; about to end, gone is set.
-	 */
-	void (*thread_clone)(struct fib_worker *w);
-	void (*thread_init)(struct fib_worker *w);
-	void (*thread_end)(struct fib_worker *w);
-	/* What a worker's altstack needs, 0: none. */
-	size_t altstack_size;
-	/* The monitor's thread: the descriptor it polls as well is readable. */
-	void (*receive)(void);
-	/* The same thread, which waits for a lock: what cannot wait. */
-	void (*receive_urgent)(void);
-	/* The same thread: a worker is held up by its fiber. */
-	void (*held_up)(struct fib_worker *w);
-	/* The same thread: @w, or the monitor itself (NULL), does not come out
-	 * of the runtime, since it loops, or waits for a lock. */
-	void (*stuck)(struct fib_worker *w, bool spins);
-	/* One line for the log, a warning. No libc, any thread. */
-	void (*log)(const char *line);
-	/* Take the worker away from a fiber that loops. Any thread. */
-	void (*preempt)(struct fib_worker *w);
-	/* End the system call that @w's kernel thread is in. Any thread. */
-	void (*kick)(struct fib_worker *w);
-	/* The messenger: the last fiber has ended, with this status. */
-	void (*process_end)(int status);
-};
-#ifdef FIB_PRELOAD
-extern const struct fib_host fib_host;
-#else
-#define fib_host ((const struct fib_host){ 0 })
-#endif
 
 /* Descriptors that a scheduler waits for: iom.h. */
 #define FIB_FD_CHUNK_BITS 10
@@ -223,15 +157,12 @@ struct fib_iom {
 	int epfd, wakefd;
 	struct fib_lock chunk_lock;
 	struct fib_fd *_Atomic chunk[FIB_FD_MAX / FIB_FD_CHUNK];
-#ifndef FIB_PRELOAD
-	/* In the place of epoll_ctl, for tests. */
-	long (*control)(int op, int fd, const void *ev);
-#endif
 };
 
 struct fib_sched {
 	struct fib *first;	 /* the process's first thread, or NULL */
 	_Atomic uint32_t ending; /* workers that are summoned end */
+	_Atomic uint32_t first_ends; /* futex: so does the first kernel thread */
 	struct fib_lock renew_lock;
 	uint32_t target;	 /* workers that should be running */
 	_Atomic int32_t running; /* workers that are: not taken, not spare */
@@ -244,163 +175,22 @@ struct fib_sched {
 	_Atomic uint32_t workers; /* entries in worker[] */
 	struct fib_worker *worker[FIB_SCHED_WORKERS];
 	struct fib_iom iom;
-#ifndef FIB_PRELOAD
-	/* --- runtime/lib/ --- */
-	struct fib_timer_heap timers; /* that belong to no worker */
-	/*
-	 * Fibers that have not ended, pending events, armed timers: with none
-	 * of them a scheduler that is told to stop is at its end. One count, so
-	 * that nothing is missed while one becomes the other.
-	 */
-	_Atomic uint64_t work;
-	_Atomic uint64_t nfibers, nevents, ntimers;
-	_Atomic uint64_t tickles;
-	_Atomic int phase;	   /* enum fib_phase */
-	_Atomic uint32_t visitors; /* threads that queue a fiber from outside */
-	_Atomic uint32_t way, way_waiters; /* sched.c, make_way() */
-	uint32_t alive;			   /* threads that have not ended */
-	uint32_t gate;
-	struct fib_mutex lifecycle;
-	unsigned threads;
-	bool use_caller, auto_stop;
-	unsigned long caller; /* pthread_t */
-	size_t stack_size;
-	char name[FIB_NAME_MAX];
-	struct fib_list starved; /* no memory for their stacks; inject_lock */
-	_Atomic uint32_t nstarved;
-	struct fib_list all; /* schedulers of the process */
-	struct fib_timers *timed;
-#endif
+	FIB_HOST_SCHED
 };
-
-#ifndef FIB_PRELOAD
-enum fib_phase {
-	FIB_STOPPED = 0,
-	FIB_STARTED = 1,
-	FIB_STOPPING = 2, /* ends when no work is left */
-};
-#endif
-
-/*
- * The scheduler that the program's threads run in: the only one under the
- * preload, where its address is a constant. As a library there are as many as
- * the program makes, and all that belongs to one knows which: a worker, a
- * fiber, a descriptor's slot. This one is the tests' own then.
- */
-extern struct fib_sched fib_sched;
-#ifdef FIB_PRELOAD
-#define fib_sched_of(x) ((void)(x), &fib_sched)
-#else
-#define fib_sched_of(x) ((x)->sched)
-#endif
-
-#ifdef FIB_PRELOAD
-/** The worker this kernel thread is, or NULL. */
-static inline struct fib_worker *fib_worker_self(void)
-{
-	return (struct fib_worker *)fib_rdgsbase();
-}
-
-/** The current fiber; only where the caller is known to be on a worker. */
-static inline struct fib *fib_self(void)
-{
-	struct fib *f;
-
-	__asm__ volatile("movq %%gs:8, %0" : "=r"(f));
-	return f;
-}
-
-/**
- * The calling fiber, or NULL if the caller is none. Not by way of the worker:
- * between two loads a signal's handler may park, and go on elsewhere.
- */
-static inline struct fib *fib_caller(void)
-{
-	return fib_worker_self() ? fib_self() : NULL;
-}
-static inline void fib_worker_set(struct fib_worker *w)
-{
-	fib_wrgsbase((uintptr_t)w);
-}
-/** Is the caller's kernel thread under a filter of the program's? */
-static inline bool fib_filtered(void)
-{
-	struct fib_worker *w = fib_worker_self();
-
-	return w && w->filtered;
-}
-/* errno lies in the TLS that is switched with the fiber. */
-static inline int fib_errno_save(void)
-{
-	return 0;
-}
-static inline void fib_errno_restore(int saved)
-{
-}
-/** What runs on the fiber's stack or on top of it: runtime/lib/lib.h. */
-static inline struct fib *fib_top_of(struct fib *f)
-{
-	return f;
-}
-#else
-/*
- * A fiber that parks may go on in another thread, so no address of a thread
- * variable may live across a park: qemu's coroutine-tls.h has the story.
- */
-extern __thread struct fib_worker *fib_this_worker
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
-
-static inline struct fib_worker *fib_worker_self(void)
-{
-	return fib_tls_read(fib_this_worker);
-}
-
-static inline bool fib_filtered(void)
-{
-	return false;
-}
-
-static inline struct fib *fib_self(void)
-{
-	struct fib_worker *w = fib_worker_self();
-
-	return w ? w->cur : NULL;
-}
-void fib_worker_set(struct fib_worker *w);
-int fib_errno_save(void);
-void fib_errno_restore(int saved);
-static inline struct fib *fib_top_of(struct fib *f)
-{
-	return f->top;
-}
-#endif
 
 /* The calling fiber leaves its stack; @action is called on the worker's. */
 void fib_leave(void (*action)(struct fib_worker *, struct fib *));
 /* Such an action: queue @f, behind all that has come by now. */
 void fib_do_yield(struct fib_worker *w, struct fib *f);
 
-/** The scheduler that the caller is a worker of. Workers and fibers only. */
-static inline struct fib_sched *fib_sched_here(void)
-{
-#ifdef FIB_PRELOAD
-	return &fib_sched;
-#else
-	return fib_worker_self()->sched;
-#endif
-}
-
 /**
  * Start @s with @n workers and the calling thread as the first: it goes on as
- * fiber @main_fiber, which is RUNNING when this returns. 0 or -errno. @s has its
+ * fiber @main_fiber, which is RUNNING when the second returns. @s has its
  * descriptors (fib_iom_init()), and is watched by the monitor, of which a
- * process has one (fib_monitor_init()).
- */
-int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber);
-/*
- * The same in two steps. All that can fail is in the first, which leaves nothing
- * behind if it does, and can be undone; then the rest cannot fail: where the
- * kernel has no more threads to give, there are fewer workers.
+ * process has one (fib_monitor_init()). All that can fail is in the first, 0 or
+ * -errno, which leaves nothing behind if it does, and can be undone; then the
+ * rest cannot fail: where the kernel has no more threads to give, there are
+ * fewer workers.
  */
 int fib_sched_prepare(struct fib_sched *s, unsigned n);
 void fib_sched_cancel(struct fib_sched *s);
@@ -450,13 +240,6 @@ void fib_sched_renew(struct fib_sched *s);
 /** Around a kernel call that may block for long: others need a worker. */
 void fib_block_enter(void);
 void fib_block_leave(void);
-#ifdef FIB_PRELOAD
-/**
- * fib_raw6(), but -FIB_ERESTARTNOINTR if *@stop is set before the kernel is
- * entered; after that, a kick ends it as signals do. switch.S
- */
-long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
-#endif
 
 /** New timer deadline @ns: is some sleeping worker awake in time? */
 void fib_sched_deadline(struct fib_sched *s, uint64_t ns);
@@ -480,6 +263,8 @@ int fib_monitor_init(int receiver_fd);
 int fib_monitor_start(struct fib_sched *s);
 void fib_monitor_go(void);
 void fib_monitor_end(void);
+/** The monitor's thread alone: another one; -1: it looks each tick. */
+void fib_monitor_receiver(int fd);
 void fib_monitor_poke(void);
 /*
  * A kernel thread under a filter may not write to the descriptors that wake
@@ -493,6 +278,8 @@ enum fib_errand {
 	FIB_ERRAND_END = 4,    /* the process, with @status */
 };
 void fib_messenger_send(uint32_t errand, int status);
+/** The monitor's: for who has left an errand there, and could wake nobody. */
+void fib_messenger_hurry(void);
 void fib_messenger_forget(void);
 void fib_monitor_forget(void);
 /** Another one, cloned from the caller's kernel thread. 0 or -errno. */
@@ -501,6 +288,8 @@ int fib_monitor_renew(struct fib_sched *s);
 void fib_monitor_urgent(void);
 extern _Atomic uint32_t fib_monitor_asleep;
 extern _Atomic uint32_t fib_monitor_tid;
+/** The locks of a new scheduler, and of one that starts anew. */
+void fib_sched_init_locks(struct fib_sched *s);
 void fib_worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id);
 struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 				     struct fib *bound);
@@ -514,7 +303,7 @@ void fib_worker_answer(struct fib_worker *w);
 /** The caller's kernel thread, @w's, ends. */
 void fib_worker_end(struct fib_worker *w);
 /**
- * fib_raw6(), but -ERESTARTNOINTR if *@stop is set before the kernel is
+ * fib_raw6(), but -FIB_ERESTARTNOINTR if *@stop is set before the kernel is
  * entered; after that, a kick ends it as signals do. switch.S
  */
 long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
@@ -528,18 +317,6 @@ void *fib_thread_stack(size_t size);
 #define FIB_THREAD_FLAGS                                                       \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |    \
 	 CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
-/**
- * A kernel thread of ours that runs @fn(@arg); its tid, or -errno. Under the
- * preload it is bare, on the stack given; else libc makes it, with TLS.
- */
-#ifdef FIB_PRELOAD
-#define fib_thread_start(stack_top, tid, fn, arg)                              \
-	fib_thread_clone(FIB_THREAD_FLAGS, stack_top, tid, fn, arg)
-#define fib_thread_end() fib_raw(SYS_exit, 0)
-#else
-void fib_thread_end(void);
-long fib_thread_start(void *stack_top, _Atomic int *tid, void (*fn)(void *),
-		      void *arg);
-#endif
+#include "runtime/host.h"
 
 #endif

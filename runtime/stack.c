@@ -21,7 +21,7 @@ struct block {
 	uint32_t next_free; /* index + 1 */
 };
 
-static struct fib_lock lock;
+static struct fib_lock lock = FIB_LOCK(STACK);
 static struct block *table;
 static uint32_t slots, used; /* used counts deleted entries too */
 static uint32_t live;	     /* entries that are not deleted */
@@ -245,16 +245,6 @@ static struct block *holds_locked(uintptr_t addr, size_t size)
 			return b;
 	}
 	return NULL;
-}
-
-bool fib_stack_contains(uintptr_t addr, size_t size)
-{
-	bool r;
-
-	fib_lock(&lock);
-	r = holds_locked(addr, size) != NULL;
-	fib_unlock(&lock);
-	return r;
 }
 
 int fib_stack_protect(uintptr_t addr, size_t size, int prot)

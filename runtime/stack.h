@@ -26,8 +26,6 @@
  * readable and writable nevertheless, until fib_stack_protect() has said more.
  */
 long fib_stack_map(size_t size, int prot);
-/** Is [@addr, @addr + @size) within a block of ours? */
-bool fib_stack_contains(uintptr_t addr, size_t size);
 /**
  * mprotect on a block: 0 if it was done here, -errno if it cannot be; 1 if the
  * kernel has to do it.

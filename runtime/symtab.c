@@ -8,9 +8,7 @@ struct fib_symtab fib_symtab = {
 	.size_fib = sizeof(struct fib),
 	.size_worker = sizeof(struct fib_worker),
 	.size_sched = sizeof(struct fib_sched),
-#ifdef FIB_PRELOAD
-	.sched = &fib_sched,
-#endif
+	.sched = FIB_HOST_SCHEDULER,
 };
 
 static const char *const stat_names[] = {

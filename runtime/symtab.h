@@ -12,16 +12,16 @@
 #define FIB_SYMTAB_MAGIC 0x6b6f6f6862696601ull
 #define FIB_SYMTAB_SLABS (FIB_MAX / 256)
 
-#define FIB_SITES     32
-#define FIB_SITE_CODE UINT32_MAX /* no call: a loop, a page fault */
+#define FIB_HOLDUPS	32
+#define FIB_HOLDUP_CODE UINT32_MAX /* no call: a loop, a page fault */
 
 struct fib_sched;
 
 /* Where fibers hold workers up: the most frequent places. */
-struct fib_site {
+struct fib_holdup {
 	uint64_t count;
 	uint64_t at;   /* an address in the program's code, or 0: not known */
-	uint32_t what; /* number of the call, or FIB_SITE_CODE */
+	uint32_t what; /* number of the call, or FIB_HOLDUP_CODE */
 };
 
 struct fib_symtab {
@@ -33,15 +33,11 @@ struct fib_symtab {
 	struct fib_sched *sched; /* the one that the program runs in */
 	struct fib *slabs[FIB_SYMTAB_SLABS];
 	_Atomic uint64_t stats[FIB_STATS];
-	struct fib_site sites[FIB_SITES]; /* the monitor writes it */
-	uint64_t start_cycles, start_ns;  /* read together: cputime.h */
+	struct fib_holdup holdups[FIB_HOLDUPS]; /* the monitor writes it */
+	uint64_t start_cycles, start_ns;	/* read together: cputime.h */
 };
 
 /* A program that uses the runtime as a library has its own beside this. */
-#ifdef FIB_PRELOAD
-extern struct fib_symtab fib_symtab __attribute__((visibility("default")));
-#else
-extern struct fib_symtab fib_symtab;
-#endif
+extern struct fib_symtab fib_symtab FIB_EXPORTED;
 
 #endif

@@ -116,13 +116,8 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 {
 	struct fib_worker *w = fib_worker_self();
 	struct fib_sched *s = fib_sched_of(w);
-	struct fib_timer_heap *h = &w->timers;
+	struct fib_timer_heap *h = fib_host_heap(w);
 
-#ifndef FIB_PRELOAD
-	/* Nobody looks at the heap of one that is only passing. */
-	if (w->passing)
-		h = &s->timers;
-#endif
 	t->fib = fib;
 	return fib_timer_arm_in(s, h, t, deadline_ns);
 }
@@ -140,6 +135,12 @@ void fib_timer_filter_locked(struct fib_timer_heap *h,
 		if (i < h->count)
 			sift_down(h, i, h->node[i]);
 	publish_next(h);
+}
+
+void fib_timer_heap_init(struct fib_timer_heap *h)
+{
+	fib_lock_init(&h->lock, TIMERS);
+	fib_store(&h->next_ns, FIB_NEVER, relaxed);
 }
 
 void fib_timer_heap_fini(struct fib_timer_heap *h)
@@ -175,12 +176,7 @@ unsigned fib_timers_run(struct fib_timer_heap *h, uint64_t now_ns)
 
 		fib_timer_remove_locked(h, t);
 		fib_store(&t->fired, true, release);
-#ifndef FIB_PRELOAD
-		if (!t->fib)
-			t->fire(t);
-		else
-#endif
-			fib_wake(t->fib);
+		fib_host_fire(t);
 		fib_count(timer_fires);
 		n++;
 	}

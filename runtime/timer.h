@@ -3,8 +3,7 @@
  *
  * A timer belongs to its caller (most live on a fiber's stack). It is fired
  * under its heap's lock, so once fib_timer_disarm() has returned nobody holds
- * a reference to it. Fibers and workers may call; the lock ranks above the
- * run queues'.
+ * a reference to it. Fibers and workers may call. Locks: docs/LOCKS.md.
  */
 #ifndef FIB_TIMER_H
 #define FIB_TIMER_H
@@ -14,10 +13,7 @@
 struct fib_timer {
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
 	struct fib *fib;      /* woken when it fires */
-#ifndef FIB_PRELOAD
-	/* Or called, under the heap's lock, where there is no fiber. */
-	void (*fire)(struct fib_timer *t);
-#endif
+	FIB_HOST_TIMER
 	struct fib_timer_heap *heap; /* NULL: never armed */
 	_Atomic uint32_t pos;	     /* 1-based in the heap, 0: not in it */
 	_Atomic bool fired;
@@ -80,9 +76,13 @@ void fib_timer_remove_locked(struct fib_timer_heap *h, struct fib_timer *t);
 /** Keep those that @keep says, and forget the others. The caller has the lock. */
 void fib_timer_filter_locked(struct fib_timer_heap *h,
 			     bool (*keep)(struct fib_timer *t));
+/** An empty one. */
+void fib_timer_heap_init(struct fib_timer_heap *h);
 /** Free the memory of a heap that is empty. */
 void fib_timer_heap_fini(struct fib_timer_heap *heap);
 /** Fire what is due in @heap; the number fired. */
 unsigned fib_timers_run(struct fib_timer_heap *heap, uint64_t now_ns);
+
+#include "fib_host_timer.h"
 
 #endif

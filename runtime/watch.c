@@ -13,10 +13,12 @@
  */
 #include <fcntl.h>
 #include "runtime/cputime.h"
+#include "runtime/digits.h"
 #include "runtime/sched.h"
 
 #define LATE_TURNS 100
 #define SPIN_NS	   (10 * FIB_NSEC_PER_SEC)
+#define LOOK_NS	   FIB_NSEC_PER_SEC
 
 static bool is_monitor(void)
 {
@@ -56,58 +58,46 @@ void fib_lock_late(unsigned turns)
 static uint64_t user_ns(int tid)
 {
 	char text[512];
-	long n = fib_read_stat(tid, text, sizeof(text));
+	long n = fib_read_stat(tid, text, sizeof(text) - 1);
 	long at = n;
-	uint64_t v = 0;
+	const char *p;
 
+	text[n] = 0;
 	while (at > 0 && text[at - 1] != ')')
 		at--;
 	/* 11 fields and their spaces lie between. */
 	for (int spaces = 0; at < n && spaces < 12; at++)
 		spaces += text[at] == ' ';
-	for (; at < n && text[at] >= '0' && text[at] <= '9'; at++)
-		v = v * 10 + (uint64_t)(text[at] - '0');
-	return v * 10000000;
-}
-
-static bool in_runtime(struct fib_worker *w, struct fib *f)
-{
-#ifdef FIB_PRELOAD
-	return f ? fib_load(&f->in_hook, relaxed) :
-		   !w->bound && !fib_load(&w->idle, relaxed) &&
-			   !fib_load(&w->spare, relaxed);
-#else
-	return false; /* all code is the program's, and may compute */
-#endif
+	p = text + at;
+	return fib_get_decimal(&p) * 10000000;
 }
 
 static bool spins(struct fib_worker *w)
 {
-	struct fib *f = __atomic_load_n(&w->cur, __ATOMIC_RELAXED);
+	struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
 	uint32_t runs = fib_load(&w->runs, relaxed);
-	uint32_t calls =
-		f ? __atomic_load_n(&f->calls, __ATOMIC_RELAXED) |
-			    (uint32_t)__atomic_load_n(&f->call,
-						      __ATOMIC_RELAXED)
-				    << 8 :
-		    0;
+	uint32_t calls = f ? fib_host_progress(f) : 0;
 	int tid = fib_load(&w->tid, relaxed);
 	uint64_t cpu;
 
 	if (runs != w->watch.runs || calls != w->watch.calls || !tid ||
-	    fib_load(&w->gone, relaxed) || !in_runtime(w, f)) {
+	    fib_load(&w->gone, relaxed) || !fib_host_in_runtime(w, f)) {
 		w->watch.runs = runs;
 		w->watch.calls = calls;
 		w->watch.cpu_ns = 0;
 		return false;
 	}
+	/* One that sleeps is not asked about: that takes a descriptor. */
 	cpu = fib_cpu_thread_ns(tid);
-	if (!w->watch.cpu_ns) {
-		w->watch.cpu_ns = cpu;
-		w->watch.user_ns = user_ns(tid);
+	if (!w->watch.cpu_ns || cpu - w->watch.cpu_ns < LOOK_NS) {
+		w->watch.cpu_ns = w->watch.cpu_ns ? w->watch.cpu_ns : cpu;
+		w->watch.user_ns = 0;
+		return false;
 	}
+	if (!w->watch.user_ns)
+		w->watch.user_ns = 1 + user_ns(tid);
 	return cpu - w->watch.cpu_ns > SPIN_NS &&
-	       user_ns(tid) - w->watch.user_ns > SPIN_NS;
+	       user_ns(tid) - w->watch.user_ns > SPIN_NS - 2 * LOOK_NS;
 }
 
 void fib_watch(struct fib_sched *s)

@@ -1,17 +1,13 @@
 /* Workers come and go: threads, slots, dedicated fibers. See sched.h. */
 #include <linux/futex.h>
-#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include "runtime/arch/x86_64/ctx.h"
+#include "ctx_arch.h"
 #include "runtime/cputime.h"
 #include "runtime/iom.h"
 #include "runtime/runq.h"
 #include "runtime/timer.h"
-#ifndef FIB_PRELOAD
-#include "runtime/lib/lib.h"
-#endif
 
 #define WORKER_STACK (64ul * 1024)
 
@@ -43,17 +39,21 @@ static void worker_main(void *arg)
 	loop(w);
 }
 
+void fib_sched_init_locks(struct fib_sched *s)
+{
+	fib_lock_init(&s->renew_lock, RENEW);
+	fib_lock_init(&s->inject_lock, INJECT);
+	fib_lock_init(&s->workers_lock, WORKERS);
+}
+
 void fib_worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id)
 {
 	w->self = w;
 	w->id = id;
+	fib_lock_init(&w->lock, RUN_QUEUE);
 	fib_list_init(&w->queue);
-	fib_store(&w->timers.next_ns, FIB_NEVER, relaxed);
-#ifndef FIB_PRELOAD
-	w->sched = s;
-	w->direct = fib_runq_alone(s) ? FIB_POLL_EVERY : 0;
-	fib_list_init(&w->pinned);
-#endif
+	fib_timer_heap_init(&w->timers);
+	fib_host_worker_init(s, w);
 }
 
 /* The slot of a worker that is gone for good, or a new one. */
@@ -91,6 +91,18 @@ static struct fib_worker *slot_locked(struct fib_sched *s)
 	return w;
 }
 
+static void await_birth(struct fib_worker *w)
+{
+	for (unsigned turns = 0; !fib_load(&w->born, acquire);) {
+		struct timespec ts = { 0, FIB_LATE_NS };
+
+		if (fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, &ts) ==
+		    -ETIMEDOUT)
+			fib_lock_late(++turns);
+	}
+	fib_lock_late(0);
+}
+
 /*
  * A worker, with a kernel thread of its own if @start, which is cloned from
  * the caller's; for @bound alone, or for all (NULL). NULL: no resources.
@@ -111,9 +123,7 @@ struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 	fib_store(&w->taken, bound != NULL, relaxed);
 	fib_store(&w->gone, 0, relaxed);
 	fib_store(&w->born, 0, relaxed);
-	w->profiled_ns = 0;
-	w->filtered = bound && fib_filtered();
-	w->strict = false;
+	fib_host_worker_starts(w, bound);
 	if (bound)
 		bound->bound = w;
 	/* Known before it runs: others look at its queue and timers. */
@@ -129,20 +139,7 @@ struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
 	if (fib_host.thread_clone)
 		fib_host.thread_clone(w);
-#ifdef FIB_PRELOAD
-	/* The call that libc makes for a thread, as the filter may know it. */
-	if (fib_filtered())
-		tid = fib_thread_clone3(
-			&(struct clone_args){
-				.flags = FIB_THREAD_FLAGS,
-				.child_tid = (uintptr_t)&w->tid,
-				.parent_tid = (uintptr_t)&w->tid,
-				.stack = (uintptr_t)w->stack - WORKER_STACK,
-				.stack_size = WORKER_STACK },
-			sizeof(struct clone_args), worker_main, w);
-	if (!fib_filtered() || tid == -ENOSYS)
-#endif
-		tid = fib_thread_start(w->stack, &w->tid, worker_main, w);
+	tid = fib_host_worker_thread(w, WORKER_STACK, worker_main);
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 	if (tid < 0) {
 		fib_store(&w->tid, 0, relaxed);
@@ -153,14 +150,7 @@ struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
 		goto out;
 	}
 	w->last_tid = (int)tid;
-	for (unsigned turns = 0; !fib_load(&w->born, acquire);) {
-		struct timespec ts = { 0, FIB_LATE_NS };
-
-		if (fib_raw(SYS_futex, &w->born, FUTEX_WAIT_PRIVATE, 0, &ts) ==
-		    -ETIMEDOUT)
-			fib_lock_late(++turns);
-	}
-	fib_lock_late(0);
+	await_birth(w);
 out:
 	fib_unlock(&s->workers_lock);
 	return w;
@@ -264,7 +254,6 @@ int fib_bind_self(void)
 	return 0;
 }
 
-#ifdef FIB_PRELOAD
 /* Until the kernel has forgotten thread @tid, which has left its stack. */
 static void wait_forgotten(int tid)
 {
@@ -302,10 +291,23 @@ void fib_sched_end_others(struct fib_sched *s)
 	}
 }
 
+/*
+ * The first thread has ended. Its kernel thread runs nothing any more: it waits in
+ * fib_worker_end(), or will. Natively it has
+ * ended with the first thread.
+ */
+static void end_first(struct fib_sched *s)
+{
+	fib_store(&s->first_ends, 1, seq_cst);
+	fib_raw(SYS_futex, &s->first_ends, FUTEX_WAKE_PRIVATE, 1);
+	wait_ended(s->worker[0]);
+}
+
 void fib_sched_renew(struct fib_sched *s)
 {
 	uint32_t n = fib_load(&s->workers, acquire);
 	struct fib_worker *fresh = NULL;
+	struct fib *first;
 
 	fib_lock(&s->renew_lock);
 	/* In this order: who has no helper at all would wait for ever. */
@@ -320,13 +322,15 @@ void fib_sched_renew(struct fib_sched *s)
 			continue;
 		w->ends = true;
 		summon(w);
-		/* The first kernel thread stays, and runs nothing any more. */
+		/* The first kernel thread stays while the first thread does. */
 		if (i > 0)
 			wait_ended(w);
 	}
+	first = fib_load(fib_shared(&s->first), acquire);
+	if (fresh && (!first || !fib_load(&first->tid, acquire)))
+		end_first(s);
 	fib_unlock(&s->renew_lock);
 }
-#endif
 
 int fib_bind(struct fib *f)
 {
@@ -357,6 +361,7 @@ int fib_sched_prepare(struct fib_sched *s, unsigned n)
 
 	fib_symtab.sched = s;
 	s->target = n;
+	fib_sched_init_locks(s);
 	fib_list_init(&s->inject);
 	fib_store(&fib_step, "mmap", relaxed);
 	if (fib_worker_create(s, false, NULL))
@@ -378,12 +383,8 @@ void fib_sched_run(struct fib_sched *s, struct fib *main_fiber)
 
 	s->first = main_fiber;
 	main_fiber->on = w;
-#ifndef FIB_PRELOAD
-	main_fiber->sched = s;
-	s->stack_size = FIB_STACK_DEFAULT + FIB_PAGE;
-	fib_store(&s->timers.next_ns, FIB_NEVER, relaxed);
-#endif
-	fib_store(&main_fiber->state, FIB_RUNNING, relaxed);
+	fib_host_sched_begins(s, main_fiber);
+	fib_store(&main_fiber->state, FIB_IS_RUNNING, relaxed);
 	w->cur = main_fiber;
 	fib_cpu_adopt(main_fiber);
 	fib_san_adopt(&main_fiber->san);
@@ -398,24 +399,12 @@ void fib_sched_run(struct fib_sched *s, struct fib *main_fiber)
 	fib_store(&fib_symtab.active, 1, release);
 }
 
-int fib_sched_enter(struct fib_sched *s, unsigned n, struct fib *main_fiber)
-{
-	int r = fib_sched_prepare(s, n);
-
-	if (r < 0)
-		return r;
-	fib_sched_run(s, main_fiber);
-	return 0;
-}
-
 void fib_sched_forget(struct fib_sched *s)
 {
 	uint32_t n = fib_load(&s->workers, relaxed);
 
 	fib_worker_set(NULL);
-#ifdef FIB_PRELOAD
-	fib_messenger_forget();
-#endif
+	fib_host_forget();
 	fib_store(&fib_symtab.active, 0, relaxed);
 	/* The stacks and structs stay for the next start. */
 	for (uint32_t i = 0; i < n; i++) {

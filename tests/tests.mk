@@ -2,6 +2,7 @@
 #
 #   make check             everything, through tests/run.sh
 #   make check-hooks       behaviour programs, natively and hooked
+#   make check-locks       a part of them, with a library that checks its locks
 #   make check-native      behaviour programs, natively only
 #   make check-apps        real programs from Debian packages
 #   make check-sandbox     programs in sandboxes, their own and others'
@@ -28,18 +29,18 @@ TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              openssh-server openssh-client vsftpd chrony nginx-light \
              bubblewrap libcap2-bin
 
-CHECKS := unit library patch hooks fuzz stress apps sandbox cli hostile install distros
+CHECKS := unit library patch hooks locks fuzz stress apps sandbox cli hostile install distros
 
 T_WARN  := -Wall -Wextra $(WERROR)
-T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/lib $(T_WARN)
+T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/support $(T_WARN)
 T_C     := $(sort $(wildcard tests/hooks/*/*.c))
 T_CC    := $(sort $(wildcard tests/hooks/*/*.cc))
 T_PROGS := $(T_C:%.c=$(B)/%) $(T_CC:%.cc=$(B)/%)
-T_LIBS  := $(B)/tests/lib/libttls.so $(B)/tests/lib/libtctor.so \
-            $(B)/tests/lib/libtfutex.so
+T_LIBS  := $(B)/tests/support/libttls.so $(B)/tests/support/libtctor.so \
+            $(B)/tests/support/libtfutex.so
 # Parts of libc of their own, before glibc 2.34.
 T_LIBC  := -Wl,--as-needed -lrt -ldl -lresolv -lanl -lutil -Wl,--no-as-needed
-T_RPATH := -Wl,-rpath,'$$ORIGIN/../../lib'
+T_RPATH := -Wl,-rpath,'$$ORIGIN/../../support'
 
 # What is missing comes first, so the run is a make of its own.
 check:
@@ -61,40 +62,40 @@ soak:
 
 .PHONY: check-sandbox check-hooks check-native check-apps build-tests print-checks
 
-$(B)/tests/lib/libttls.so: tests/lib/tlslib.c tests/lib/tlslib.h
+$(B)/tests/support/libttls.so: tests/support/tlslib.c tests/support/tlslib.h
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
 
-$(B)/tests/lib/libtfutex.so: tests/lib/futexlib.c
+$(B)/tests/support/libtfutex.so: tests/support/futexlib.c
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
 
-$(B)/tests/lib/libtctor.so: tests/lib/ctorlib.c
+$(B)/tests/support/libtctor.so: tests/support/ctorlib.c
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
 
 # The numbers of all calls, by name.
-$(B)/tests/lib/filter_calls.h:
+$(B)/tests/support/filter_calls.h:
 	@mkdir -p $(@D)
 	@echo '#include <asm/unistd.h>' | $(CC) -E -dM - | sed -n \
 	  's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/CALL(\1, \2)/p' > $@
 
-$(B)/tests/lib/filter: tests/lib/filter.c $(B)/tests/lib/filter_calls.h
-	@$(CC) -std=gnu11 $(T_FLAGS) -I$(B)/tests/lib $< -o $@
+$(B)/tests/support/filter: tests/support/filter.c $(B)/tests/support/filter_calls.h
+	@$(CC) -std=gnu11 $(T_FLAGS) -I$(B)/tests/support $< -o $@
 
-$(T_C:%.c=$(B)/%): $(B)/%: %.c $(wildcard tests/lib/*.h)
+$(T_C:%.c=$(B)/%): $(B)/%: %.c $(wildcard tests/support/*.h)
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK) $(T_LIBC)
 
-$(T_CC:%.cc=$(B)/%): $(B)/%: %.cc $(wildcard tests/lib/*.h)
+$(T_CC:%.cc=$(B)/%): $(B)/%: %.cc $(wildcard tests/support/*.h)
 	@mkdir -p $(@D)
 	@$(CXX) -std=gnu++20 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK) $(T_LIBC)
 
 # The compiler turns read() into __read_chk() and so on.
 $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2
 # This one has a library whose constructor starts a thread before main().
-$(B)/tests/hooks/thread/ctor_thread: $(B)/tests/lib/libtctor.so
-$(B)/tests/hooks/thread/ctor_thread: T_LINK := -L$(B)/tests/lib -ltctor
+$(B)/tests/hooks/thread/ctor_thread: $(B)/tests/support/libtctor.so
+$(B)/tests/hooks/thread/ctor_thread: T_LINK := -L$(B)/tests/support -ltctor
 $(B)/tests/hooks/thread/registers: T_LINK := -lm
 # Its functions have names at run time.
 $(B)/tests/hooks/crash/backtrace: T_LINK := -rdynamic -lunwind -ldl
@@ -102,14 +103,29 @@ $(B)/tests/hooks/crash/message: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2 \
   -fstack-protector-all
 $(B)/tests/hooks/thread/exec_stack: T_LINK := -Wl,-z,execstack
 
-build-tests: $(T_PROGS) $(T_LIBS) $(B)/tests/lib/filter
+build-tests: $(T_PROGS) $(T_LIBS) $(B)/tests/support/filter
 
 check-hooks: all build-tests
-	@python3 tests/lib/behave.py --build $(B) --repeat $(REPEAT) \
+	@python3 tests/support/behave.py --build $(B) --repeat $(REPEAT) \
 	  $(ONLY:%=--only %) $(T_C) $(T_CC)
 
+# The library with FIB_LOCK_RANKS: the order of its locks is checked.
+.PHONY: check-locks build-checked
+LOCKS_ONLY ?= futex/ signal/k signal/m signal/p process/fork process/setuid \
+                thread/c io/close io/e io/one poll/
+
+build-checked:
+	@$(MAKE) --no-print-directory B=$(B)/checked \
+	  CPPFLAGS='$(CPPFLAGS) -DFIB_LOCK_RANKS' \
+	  $(B)/checked/libfibhook.so $(B)/checked/fibhook
+
+check-locks: build-checked build-tests
+	@python3 tests/support/behave.py --build $(B) --library $(B)/checked \
+	  --chaos $(or $(FIB_SEED),1) --repeat $(REPEAT) \
+	  $(patsubst %,--only %,$(or $(ONLY),$(LOCKS_ONLY))) $(T_C) $(T_CC)
+
 check-native: build-tests
-	@python3 tests/lib/behave.py --native --build $(B) $(ONLY:%=--only %) \
+	@python3 tests/support/behave.py --native --build $(B) $(ONLY:%=--only %) \
 	  $(T_C) $(T_CC)
 
 check-apps: all
@@ -117,12 +133,12 @@ check-apps: all
 	  $(ONLY:%=--only %)
 
 # Programs that sandbox themselves, or are started in a sandbox.
-check-sandbox: all $(B)/tests/lib/filter
+check-sandbox: all $(B)/tests/support/filter
 	@/usr/bin/python3 tests/apps/sandbox.py --build $(B) $(ONLY:%=--only %)
 
 -include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
 -include tests/cli/cli.mk tests/suites/suites.mk tests/model/model.mk
--include tests/library/library.mk tests/distros/distros.mk tests/install/install.mk tests/fuzz/fuzz.mk
+-include tests/libfib/libfib.mk tests/distros/distros.mk tests/install/install.mk tests/fuzz/fuzz.mk
 
 print-checks:
 	@echo $(CHECKS)

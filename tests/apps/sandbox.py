@@ -379,7 +379,7 @@ def main():
     ap.add_argument("--only", action="append", default=[])
     opt = ap.parse_args()
     build = os.path.abspath(opt.build)
-    FILTER = os.path.join(build, "tests/lib/filter")
+    FILTER = os.path.join(build, "tests/support/filter")
     for name in list(os.environ):
         if name.startswith("FIBHOOK_") or name == "LD_PRELOAD":
             del os.environ[name]

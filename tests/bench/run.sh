@@ -12,7 +12,7 @@
 # micro: operations per second of threads, pinned on core 0.
 # library: nanoseconds of CPU time per operation of libfib, of libfib in a process
 # with a second thread, of Boost.Fiber, GNU Pth and State Threads, pinned on core
-# 0; tests/bench/library/bench.h has the rows.
+# 0; tests/bench/libfib/bench.h has the rows.
 #
 # All figures are medians of short slices, taken in turn; a ratio is the median
 # of the ratios of each round; spread_pct is from the lowest to the highest
@@ -238,7 +238,7 @@ bench_library() {
 			for lib in "${ORDER[@]}"; do
 				# shellcheck disable=SC2046
 				capture taskset -c 0 \
-					"$B/bench/library/${lib%-threads}" \
+					"$B/bench/libfib/${lib%-threads}" \
 					"$name" "$SLICE_SECONDS" \
 					$([ $lib != fib-threads ] || echo thread)
 				status=$?

@@ -3,10 +3,10 @@
 CT := $(B)/tests/cli
 CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
-            $(CT)/stderr_data $(CT)/whoami $(B)/tests/lib/filter \
+            $(CT)/stderr_data $(CT)/whoami $(B)/tests/support/filter \
             $(addprefix $(B)/tests/hooks/,io/eventfd io/fifo io/echo \
               thread/create_join) \
-            $(B)/tests/hooks/thread/sealed $(B)/tests/lib/libtfutex.so \
+            $(B)/tests/hooks/thread/sealed $(B)/tests/support/libtfutex.so \
             $(B)/tests/hooks/thread/first_in_handler \
             $(B)/tests/hooks/signal/before_return
 
@@ -18,7 +18,7 @@ $(CT)/%: tests/cli/%.c
 
 $(CT)/offsets: tests/cli/offsets.c $(wildcard runtime/*.h)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(T_FLAGS) -DFIB_PRELOAD -Wno-unused-parameter -I. $< -o $@
+	$(CC) -std=gnu11 $(T_FLAGS) $(PRE_HOST) -Wno-unused-parameter $(INC) $< -o $@
 
 $(CT)/static: tests/cli/threads.c
 	@mkdir -p $(@D)
@@ -40,15 +40,15 @@ check-cli: all $(CT_PROGS) $(B)/demo/echo $(B)/demo/load
 HOSTILE_SECONDS ?=
 HOSTILE_SEEDS   ?= 500
 HOSTILE_SEED    ?= 1
-$(eval $(call FIB_VARIANT,cli-asan,-DFIB_PRELOAD $(ASAN)))
+$(eval $(call FIB_VARIANT,cli-asan,$(PRE_HOST) $(ASAN)))
 
 $(CT)/hostile: tests/cli/hostile.c tests/cli/hostile_object.c \
     tests/cli/hostile.h
 	@mkdir -p $(@D)
-	$(V)$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter -DFIB_PRELOAD -I. \
+	$(V)$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter $(PRE_HOST) $(INC) \
 	  $(filter %.c,$^) -o $@
 
-$(CT)/fibhook-asan: $(patsubst %.c,$(B)/cli-asan/%.o,$(CLI) $(CLI_TOO))
+$(CT)/fibhook-asan: $(patsubst %.c,$(B)/cli-asan/%.o,$(CLI) $(SHARED))
 	@mkdir -p $(@D)
 	$(V)$(CC) $(ASAN) -o $@ $^ -ldl
 

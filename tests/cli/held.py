@@ -84,11 +84,11 @@ def hold(pid, addr):
 def loop(p, at):
     """What is kept for the process becomes a list that ends in itself."""
     base = base_of(p.pid)
-    node = base + at["arrived_info"]
+    node = base + at["posted_info"]
     with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
         for addr, data in ((node, struct.pack("Qi", node, signal.SIGUSR1)),
-                           (base + at["kept"], struct.pack("Q", node)),
-                           (base + at["kept_set"], bytes([255] * 8))):
+                           (base + at["process_queue"], struct.pack("Q", node)),
+                           (base + at["process_pending"], bytes([255] * 8))):
             mem.seek(addr)
             mem.write(data)
 
@@ -117,7 +117,7 @@ def line_of(p, seconds):
 def main():
     at = symbols()
     run = {}
-    for lock in ("fib_sig_lock", "fetch_lock", "workers_lock", "inject_lock"):
+    for lock in ("fib_sig_lock", "forward_lock", "workers_lock", "inject_lock"):
         for sig in (signal.SIGTERM, signal.SIGRTMIN + 1, signal.SIGTSTP):
             p = start(2)
             hold(p.pid, base_of(p.pid) + at[lock])
@@ -140,7 +140,7 @@ def main():
             check(name, ends(p, sig), "it does not end")
             p.kill()
             p.wait()
-    for lock in ("fib_sig_lock", "fetch_lock"):
+    for lock in ("fib_sig_lock", "forward_lock"):
         run[lock] = start(2)
         hold(run[lock].pid, base_of(run[lock].pid) + at[lock])
         os.kill(run[lock].pid, signal.SIGUSR2)

@@ -31,7 +31,7 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include "runtime/arch/x86_64/ctx.h"
+#include "ctx_arch.h"
 #include "runtime/sched.h"
 #include "runtime/symtab.h"
 #include "tests/cli/hostile.h"
@@ -121,10 +121,10 @@ static void make_fibers(void)
 	for (int i = 0; i < FIBERS; i++) {
 		struct fib *f = &slab[i];
 
-		f->state = FIB_PARKED;
+		f->state = FIB_IS_PARKED;
 		f->index = (uint32_t)i;
 		f->tid = 5000000 + i;
-		f->call = SYS_read;
+		f->hook.call = SYS_read;
 		f->wait = FIB_WAIT_FUTEX;
 		snprintf(f->name, sizeof(f->name), "liar %d", i);
 		make_stack(f, stack + i * STACK + STACK / 2);
@@ -141,7 +141,7 @@ static void make_fibers(void)
 
 static void run_on(int i, int tid)
 {
-	slab[i].state = FIB_RUNNING;
+	slab[i].state = FIB_IS_RUNNING;
 	slab[i].on = &workers[i % WORKERS];
 	workers[i % WORKERS].cur = &slab[i];
 	workers[i % WORKERS].tid = tid;
@@ -407,7 +407,7 @@ static void scribble_fields(int n)
 			run_on((int)rnd(FIBERS), rnd(2) ? victim : getpid());
 			break;
 		default:
-			f->call = (uint16_t)odd_number();
+			f->hook.call = (uint16_t)odd_number();
 			f->wait_deadline = odd_number();
 		}
 	}

@@ -1,7 +1,7 @@
 # Part of run.sh: starts that fail, descriptors that are others' by now, files
 # that are written, and programs with more rights than their user.
 
-filter() { "$B/tests/lib/filter" "$@"; }
+filter() { "$B/tests/support/filter" "$@"; }
 
 # --- a start that fails leaves nothing behind --------------------------------
 
@@ -48,7 +48,7 @@ if am_root; then
 		check "few processes $how: status" [ "$status" = 0 ]
 		check "few processes $how: fibers need none" \
 			grep -qx "5 of 5 threads" "$T/out"
-		run "${few[@]}" "$B/tests/lib/filter" EPERM signalfd4 \
+		run "${few[@]}" "$B/tests/support/filter" EPERM signalfd4 \
 			"$F" --workers 8 $how "$state" 5
 		check "few processes, unhooked $how: all are left" \
 			grep -qx "3 of 5 threads" "$T/out"
@@ -69,10 +69,10 @@ fi
 for denied in ENOSYS:epoll_pwait2 EPERM:epoll_pwait2 ENOSYS:preadv2,pwritev2 \
 	      EPERM:preadv2,pwritev2 EPERM:accept4 ENOSYS:clone3 EPERM:getsockopt; do
 	for program in io/eventfd io/fifo io/echo thread/create_join; do
-		run env T_TMP="$T" "$B/tests/lib/filter" ${denied%%:*} \
+		run env T_TMP="$T" "$B/tests/support/filter" ${denied%%:*} \
 			${denied##*:} "$B/tests/hooks/$program"
 		want="$status $out"
-		run env T_TMP="$T" timeout 20 "$B/tests/lib/filter" \
+		run env T_TMP="$T" timeout 20 "$B/tests/support/filter" \
 			${denied%%:*} ${denied##*:} "$F" --workers 2 \
 			--log none "$B/tests/hooks/$program"
 		check "$program, $denied" [ "$status $out" = "$want" ]
@@ -94,7 +94,7 @@ for how in "" --eager; do
 		check "no stderr $log $how: status" [ "$status" = 0 ]
 		check "no stderr $log $how: the file is the program's" data
 	done
-	run "$B/tests/lib/filter" EPERM eventfd2 "$F" $how \
+	run "$B/tests/support/filter" EPERM eventfd2 "$F" $how \
 		"$B/tests/cli/stderr_data" "$T/data"
 	check "unhooked, closed stderr $how" data
 done

@@ -71,7 +71,7 @@ behaviour() {
 			echo "skip ${s#tests/hooks/}: it does not build here"
 		fi
 	done
-	exec python3 tests/lib/behave.py --old --build "$BUILD" "$@"
+	exec python3 tests/support/behave.py --old --build "$BUILD" "$@"
 	EOF
 }
 
@@ -124,7 +124,7 @@ quick() {
 	export FIB_DEBOOTSTRAP_LIMIT=100 PART_LIMIT=170
 	part trixie "what differs" env FIB_BUILD="$(realpath "$B")" \
 		"$CHROOT" trixie sh -c '
-		exec python3 tests/lib/behave.py --build /build "$@" \
+		exec python3 tests/support/behave.py --build /build "$@" \
 			tests/hooks/*/*.c tests/hooks/*/*.cc' sh "${only[@]}"
 }
 

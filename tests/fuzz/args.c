@@ -219,7 +219,7 @@ static void one(uint64_t seed, uint64_t number, int limit_ms)
 	struct pollfd p = { .events = POLLIN };
 	bool blocked;
 	struct fuzz z;
-	int status;
+	int status = 0;
 	pid_t pid;
 
 	choose(&z, seed, number);
@@ -234,13 +234,8 @@ static void one(uint64_t seed, uint64_t number, int limit_ms)
 	blocked = poll(&p, 1, limit_ms) == 0;
 	kill(pid, SIGKILL);
 	/* Some calls leave a process that does not end when it is killed. */
-	for (int i = 0; waitpid(pid, &status, WNOHANG) != pid; i++) {
-		if (i == 200) {
-			blocked = true;
-			break;
-		}
-		usleep(10000);
-	}
+	if (poll(&p, 1, 2000) != 1 || waitpid(pid, &status, 0) != pid)
+		blocked = true;
 	close(p.fd);
 	tell(number, z.row->name, status, blocked);
 }

@@ -1,6 +1,6 @@
 # Installing, completing, packing: make check-install.
 
-TEST_DEPS += bash-completion debhelper debootstrap dpkg-dev git lintian zsh
+TEST_DEPS += bash-completion debhelper debootstrap dpkg-dev git lintian systemd zsh
 
 .PHONY: check-install
 check-install: all $(B)/tests/cli/threads

@@ -34,6 +34,26 @@ check() { # NAME COMMAND...
 }
 make_() { "$MAKE" --no-print-directory -s B="$B" "$@"; }
 
+# --- the drop-in of docs/OPERATIONS.md ---------------------------------------
+if command -v systemd-analyze >/dev/null; then
+	units=$T/units
+	mkdir -p "$units/legacy.service.d"
+	printf '[Service]\nExecStart=/bin/true\n' >"$units/legacy.service"
+	sed -n '/<!-- drop-in -->/,/^$/s/^    //p' docs/OPERATIONS.md \
+		>"$units/legacy.service.d/fibhook.conf"
+	drop_in() {
+		grep -q LD_PRELOAD=/ "$units/legacy.service.d/fibhook.conf" &&
+			systemd-analyze verify "$units/legacy.service" 2>&1 |
+			tee "$T/said" && ! grep -q "$units" "$T/said"
+	}
+	check "drop-in for systemd" drop_in
+	echo 'TaskMax=many' >>"$units/legacy.service.d/fibhook.conf"
+	wrong() { ! drop_in; }
+	check "drop-in with a mistake" wrong
+else
+	skip "drop-in for systemd" "there is no systemd-analyze"
+fi
+
 # --- make install -----------------------------------------------------------
 root=$T/root
 check install make_ DESTDIR="$root" install

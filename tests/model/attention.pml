@@ -1,5 +1,5 @@
 /*
- * A signal for one fiber, as the head of hooks/signal.c draws it: two senders,
+ * A signal for one fiber, as the head of hooks/signal/signal.h draws it: two senders,
  * a fiber that parks in a call until a datum comes or attention, and then loops
  * in its own code for ever; two workers; kicks that a worker takes between any
  * two steps.

@@ -1,6 +1,6 @@
 /*
  * A change that every kernel thread of the process makes, as the head of
- * hooks/identity.c draws it. The caller, thread 0, makes two changes. Thread 2
+ * hooks/process/identity.c draws it. The caller, thread 0, makes two changes. Thread 2
  * creates thread 1, which ends, and then another one in its slot. Thread 3 goes
  * into exec and comes back, since that fails.
  *

@@ -1,5 +1,5 @@
 /*
- * Fibers that one worker alone may run, as runtime/lib/outside.c tells it. A
+ * Fibers that one worker alone may run, as libfib/outside.c tells it. A
  * thread that is no worker queues three, for whichever of two workers. Who
  * sleeps cannot be woken by name: the kernel picks one of those in epoll_wait.
  *

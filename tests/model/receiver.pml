@@ -1,30 +1,30 @@
 /*
- * A signal for the process, as the head of hooks/receiver.c draws it: the
+ * A signal for the process, as the head of hooks/signal/receiver.c draws it: the
  * kernel's queue, a signalfd that the receiver polls, two fibers that open and
  * close their masks and handle what they were given, one at a time, and a sender
  * that sends twice.
  *
  * Proved for every interleaving: once a fiber has opened its mask for good, no
- * signal stays behind, neither in the kernel's queue nor kept.
+ * signal stays behind, neither in the kernel's queue nor in ours.
  *
  * Refuted: NO_WAIT         a fiber does not wait for who is looking just now
- *          LOOK_FIRST      a fiber looks at left before it opens its mask
+ *          LOOK_FIRST      a fiber looks at unwatched before it opens its mask
  *          NO_POKE         the signalfd is not told that it is wanted again
- *          FORGET_LEFT     what was kept is not noted in left
- *          TAKE_AND_GO     who has taken one does not look at left
+ *          NO_UNWATCH      what was queued here is not noted in unwatched
+ *          TAKE_AND_GO     who has dequeued one does not look at unwatched
  */
 bool pending;		/* in the kernel */
-bool kept;		/* taken, and then blocked by all */
-bool left;		/* out of the signalfd's set, if the receiver has told it */
+bool queued;		/* dequeued there, and then blocked by all: in our queue */
+bool unwatched;		/* out of the signalfd's set, if the receiver has told it */
 bool watched = true;	/* in that set */
 bool poked, locked, sent;
 bool open[2];		/* masks */
 bool given[2];		/* in the fiber's queue: attention.pml */
-byte settled;		/* fibers that will not close their mask again */
+byte unblocked;		/* fibers that will not close their mask again */
 
-#define TAKES (open[0] && !given[0] || !open[0] && open[1] && !given[1])
+#define WANTS (open[0] && !given[0] || !open[0] && open[1] && !given[1])
 #define DONE                                                                   \
-	(settled == 2 && sent && !locked && !pending && !kept &&               \
+	(unblocked == 2 && sent && !locked && !pending && !queued &&               \
 	 !given[0] && !given[1])
 
 inline lock()
@@ -32,42 +32,42 @@ inline lock()
 	atomic { !locked -> locked = true }
 }
 
-inline look_at_locked()
+inline forward_locked()
 {
 	do
 	:: if
-	   :: TAKES
-	   :: else -> left = true; break
+	   :: WANTS
+	   :: else -> unwatched = true; break
 	   fi;
 	   if
-	   :: atomic { kept -> kept = false }
-	   :: atomic { !kept && pending -> pending = false }
-	   :: atomic { !kept && !pending -> break }
+	   :: atomic { queued -> queued = false }
+	   :: atomic { !queued && pending -> pending = false }
+	   :: atomic { !queued && !pending -> break }
 	   fi;
-	   /* fib_signal_route() */
+	   /* fib_signal_send_process() */
 	   if
 	   :: atomic { open[0] -> given[0] = true }
 	   :: atomic { !open[0] && open[1] -> given[1] = true }
-	   :: atomic { !open[0] && !open[1] -> kept = true };
-#ifdef FORGET_LEFT
+	   :: atomic { !open[0] && !open[1] -> queued = true };
+#ifdef NO_UNWATCH
 	      break
 #endif
 	   fi
 	od
 }
 
-inline recheck()
+inline rewatch()
 {
 	if
 #ifdef NO_WAIT
-	:: left ->
+	:: unwatched ->
 #else
-	:: left || locked ->
+	:: unwatched || locked ->
 #endif
 	   lock();
-	   found = left;
-	   left = false;
-	   if :: found -> look_at_locked() :: else fi;
+	   found = unwatched;
+	   unwatched = false;
+	   if :: found -> forward_locked() :: else fi;
 	   locked = false;
 #ifndef NO_POKE
 	   if :: found -> poked = true :: else fi
@@ -76,19 +76,19 @@ inline recheck()
 	fi
 }
 
-inline open_mask(me) /* fib_signal_opened() */
+inline open_mask(me) /* fib_signal_unblocked() */
 {
 #ifdef LOOK_FIRST
-	recheck();
+	rewatch();
 	now = pending;
 	open[me] = true;
 #else
 	open[me] = true;
 	now = pending;
 #endif
-	if :: now -> lock(); look_at_locked(); locked = false :: else fi;
+	if :: now -> lock(); forward_locked(); locked = false :: else fi;
 #ifndef LOOK_FIRST
-	recheck()
+	rewatch()
 #endif
 }
 
@@ -96,7 +96,7 @@ inline handle(me)
 {
 	atomic { given[me] && open[me] -> given[me] = false };
 #ifndef TAKE_AND_GO
-	recheck()
+	rewatch()
 #endif
 }
 
@@ -109,7 +109,7 @@ proctype fiber(byte me)
 	:: open[me] = false; open_mask(me)
 	:: skip
 	fi;
-	settled++;
+	unblocked++;
 	do
 	:: handle(me)
 	:: DONE -> break
@@ -130,11 +130,11 @@ proctype receiver()
 	do
 	:: DONE -> break
 	:: atomic { (pending && watched) || poked -> poked = false };
-	   /* fib_receive() */
+	   /* fib_receiver_run() */
 	   was = pending;
-	   atomic { if :: !was && !kept -> left = false :: else fi };
-	   if :: was -> lock(); look_at_locked(); locked = false :: else fi;
-	   watched = !left
+	   atomic { if :: !was && !queued -> unwatched = false :: else fi };
+	   if :: was -> lock(); forward_locked(); locked = false :: else fi;
+	   watched = !unwatched
 	od
 }
 

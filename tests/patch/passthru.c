@@ -11,8 +11,8 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "preload/arch/x86_64/regs.h"
-#include "runtime/arch/x86_64/raw.h"
+#include "regs_arch.h"
+#include "raw_arch.h"
 #include "tests/patch/passthru.h"
 
 struct passthru_counts passthru_counts;
@@ -27,7 +27,7 @@ static uint64_t lay_regs(const struct fib_regs *regs, uint64_t top)
 {
 	struct fib_regs *to;
 
-	to = (struct fib_regs *)(top - FIB_RED_ZONE - sizeof(*to));
+	to = (struct fib_regs *)fib_regs_below(top);
 	*to = *regs;
 	to->rax = 0;
 	return (uint64_t)to;
@@ -37,7 +37,7 @@ static long do_clone(struct fib_regs *regs)
 {
 	uint64_t sp = lay_regs(regs, regs->rsi);
 
-	return fib_tramp_clone(SYS_clone, (long)regs->rdi, (long)sp,
+	return fib_regs_clone(SYS_clone, (long)regs->rdi, (long)sp,
 			       (long)regs->rdx, (long)regs->r10,
 			       (long)regs->r8);
 }
@@ -55,7 +55,7 @@ static long do_clone3(struct fib_regs *regs)
 	top = args.stack + args.stack_size;
 	sp = lay_regs(regs, top);
 	args.stack_size -= top - sp;
-	return fib_tramp_clone(SYS_clone3, (long)&args, (long)size, 0, 0, 0);
+	return fib_regs_clone(SYS_clone3, (long)&args, (long)size, 0, 0, 0);
 }
 
 void fib_clone_child(struct fib_regs *regs)

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "preload/arch/x86_64/regs.h"
-#include "preload/rewrite.h"
+#include "regs_arch.h"
+#include "preload/preload.h"
+#include "preload/rewrite/rewrite.h"
 #include "tests/patch/passthru.h"
 
 static pid_t owner;

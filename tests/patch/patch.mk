@@ -2,9 +2,11 @@
 
 PT       := $(B)/tests/patch
 PT_CXX   ?= $(if $(filter clang,$(CC)),clang++,g++)
-PT_SRC   := $(wildcard preload/rewrite*.c)
+PT_INSN  := preload/rewrite/arch/$(ARCH)
+PT_SRC   := $(wildcard preload/rewrite/*.c $(PT_INSN)/*.c)
+PT_ASM   := $(wildcard $(addsuffix /arch/$(ARCH)/*.S,hooks hooks/process preload))
 PT_REW_O := $(patsubst %.c,$(PT)/%.o,$(PT_SRC)) \
-            $(PT)/preload/arch/x86_64/tramp.o
+            $(patsubst %.S,$(PT)/%.o,$(PT_ASM))
 PT_LIB_O := $(PT_REW_O) $(PT)/tests/patch/passthru_init.o \
             $(PT)/tests/patch/passthru.o
 PT_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -fno-omit-frame-pointer \
@@ -36,19 +38,19 @@ $(PT)/passthru.so: $(PT_LIB_O)
 	$(CC) -shared -o $@ $^ -Wl,-z,now -Wl,-z,relro -Wl,-z,defs \
 	  -Wl,--gc-sections
 
-$(PT)/t_window: tests/patch/t_window.c preload/rewrite_insn.c \
-                preload/rewrite_window.c $(wildcard preload/*.h)
+$(PT)/t_window: tests/patch/t_window.c $(PT_INSN)/insn.c $(PT_INSN)/window.c \
+                $(wildcard preload/*.h preload/rewrite/*.h $(PT_INSN)/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(PT_FLAGS) -I. -o $@ $(filter %.c,$^)
+	$(CC) $(PT_FLAGS) $(INC) -o $@ $(filter %.c,$^)
 
-$(PT)/t_decode: tests/patch/t_decode.c preload/rewrite_insn.c \
-                preload/rewrite_insn.h
+$(PT)/t_decode: tests/patch/t_decode.c $(PT_INSN)/insn.c \
+                $(PT_INSN)/insn_arch.h
 	@mkdir -p $(@D)
-	$(CC) $(PT_FLAGS) -I. -o $@ $(filter %.c,$^)
+	$(CC) $(PT_FLAGS) $(INC) -o $@ $(filter %.c,$^)
 
 # A position-independent program lies far from libc.
 $(PT)/t_refuse: tests/patch/t_refuse.c $(PT_REW_O)
-	$(CC) $(PT_FLAGS) -I. -fPIE -pie -o $@ $^
+	$(CC) $(PT_FLAGS) $(INC) -fPIE -pie -o $@ $^
 
 $(PT)/p_step: tests/patch/p_step.c
 	@mkdir -p $(@D)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/rewrite_insn.h"
+#include "insn_arch.h"
 
 static long compared, differ;
 

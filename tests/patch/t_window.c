@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "preload/rewrite_int.h"
+#include "preload/rewrite/internal.h"
 
 #define CODE 0x7f1210000000UL
 #define SLOT 0x7f1220000000UL

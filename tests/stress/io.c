@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "tests/stress/stress.h"
@@ -24,7 +23,7 @@ static long call(struct fib_io *io, void *buf, size_t n)
 /* One call that waits; @limit_ns: 0 for ever. */
 static long transfer(int fd, uint8_t ev, void *buf, size_t n, uint64_t limit_ns)
 {
-	struct fib_io io = FIB_IO(fib_fd_get(fd), ev);
+	struct fib_io io = FIB_IO(fib_fd_get(fd), ev, &fib_io_timed);
 	long r;
 
 	io.deadline_ns = limit_ns ? fib_now_ns() + limit_ns : FIB_NEVER;
@@ -48,10 +47,10 @@ static long transfer(int fd, uint8_t ev, void *buf, size_t n, uint64_t limit_ns)
 /* The same after poll says yes, one at a time. */
 static long transfer_polled(int fd, uint8_t ev, void *buf, size_t n)
 {
-	struct fib_io io = FIB_IO(fib_fd_get(fd), ev);
+	struct fib_io io = FIB_IO(fib_fd_get(fd), ev, &fib_io_timed);
 	long r;
 
-	io.timeout_ns = FIB_NEVER;
+	io.lib.timeout_ns = FIB_NEVER;
 	r = fib_io_polled(&io, ev == FIB_EV_READ ? SYS_read : SYS_write,
 			  (long[6]){ fd, (long)buf, (long)n });
 	stress_progress();
@@ -176,11 +175,10 @@ static struct conn conn[CONNECTIONS];
 /* As the hooks read from a TCP socket: a short count is remembered. */
 static long read_trusting(int fd, char *buf, size_t size)
 {
-	struct fib_io io = FIB_IO(fib_fd_get(fd), FIB_EV_READ);
+	struct fib_io io = FIB_IO(fib_fd_get(fd), FIB_EV_READ, &fib_io_timed);
 	long r;
 
-	io.timeout_ns = FIB_NEVER;
-	stress_check(io.s->kind == FIB_FD_TCP);
+	io.lib.timeout_ns = FIB_NEVER;
 	r = fib_io_call(&io, size, SYS_recvfrom,
 			(long[6]){ fd, (long)buf, (long)size, MSG_DONTWAIT });
 	stress_progress();
@@ -276,8 +274,6 @@ static void run_tcp(uint64_t s)
 		struct conn *c = &conn[i];
 
 		connect_tcp(c->fd);
-		for (int end = 0; end < 2; end++)
-			fib_fd_get(c->fd[end])->kind = FIB_FD_TCP;
 		c->id = i;
 		stress_go(echo, c);
 		stress_go(collect, c);
@@ -402,20 +398,13 @@ static struct house house[HOUSES];
  */
 static _Atomic int unlucky;
 
-/*
- * FIB_HOLD=1: every other tenant holds on to the file. Not by default yet: shut()
- * does not announce itself, so that it may end the announcement of a house that
- * has the number by then. With 8 workers and chaos a run in forty fails.
- */
-static bool holders;
-
-/* The way of hooks/fd.c; the number stays taken, so that nobody strays. */
+/* As hooks/fd/fd.c does it; the number stays taken, so that nobody strays. */
 static void close_under(int fd, int null)
 {
 	struct fib_fd *s = fib_fd_get(fd);
 
 	if (fib_iom_closing(s))
-		fib_iom_evict(s);
+		fib_iom_evict(s, fib_iom_refuge(s));
 	fib_iom_forget(s, true);
 	FIB_CHAOS_POINT(close);
 	stress_check(fib_raw(SYS_dup2, null, fd) == fd);
@@ -426,6 +415,7 @@ static void shut(int fd)
 {
 	struct fib_fd *s = fib_fd_get(fd);
 
+	fib_iom_closing(s);
 	fib_iom_forget(s, true);
 	close(fd);
 	fib_iom_closed(s);
@@ -434,26 +424,24 @@ static void shut(int fd)
 /* Who holds on to the file, and found it once, finds no other in its place. */
 static long transfer_held(int fd, void *buf, size_t n)
 {
-	struct fib_io io = FIB_IO(fib_fd_get(fd), FIB_EV_READ);
+	struct fib_io io = FIB_IO(fib_fd_get(fd), FIB_EV_READ, &fib_io_timed);
 	struct fib_hold hold;
 	bool found = false;
 	long r = -EBADF;
 
-	fib_io_start(&io);
-	if (!fib_iom_hold(io.s, &hold, io.closes))
-		return r;
+	/* Another's close of the number before may have yet to end. */
 	for (;;) {
-		struct fib_fd *s = fib_iom_try(&hold);
-
-		stress_check(s);
-		if (s != io.s) {
-			if (io.moved)
-				fib_iom_guest_leave(io.s);
-			io.moved = false;
-			io.s = s;
-		}
+		fib_io_start(&io);
+		if (fib_iom_hold(io.s, &hold, io.closes))
+			break;
+		if (!(io.closes & FIB_CLOSING))
+			return r;
+		fib_sched_yield();
+	}
+	for (;;) {
+		stress_check(fib_io_try(&io, &hold));
 		fib_io_begin(&io);
-		r = fib_raw(SYS_recvfrom, s->fd, buf, n, MSG_DONTWAIT, 0, 0);
+		r = fib_raw(SYS_recvfrom, io.s->fd, buf, n, MSG_DONTWAIT, 0, 0);
 		fib_iom_tried(&hold);
 		stress_check(!found || r == -EAGAIN || r == (long)n);
 		if (r != -EAGAIN)
@@ -470,7 +458,8 @@ static void live_there(void *arg)
 {
 	struct house *h = arg;
 	uint64_t v;
-	long n = holders && (fib_add(&h->came, 1, relaxed) & 1) ?
+	/* every other one holds on to the file */
+	long n = fib_add(&h->came, 1, relaxed) & 1 ?
 			 transfer_held(h->fd[0], &v, sizeof(v)) :
 			 transfer(h->fd[0], FIB_EV_READ, &v, sizeof(v), 0);
 
@@ -545,7 +534,6 @@ static void own(void *arg)
 static void run_evict(uint64_t s)
 {
 	seed = s;
-	holders = getenv("FIB_HOLD") != NULL;
 	for (uint64_t i = 0; i < HOUSES; i++) {
 		house[i].id = i;
 		stress_go(own, &house[i]);

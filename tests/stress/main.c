@@ -6,11 +6,15 @@
  *	FIB_DELAY=0|1	chaos at named points (else with every odd seed)
  *	FIB_WORKERS=n	only on n workers
  *
+ * A scenario runs on a fiber of a scheduler that is made, started and stopped as
+ * a program does that uses libfib. With one seed of four, it is started as the
+ * preload starts its own, with the monitor; those about fibers that keep their
+ * worker always are.
+ *
  * Arguments are names of scenarios. One line per scenario and number of
  * workers; the last one is "N passed, N failed".
  */
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,15 +31,14 @@ static const struct scenario *const scenarios[] = {
 	&stress_evict, &stress_direct,
 };
 
-struct fib_sched fib_sched;
-
 static struct {
-	const char *name;
+	const struct scenario *scenario;
 	unsigned workers;
 	uint64_t seed;
 	bool delay;
 } now;
 
+static struct fib_sched *sched; /* what the scenario runs in */
 static _Atomic uint64_t progress;
 static _Atomic int left;
 static struct fib *joiner;
@@ -48,15 +51,18 @@ static const char *const permit_name[] = { "none", "parked", "notified" };
 
 static void dump(void)
 {
-	uint32_t n = fib_load(&fib_sched.workers, relaxed);
+	uint32_t n;
 
+	if (!sched)
+		return;
+	n = fib_load(&sched->workers, relaxed);
 	fprintf(stderr, "idle %u, wake_pending %u, injected %u, running %d\n",
-		fib_load(&fib_sched.nidle, relaxed),
-		fib_load(&fib_sched.wake_pending, relaxed),
-		fib_load(&fib_sched.injected, relaxed),
-		fib_load(&fib_sched.running, relaxed));
+		fib_load(&sched->nidle, relaxed),
+		fib_load(&sched->wake_pending, relaxed),
+		fib_load(&sched->injected, relaxed),
+		fib_load(&sched->running, relaxed));
 	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = fib_sched.worker[i];
+		struct fib_worker *w = sched->worker[i];
 		struct fib *f = __atomic_load_n(&w->cur, __ATOMIC_RELAXED);
 
 		fprintf(stderr,
@@ -84,7 +90,8 @@ static void dump(void)
 void stress_fail(const char *what, const char *file, int line)
 {
 	fprintf(stderr, "%s on %u workers, FIB_SEED=%llu FIB_DELAY=%d\n",
-		now.name, now.workers, (unsigned long long)now.seed, now.delay);
+		now.scenario->name, now.workers, (unsigned long long)now.seed,
+		now.delay);
 	fprintf(stderr, "%s:%d: %s\n", file, line, what);
 	dump();
 	abort();
@@ -193,27 +200,69 @@ void stress_dawdle_thread(struct rnd *r)
 			fib_cpu_relax();
 }
 
-static void child(const struct scenario *s)
+/* On a fiber of the scheduler. */
+static void run_scenario(void *arg)
+{
+	joiner = fib_self();
+	now.scenario->run(now.seed);
+	stress_join();
+}
+
+static void watch(void)
 {
 	pthread_t t;
 
-	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
-	fib_chaos_init(now.delay ? now.seed + 1 : 0, NULL);
-	joiner = fib_alloc();
-	stress_check(joiner);
 	stress_check(pthread_create(&t, NULL, watchdog, NULL) == 0);
-	stress_check(fib_iom_init(&fib_sched, true) == 0);
-	fib_iom_limit_changed(&fib_sched);
+}
+
+/* The steps of preload/activate.c. */
+static void start_as_preload(void)
+{
+	static struct fib_sched only;
+	struct fib *f = fib_alloc();
+
+	stress_check(f);
+	sched = &only;
+	watch();
+	stress_check(fib_iom_init(&only, true) == 0);
+	fib_iom_limit_changed(&only);
 	stress_check(fib_monitor_init(-1) == 0);
-	stress_check(fib_sched_enter(&fib_sched, now.workers, joiner) == 0);
-	s->run(now.seed);
-	stress_join();
+	stress_check(fib_sched_prepare(&only, now.workers) == 0);
+	fib_sched_run(&only, f);
+	run_scenario(NULL);
+}
+
+/* The caller is one of the threads, if @use_caller. */
+static void start_as_library(bool use_caller)
+{
+	stress_check(fib_sched_create(&sched, now.workers, use_caller,
+				      now.scenario->name) == 0);
+	watch();
+	stress_check(fib_sched_submit(sched, run_scenario, NULL,
+				      FIB_ANY_THREAD) == 0);
+	stress_check(fib_sched_start(sched) == 0);
+	stress_check(fib_sched_stop(sched) == 0);
+	stress_check(fib_load(&left, relaxed) == 0);
+	stress_check(fib_sched_destroy(sched) == 0);
+}
+
+static void child(void)
+{
+	struct rnd r = rnd_from(now.seed, now.workers);
+	uint64_t way = rnd(&r, 4);
+
+	fib_chaos_init(now.delay ? now.seed + 1 : 0, NULL);
+	if (way == 0 || now.scenario == &stress_spawn ||
+	    now.scenario == &stress_block)
+		start_as_preload();
+	else
+		start_as_library(way == 1);
 	_exit(0);
 }
 
 /* --- the parent ---------------------------------------------------------- */
 
-static int run_once(const struct scenario *s)
+static int run_once(void)
 {
 	int status;
 	pid_t pid;
@@ -225,7 +274,7 @@ static int run_once(const struct scenario *s)
 		exit(2);
 	}
 	if (pid == 0)
-		child(s);
+		child();
 	while (waitpid(pid, &status, 0) != pid)
 		;
 	return status;
@@ -264,26 +313,26 @@ int main(int argc, char **argv)
 			if (!chosen(scenarios[i]->name, argc, argv) ||
 			    (only && workers[k] != only))
 				continue;
-			now.name = scenarios[i]->name;
+			now.scenario = scenarios[i];
 			now.workers = workers[k];
 			for (uint64_t n = 0; n < seeds && !status; n++) {
 				now.seed = first + n;
 				now.delay =
 					delay == 2 ? now.seed & 1 : delay == 1;
-				status = run_once(scenarios[i]);
+				status = run_once();
 			}
 			t = (fib_now_ns() - t) / MSEC;
 			if (status) {
 				failed++;
 				printf("FAIL %s, %u workers, FIB_SEED=%llu "
 				       "FIB_DELAY=%d: status %#x\n",
-				       now.name, now.workers,
+				       now.scenario->name, now.workers,
 				       (unsigned long long)now.seed, now.delay,
 				       (unsigned)status);
 			} else {
 				passed++;
 				printf("ok   %s, %u workers %llu ms\n",
-				       now.name, now.workers,
+				       now.scenario->name, now.workers,
 				       (unsigned long long)t);
 			}
 		}

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "runtime/chaos.h"
-#include "runtime/lib/lib.h"
+#include "libfib/lib.h"
 #include "runtime/futex.h"
-#include "runtime/io.h"
+#include "runtime/trywait.h"
 #include "runtime/timer.h"
 
 #define USEC 1000ull

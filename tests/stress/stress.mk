@@ -14,9 +14,10 @@ TSAN_QUIET := $(shell $(CC) -Werror -Wno-tsan -x c -c /dev/null \
 
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 TSAN := -fsanitize=thread $(TSAN_QUIET)
-$(eval $(call FIB_VARIANT,plain,))
-$(eval $(call FIB_VARIANT,asan,$(ASAN)))
-$(eval $(call FIB_VARIANT,tsan,$(TSAN)))
+# The order of locks is checked in all of them: runtime/lock.h.
+$(eval $(call FIB_VARIANT,plain,-DFIB_LOCK_RANKS $(LIB_HOST)))
+$(eval $(call FIB_VARIANT,asan,-DFIB_LOCK_RANKS $(LIB_HOST) $(ASAN)))
+$(eval $(call FIB_VARIANT,tsan,-DFIB_LOCK_RANKS $(LIB_HOST) $(TSAN)))
 
 STRESS_PROGS := $(STRESS_BUILDS:%=$(B)/tests/stress/%)
 STRESS_O      = $(addprefix $(B)/$(1)/,$(STRESS_SRC:.c=.o) $(LIB_OBJ))

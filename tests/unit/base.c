@@ -64,7 +64,7 @@ START_TEST(list_delete_while_walking)
 }
 END_TEST
 
-static struct fib_lock lock;
+static struct fib_lock lock = FIB_LOCK(STACK);
 static long counter;
 
 static void *count_up(void *arg)

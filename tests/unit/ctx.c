@@ -1,5 +1,6 @@
 /* The context switch: what it keeps and where it starts. */
-#include "runtime/arch/x86_64/ctx.h"
+#include "ctx_arch.h"
+#include "ctx_inline_arch.h"
 #include "tests/unit/unit.h"
 
 static void *here, *there;
@@ -161,27 +162,6 @@ START_TEST(starts_afresh)
 }
 END_TEST
 
-static void landed(void)
-{
-	look(&here);
-}
-
-START_TEST(starts_at_an_address)
-{
-	uintptr_t sp = ((uintptr_t)stack + sizeof(stack) - 64) & ~15ul;
-
-	set_mxcsr(0x7f80);
-	set_x87cw(0x27f);
-	/* a function is entered with its return address pushed */
-	there = fib_ctx_make_at((void *)(sp - 8), (void *)landed);
-	fib_ctx_switch(&here, there);
-	ck_assert_ptr_eq(seen.arg, &here);
-	/* control words are inherited, as a thread's are */
-	ck_assert_uint_eq(seen.mxcsr, 0x7f80);
-	ck_assert_uint_eq(seen.x87cw, 0x27f);
-}
-END_TEST
-
 START_TEST(keeps_vectors)
 {
 	static char area[16384] __attribute__((aligned(64)));
@@ -224,7 +204,6 @@ TCase *unit_ctx(void)
 	tcase_add_test(t, keeps_control_words);
 	tcase_add_test(t, inline_keeps_all);
 	tcase_add_test(t, starts_afresh);
-	tcase_add_test(t, starts_at_an_address);
 	tcase_add_test(t, keeps_vectors);
 	tcase_add_test(t, vectors_are_small);
 	return t;

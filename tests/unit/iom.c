@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "runtime/hidden.h"
+#include "runtime/trywait.h"
 #include "tests/unit/unit.h"
 
 static int sv[2];
@@ -347,10 +349,11 @@ START_TEST(registered_while_closing)
 {
 	struct fib_fd *s = start(SOCK_DGRAM);
 	struct fib_waiter late, w;
+	uint32_t was;
 	int fresh[2];
 
 	fib_iom_forget(s, true);
-	s->kind = FIB_FD_DGRAM;
+	was = fib_load(&s->files, relaxed);
 	ck_assert_int_eq(
 		fib_iom_publish(s, &late, FIB_EV_READ, false, fib_iom_begin(s)),
 		0);
@@ -359,7 +362,7 @@ START_TEST(registered_while_closing)
 	fib_iom_closed(s);
 	/* it tries again, and the number's new file is a stranger */
 	ck_assert(fib_load(&late.woken, acquire));
-	ck_assert_int_eq(s->kind, FIB_FD_UNKNOWN);
+	ck_assert_uint_ne(fib_load(&s->files, relaxed), was);
 	ck_assert_int_eq(
 		fib_iom_publish(s, &w, FIB_EV_READ, false, fib_iom_begin(s)),
 		0);
@@ -376,7 +379,7 @@ START_TEST(waits_while_closing)
 	struct fib_waiter late, o;
 
 	fib_iom_publish(s, &o, FIB_EV_READ, true, 0);
-	fib_iom_evict(s);
+	fib_iom_evict(s, fib_iom_refuge(s));
 	fib_iom_publish(s, &late, FIB_EV_READ, false, fib_iom_begin(s));
 	fib_iom_forget(s, true);
 	close(sv[0]);
@@ -397,7 +400,7 @@ START_TEST(evict)
 		fib_iom_publish(s, &w[i], FIB_EV_READ, false, fib_iom_begin(s));
 	fib_iom_publish(s, &o, FIB_EV_READ, true, 0);
 	fib_iom_poll(0);
-	fib_iom_evict(s);
+	fib_iom_evict(s, fib_iom_refuge(s));
 	fib_iom_forget(s, true);
 	close(fd);
 	to = fib_load(&w[0].slot, acquire);
@@ -424,13 +427,51 @@ START_TEST(evict)
 }
 END_TEST
 
+/*
+ * One call of two holds on to the file. Both come too late to be moved; the end
+ * of the close tells the first of them, which goes where its file is.
+ */
+START_TEST(who_follows_its_file_tells_the_next)
+{
+	struct fib_fd *s = start(SOCK_DGRAM);
+	struct fib_io io = FIB_IO(s, FIB_EV_READ, &fib_io_timed);
+	struct fib_waiter own, other;
+	struct fib_hold hold;
+
+	fib_io_start(&io);
+	ck_assert(fib_iom_hold(s, &hold, io.closes));
+	ck_assert(fib_io_try(&io, &hold));
+	fib_io_begin(&io);
+	ck_assert_int_eq(take(sv[0]), -EAGAIN);
+	fib_iom_tried(&hold);
+	ck_assert(fib_iom_closing(s));
+	fib_iom_evict(s, fib_iom_refuge(s));
+	ck_assert_int_eq(fib_iom_publish(s, &own, FIB_EV_READ, false, io.seq),
+			 0);
+	ck_assert_int_eq(
+		fib_iom_publish(s, &other, FIB_EV_READ, false, io.seq), 0);
+	fib_iom_forget(s, true);
+	close(sv[0]);
+	fib_iom_closed(s);
+	ck_assert(fib_load(&own.woken, acquire));
+	ck_assert(!fib_load(&other.woken, acquire));
+	io.woken = true;
+	ck_assert(fib_io_try(&io, &hold));
+	ck_assert_ptr_ne(io.s, s);
+	ck_assert(fib_load(&other.woken, acquire));
+	fib_iom_tried(&hold);
+	fib_iom_let_go(&hold);
+	ck_assert(!fib_fd_is_ours(io.s->fd));
+}
+END_TEST
+
 START_TEST(evict_nobody)
 {
 	struct fib_fd *s = start(SOCK_DGRAM);
 	struct fib_waiter o;
 
 	fib_iom_publish(s, &o, FIB_EV_READ, true, 0);
-	fib_iom_evict(s);
+	fib_iom_evict(s, fib_iom_refuge(s));
 	ck_assert_ptr_eq(fib_load(&o.slot, acquire), s);
 	fib_iom_retract(&o);
 }
@@ -558,6 +599,7 @@ TCase *unit_iom(void)
 	tcase_add_test(t, registered_while_closing);
 	tcase_add_test(t, waits_while_closing);
 	tcase_add_test(t, evict);
+	tcase_add_test(t, who_follows_its_file_tells_the_next);
 	tcase_add_test(t, evict_nobody);
 	tcase_add_test(t, claims);
 	tcase_add_test(t, short_read_is_outdated);

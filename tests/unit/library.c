@@ -29,7 +29,7 @@ START_TEST(a_million_descriptors)
 	uint32_t failed = 0;
 
 	ck_assert_int_eq(fib_sched_create(&s, 1, false, NULL), 0);
-	s->iom.control = pretend;
+	s->lib.control = pretend;
 	for (int fd = MILLION - 1; fd >= 0; fd--)
 		failed +=
 			fib_iom_add_event(s, fd, FIB_EV_READ, never, NULL) != 0;

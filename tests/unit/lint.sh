@@ -3,7 +3,9 @@
 #
 # 1. runtime/ and hooks/ of the preload build call no libc function: each
 #    undefined symbol of theirs is defined by the project.
-# 2. Dependencies run preload -> hooks -> runtime, never upward.
+# 2. Arrows between layers and between the families of hooks/ go downward, and
+#    what knows a machine is in arch/: layers.py, which is shown to find what is
+#    planted against each of its laws.
 # 3. demo/ and the behaviour tests are plain programs: no project header.
 # 4. Memory that the program named is touched by runtime/fault.h alone:
 #    user_memory.py, which is shown to find what is planted.
@@ -31,8 +33,11 @@ verdict()
 
 # Objects of sources that are gone are none of ours.
 objects=()
-for src in runtime/*.[cS] runtime/arch/*/*.[cS] hooks/*.c \
-	preload/arch/*/*.S; do
+host=()
+for src in $(find preload -name '*.c'); do
+	host+=("$B/host/${src%.c}.o")
+done
+for src in $(find runtime hooks preload/arch -name '*.[cS]'); do
 	obj=$B/core/${src%.*}.o
 	[ -e "$obj" ] && objects+=("$obj")
 done
@@ -41,7 +46,7 @@ if [ ${#objects[@]} -lt 20 ]; then
 else
 	# The linker makes the last five; the host side of the preload, which
 	# runs above libc, defines what is handed down to the hooks.
-	known=$(nm --defined-only -f posix "${objects[@]}" "$B"/host/preload/*.o |
+	known=$(nm --defined-only -f posix "${objects[@]}" "${host[@]}" |
 		awk 'NF > 1 { print $1 }'; echo _GLOBAL_OFFSET_TABLE_
 		echo __ehdr_start; echo etext
 		echo __start_fib_fixups; echo __stop_fib_fixups)
@@ -55,18 +60,6 @@ else
 		NR == FNR { known[$1] = 1; next }
 		!($1 in known) { print $2 " uses " $1 }' \
 		<(printf '%s\n' "$known") <(printf '%s\n' "$used"))"
-	# What the host side exports to the layers below is data, not calls.
-	below=$(nm --defined-only -f posix "${objects[@]}" |
-		awk 'NF > 1 { print $1 }')
-	verdict "nothing from above" "$(awk '
-		FILENAME == ARGV[1] { below[$1] = 1; next }
-		FILENAME == ARGV[2] { above[$1] = $2; next }
-		($1 in above) && !($1 in below) &&
-			above[$1] !~ /[BDRbdr]/ { print $2 " uses " $1 }' \
-		<(printf '%s\n' "$below") \
-		<(nm --defined-only -f posix "$B"/host/preload/*.o |
-			awk 'NF > 1 { print $1, $2 }') \
-		<(printf '%s\n' "$used"))"
 fi
 
 verdict "no young symbol" "$(nm -D --undefined-only "$B/libfibhook.so" 2>&1 |
@@ -81,19 +74,31 @@ includes()
 		--include='*.[chS]' --include='*.def' --include='*.cc' \
 		--include='*.cpp'
 }
-verdict "runtime includes no upper layer" \
-	"$(includes runtime | grep -E '"(\.\./)*(hooks|preload)/')"
-verdict "hooks include no upper layer" \
-	"$(includes hooks | grep -E '"(\.\./)*preload/' |
-		grep -v '"preload/arch/x86_64/regs.h"')"
+verdict "arrows go downward" "$(python3 tests/unit/layers.py --build "$B" 2>&1)"
+verdict "what is planted against that is found" \
+	"$(python3 tests/unit/layers.py --build "$B" --planted 2>&1)"
 verdict "system calls have numbers on an old system" \
 	"$(grep -rln '#[[:space:]]*include <sys/syscall.h>' runtime hooks \
 		preload | grep -v '^runtime/compat.h$')"
 # A pointer from the program is followed by runtime/fault.h alone.
 verdict "program memory is not touched plainly" \
-	"$(python3 tests/unit/user_memory.py hooks/*.c runtime/futex.c 2>&1)"
+	"$(python3 tests/unit/user_memory.py $(find hooks -name "*.c") runtime/futex.c 2>&1)"
 verdict "what is planted is found" \
 	"$(python3 tests/unit/user_memory.py --planted 2>&1)"
+verdict "each row's body is in the file that the table names" \
+	"$(python3 tests/unit/rows.py 2>&1)"
+verdict "a row in the wrong place is found" \
+	"$(python3 tests/unit/rows.py --planted 2>&1)"
+# Each atomic names its order: fib_load() and the others of runtime/base.h.
+verdict "atomics have one vocabulary" \
+	"$(grep -rnE '\<(__atomic_|__sync_|atomic_)[a-z]' runtime hooks preload \
+		libfib cli --include='*.[ch]' | grep -v '^runtime/base.h:')"
+verdict "locks are as their table says" "$(python3 tests/unit/locks.py 2>&1)"
+verdict "a planted lock is found" \
+	"$(python3 tests/unit/locks.py --planted 2>&1)"
+verdict "what the pages and comments name exists" \
+	"$(python3 tests/unit/docs.py 2>&1)"
+verdict "a planted name is found" "$(python3 tests/unit/docs.py --planted 2>&1)"
 verdict "plain programs include no layer" \
 	"$(includes demo tests/hooks |
 		grep -E '"(\.\./)*(runtime|hooks|preload)/')"

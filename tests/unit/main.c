@@ -3,12 +3,13 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
-#include "tests/lib/patience.h"
+#include "tests/support/patience.h"
 #include "runtime/iom.h"
 #include "tests/unit/unit.h"
 
-struct fib_sched fib_sched;
+struct fib_sched fib_sched = { .iom.chunk_lock = FIB_LOCK(CHUNK) };
 
+/* The steps of preload/activate.c. */
 void unit_start(unsigned n)
 {
 	struct fib *f = fib_alloc();
@@ -18,7 +19,8 @@ void unit_start(unsigned n)
 	ck_assert_int_eq(fib_iom_init(&fib_sched, true), 0);
 	fib_iom_limit_changed(&fib_sched);
 	ck_assert_int_eq(fib_monitor_init(-1), 0);
-	ck_assert_int_eq(fib_sched_enter(&fib_sched, n, f), 0);
+	ck_assert_int_eq(fib_sched_prepare(&fib_sched, n), 0);
+	fib_sched_run(&fib_sched, f);
 	ck_assert_ptr_eq(fib_self(), f);
 }
 
@@ -108,6 +110,7 @@ int main(void)
 	suite_add_tcase(s, unit_futex());
 	suite_add_tcase(s, unit_iom());
 	suite_add_tcase(s, unit_library());
+	suite_add_tcase(s, unit_lock());
 	suite_add_tcase(s, unit_monitor());
 	suite_add_tcase(s, unit_sched());
 	suite_add_tcase(s, unit_stack());

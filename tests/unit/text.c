@@ -1,6 +1,6 @@
 /* Foreign text, as it is printed. */
 #include <string.h>
-#include "preload/text.h"
+#include "shared/text.h"
 #include "tests/unit/unit.h"
 
 static const char *shown(const char *s, size_t len, size_t size, bool utf8)

@@ -13,8 +13,8 @@ static struct fib waker;
 /* A heap to arm timers in, without a scheduler that runs it. */
 static struct fib_timer_heap *heap(void)
 {
-	fib_store(&fake.timers.next_ns, FIB_NEVER, relaxed);
-	fake.sched = &fib_sched;
+	fib_timer_heap_init(&fake.timers);
+	fake.lib.sched = &fib_sched;
 	fib_worker_set(&fake);
 	return &fake.timers;
 }

@@ -7,10 +7,13 @@
 #define UNIT_H
 
 #include <check.h>
-#include "runtime/lib/lib.h"
+#include "libfib/lib.h"
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 #include "runtime/timer.h"
+
+/* What unit_start() starts. */
+extern struct fib_sched fib_sched;
 
 #define UNIT_STACK (64ul * 1024)
 #define MSEC	   1000000ull
@@ -22,6 +25,7 @@ TCase *unit_fiber(void);
 TCase *unit_futex(void);
 TCase *unit_iom(void);
 TCase *unit_library(void);
+TCase *unit_lock(void);
 TCase *unit_monitor(void);
 TCase *unit_sched(void);
 TCase *unit_stack(void);
@@ -29,7 +33,10 @@ TCase *unit_stats(void);
 TCase *unit_text(void);
 TCase *unit_timer(void);
 
-/** Start @n workers; the caller is the main fiber from here on. */
+/**
+ * Start @n workers, as the preload does, with the monitor; the caller is the
+ * main fiber from here on.
+ */
 void unit_start(unsigned n);
 /** A fiber that calls @fn(@arg). */
 struct fib *unit_go(void (*fn)(void *), void *arg);

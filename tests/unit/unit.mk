@@ -1,9 +1,9 @@
 # Unit tests of the runtime as a library: make check-unit.
 
-UNIT_O := $(patsubst %.c,$(B)/lib/%.o,$(wildcard tests/unit/*.c)) \
-          $(addprefix $(B)/lib/,$(LIB_OBJ)) $(B)/lib/preload/text.o
+UNIT_O := $(patsubst %.c,$(B)/plain/%.o,$(wildcard tests/unit/*.c)) \
+          $(addprefix $(B)/plain/,$(LIB_OBJ)) $(patsubst %.c,$(B)/plain/%.o,$(SHARED))
 
-$(B)/lib/tests/unit/%.o: BASE += $(shell pkg-config --cflags check 2>/dev/null)
+$(B)/plain/tests/unit/%.o: BASE += $(shell pkg-config --cflags check 2>/dev/null)
 
 $(B)/tests/unit/run: $(UNIT_O)
 	@mkdir -p $(@D)

@@ -1,9 +1,9 @@
 /*
  * The way from a rewritten system call site into C and back: the slots that
- * the sites jump to, the common part behind them, the entry of new contexts,
- * and a vfork of our own. README.md beside this file tells the why.
+ * the sites jump to, the common part behind them, and a vfork of our own.
+ * README.md beside this file tells the why.
  *
- * A slot is 64 bytes, aligned to 64 (offsets also in rewrite_int.h):
+ * A slot is 64 bytes, aligned to 64 (slot_arch.h):
  *
  *   0	X: the address after the original syscall instruction
  *   8	room for instructions that stood before it, ended at 20
@@ -19,11 +19,10 @@
  *   rflags		not preserved: compilers take every asm to change them
  *   xmm ... x87	never touched
  */
-#define SLOTS	  2048
-#define SLOT_SIZE 64
+#include "regs_arch.h"
+#include "slot_arch.h"
 
 	.hidden	fib_dispatch
-	.hidden	fib_clone_child
 	.hidden	fib_vfork_prepare
 	.hidden	fib_vfork_error
 
@@ -45,7 +44,7 @@ fib_slots:
 		O_GE(31), O_GE(44), 0x1c, 0x33, 0x24, 0x22
 	/* The return address is saved at rip & -64: in X. */
 	.cfi_escape 0x10, 16, 5, 0x80, 0x00, 0x09, 0xc0, 0x1a
-	.rept	SLOTS
+	.rept	FIB_SLOTS
 	.quad	0
 	.fill	12, 1, 0xcc
 	lea	-128(%rsp), %rsp
@@ -67,30 +66,6 @@ fib_slots_end:
 	push	%\reg
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset \reg, 0
-	.endm
-
-	.macro	LOAD reg
-	pop	%\reg
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore \reg
-	.endm
-
-	.macro	LOAD_ALL
-	LOAD	r15
-	LOAD	r14
-	LOAD	r13
-	LOAD	r12
-	LOAD	r11
-	LOAD	r10
-	LOAD	r9
-	LOAD	r8
-	LOAD	rdi
-	LOAD	rsi
-	LOAD	rbp
-	LOAD	rbx
-	LOAD	rdx
-	LOAD	rcx
-	LOAD	rax
 	.endm
 
 /*
@@ -125,71 +100,10 @@ fib_tramp_common:
 	call	fib_dispatch
 	mov	%rbp, %rsp
 	.cfi_def_cfa_register rsp
-	LOAD_ALL
+	FIB_REGS_LOAD
 	ret
 	.cfi_endproc
 	.size	fib_tramp_common, . - fib_tramp_common
-
-/* rsp points at a struct fib_regs. */
-	.p2align 4
-	.globl	fib_tramp_resume
-	.hidden	fib_tramp_resume
-	.type	fib_tramp_resume, @function
-fib_tramp_resume:
-	.cfi_startproc
-	.cfi_def_cfa rsp, 128
-	.cfi_rel_offset r15, 0
-	.cfi_rel_offset r14, 8
-	.cfi_rel_offset r13, 16
-	.cfi_rel_offset r12, 24
-	.cfi_rel_offset r11, 32
-	.cfi_rel_offset r10, 40
-	.cfi_rel_offset r9, 48
-	.cfi_rel_offset r8, 56
-	.cfi_rel_offset rdi, 64
-	.cfi_rel_offset rsi, 72
-	.cfi_rel_offset rbp, 80
-	.cfi_rel_offset rbx, 88
-	.cfi_rel_offset rdx, 96
-	.cfi_rel_offset rcx, 104
-	.cfi_rel_offset rax, 112
-	LOAD_ALL
-	ret
-	.cfi_endproc
-	.size	fib_tramp_resume, . - fib_tramp_resume
-
-/*
- * long fib_tramp_clone(long nr, long a0, long a1, long a2, long a3, long a4)
- *
- * The child has a stack with a struct fib_regs on top, and nothing of the
- * parent's: the outermost frame until the registers are loaded.
- */
-	.p2align 4
-	.globl	fib_tramp_clone
-	.hidden	fib_tramp_clone
-	.type	fib_tramp_clone, @function
-fib_tramp_clone:
-	.cfi_startproc
-	mov	%rdi, %rax
-	mov	%rsi, %rdi
-	mov	%rdx, %rsi
-	mov	%rcx, %rdx
-	mov	%r8, %r10
-	mov	%r9, %r8
-	syscall
-	test	%rax, %rax
-	jz	1f
-	ret
-1:	.cfi_undefined rip
-	xor	%ebp, %ebp
-	mov	%rsp, %rbx
-	mov	%rsp, %rdi
-	and	$-16, %rsp
-	call	fib_clone_child
-	mov	%rbx, %rsp
-	jmp	fib_tramp_resume
-	.cfi_endproc
-	.size	fib_tramp_clone, . - fib_tramp_clone
 
 /*
  * vfork(), in place of libc's. The child runs on the parent's stack, below

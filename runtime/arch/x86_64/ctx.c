@@ -1,7 +1,7 @@
-/* Context switch, the part that needs no assembly. See ctx.h. */
+/* Context switch, the part that needs no assembly. See ctx_arch.h. */
 #include <cpuid.h>
 #include "runtime/base.h"
-#include "runtime/arch/x86_64/ctx.h"
+#include "ctx_arch.h"
 
 /*
  * x87, SSE, AVX, the three AVX-512 components, and APX's registers. Not AMX's
@@ -36,17 +36,6 @@ void *fib_ctx_make(void *stack_top, void (*fn)(void *), void *arg)
 	f->rbx = (uint64_t)fn;
 	f->r12 = (uint64_t)arg;
 	f->rip = (uint64_t)fib_ctx_entry;
-	return f;
-}
-
-void *fib_ctx_make_at(void *sp, const void *rip)
-{
-	struct fib_ctx_frame *f = frame_below(sp);
-
-	/* a thread natively inherits its creator's control words */
-	__asm__ volatile("stmxcsr %0" : "=m"(f->mxcsr));
-	__asm__ volatile("fnstcw %0" : "=m"(f->x87cw));
-	f->rip = (uint64_t)rip;
 	return f;
 }
 

@@ -1,6 +1,6 @@
-/* Protection keys, see pkru.h. */
+/* Protection keys, see pkru_arch.h. */
 #include <cpuid.h>
-#include "runtime/arch/x86_64/pkru.h"
+#include "pkru_arch.h"
 #include "runtime/compat.h"
 
 #define OSPKE	       (1u << 4)

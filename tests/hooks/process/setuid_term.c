@@ -29,13 +29,13 @@ int main(void)
 	t_pipe(in_child);
 	t_thread(forks, &c);
 	t_get(in_child[0]);
+	t_say("changes");
 	if (fork() == 0) {
 		close(never[1]);
 		t_settle();
 		kill(getppid(), SIGTERM);
 		_exit(0);
 	}
-	t_say("changes");
 	setuid(getuid());
 	/* A kernel that lets the thread make the change is as good. */
 	t_die(__FILE__, __LINE__, "setuid() returned", 0);

@@ -4,7 +4,7 @@
  */
 #include "t.h"
 #include <dlfcn.h>
-#include "../../lib/tlslib.h"
+#include "../../support/tlslib.h"
 
 enum { N = 8, LOADS = 60 };
 

@@ -56,7 +56,7 @@ static void load(char *self)
 	char path[PATH_MAX + 64];
 	void *h;
 
-	snprintf(path, sizeof(path), "%.*s/../../lib/libtfutex.so",
+	snprintf(path, sizeof(path), "%.*s/../../support/libtfutex.so",
 		 (int)(strrchr(self, '/') - self), self);
 	h = dlopen(path, RTLD_NOW);
 	CHECK(h);

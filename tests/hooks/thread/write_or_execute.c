@@ -108,7 +108,7 @@ int main(void)
 
 	CHECK(n > 0);
 	path[n] = 0;
-	strcpy(strrchr(path, '/'), "/../../lib/libtfutex.so");
+	strcpy(strrchr(path, '/'), "/../../support/libtfutex.so");
 	lib = path;
 	CHECK(!any_wx(buffer()));
 	a = t_thread(polls, NULL);

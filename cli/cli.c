@@ -1,0 +1,370 @@
+/*
+ * fibhook: run a command with its threads as fibers.
+ *
+ *   cli.c       main(): options, where the library is, becoming the command
+ *   target.c    which file the command is, and whether it would load the library
+ *   say.c       what is said to the user: the line of a failure, foreign names
+ *   dump/       fibhook dump: every fiber of a running process (dump/dump.h)
+ *
+ *                   main()
+ *      "dump" |        | a command
+ *             v        v
+ *       cli_dump()   options -> FIBHOOK_*      nothing but the environment
+ *          |         find_library()            beside us, or in ../lib
+ *          |         cli_target_find()         which file, as a shell would
+ *          |         cli_target_check()        would LD_PRELOAD be ignored?
+ *          |         preload()                 -> LD_PRELOAD
+ *          v         execv()
+ *       dump/                                  and say.c below all of them
+ *
+ * A start is no more than that: the library goes first into LD_PRELOAD, options
+ * go into FIBHOOK_*, and fibhook becomes the command. Since a program that
+ * ignores LD_PRELOAD would run silently unhooked, it looks at the file first.
+ *
+ * This costs every start of a command: nothing but libc is linked, and
+ * fibhook dump loads libunwind when it runs.
+ *
+ * With the library it shares shared/text.c, and the layout of what it reads of
+ * a process: runtime/symtab.h, the structures that lead on from there, hooks.def.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+#include "cli/cli.h"
+
+#define LIBRARY	    "libfibhook.so"
+#define MAX_WORKERS 1024
+
+static const char usage_text[] =
+	"usage: fibhook [options] [--] command [args]\n"
+	"       fibhook dump PID [--all]\n"
+	"       fibhook help | version\n";
+
+static const char help_text[] =
+	"\n"
+	"Runs an unmodified program with its threads as fibers: the library\n"
+	"libfibhook.so is put first in LD_PRELOAD.\n"
+	"\n"
+	"  -w, --workers N     run fibers on N kernel threads"
+	" (default: usable CPUs)\n"
+	"  -s, --stats[=FILE]  print counters at exit, to stderr or to FILE\n"
+	"  -e, --eager         start at once, not before the first thread\n"
+	"  -l, --log LEVEL     none, warn (default) or info, on stderr\n"
+	"      --chaos SEED    for tests: random delays, migrations and slow "
+	"paths\n"
+	"  -V, --version       print the version\n"
+	"  -h, --help          print this text\n"
+	"\n"
+	"  fibhook dump PID [--all]\n"
+	"                  every fiber of a running hooked process: its "
+	"state,\n"
+	"                  what it waits for, and a backtrace; with --all "
+	"also\n"
+	"                  the frames of the library itself\n"
+	"\n"
+	"Exit status: that of the command; 2 for bad usage, 126 if the "
+	"command\n"
+	"cannot be run hooked, 127 if there is none.\n";
+
+static void put(const char *name, const char *value)
+{
+	if (setenv(name, value, 1))
+		cli_fail(CLI_CANNOT, "%s: %s", name, strerror(errno));
+}
+
+/* --- options ------------------------------------------------------------- */
+
+static void set_workers(const char *arg)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(arg, &end, 10);
+	if (end == arg || *end || errno || n < 1 || n > MAX_WORKERS)
+		cli_fail(CLI_USAGE,
+			 "--workers: '%s' is not a number from 1 to %d", arg,
+			 MAX_WORKERS);
+	put("FIBHOOK_WORKERS", arg);
+}
+
+/* The program may change its directory before the file is opened. */
+static void set_stats(const char *arg)
+{
+	char dir[PATH_MAX], path[2 * PATH_MAX];
+
+	if (!arg) {
+		put("FIBHOOK_STATS", "stderr");
+		return;
+	}
+	if (!*arg)
+		cli_fail(CLI_USAGE, "--stats: the name of the file is empty");
+	if (*arg == '/') {
+		put("FIBHOOK_STATS", arg);
+		return;
+	}
+	if (!getcwd(dir, sizeof(dir)))
+		cli_fail(CLI_CANNOT, "--stats: current directory: %s",
+			 strerror(errno));
+	snprintf(path, sizeof(path), "%s/%s", strcmp(dir, "/") ? dir : "", arg);
+	put("FIBHOOK_STATS", path);
+}
+
+static void set_log(const char *arg)
+{
+	if (strcmp(arg, "none") && strcmp(arg, "warn") && strcmp(arg, "info"))
+		cli_fail(CLI_USAGE, "--log: '%s' is not none, warn or info",
+			 arg);
+	put("FIBHOOK_LOG", arg);
+}
+
+static void set_chaos(const char *arg)
+{
+	size_t n = strspn(arg, "0123456789");
+
+	if (!n || n > 19 || (arg[n] && arg[n] != ':'))
+		cli_fail(CLI_USAGE, "--chaos: '%s' is not a seed", arg);
+	put("FIBHOOK_CHAOS", arg);
+}
+
+static void print_and_exit(const char *a, const char *b)
+{
+	if (fputs(a, stdout) < 0 || fputs(b, stdout) < 0 || fflush(stdout))
+		cli_fail(CLI_ERROR, "stdout: %s", strerror(errno));
+	exit(0);
+}
+
+static const struct option options[] = {
+	{ "workers", required_argument, NULL, 'w' },
+	{ "stats", optional_argument, NULL, 's' },
+	{ "eager", no_argument, NULL, 'e' },
+	{ "log", required_argument, NULL, 'l' },
+	{ "chaos", required_argument, NULL, 'c' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+/* Letters to put in, take out or change until @a is @b; @a ends with '=' or 0. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "="), m = strlen(b), row[32];
+
+	if (n >= 32 || m >= 32)
+		return 32;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= n; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[m];
+}
+
+static void no_such_option(const char *arg)
+{
+	const char *near = NULL;
+	size_t least = 3;
+
+	for (const struct option *o = options; o->name; o++) {
+		size_t d = distance(arg + 2, o->name);
+
+		if (d < least) {
+			least = d;
+			near = o->name;
+		}
+	}
+	if (near)
+		cli_fail(CLI_USAGE,
+			 "%s: no such option; did you mean --%s?", arg, near);
+	cli_fail(CLI_USAGE, "%s: no such option; see fibhook --help", arg);
+}
+
+static void bad_option(int c, char **argv)
+{
+	const char *arg = argv[optind - 1];
+
+	if (c == ':')
+		cli_fail(CLI_USAGE, "%s: a value is missing", arg);
+	if (optopt > 0 && strncmp(arg, "--", 2) == 0)
+		cli_fail(CLI_USAGE, "%s: takes no value", arg);
+	if (optopt > 0)
+		cli_fail(CLI_USAGE, "-%c: no such option; see fibhook --help",
+			 optopt);
+	no_such_option(arg);
+}
+
+static void read_options(int argc, char **argv)
+{
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:w:s::el:Vh", options, NULL)) != -1) {
+		switch (c) {
+		case 'w':
+			set_workers(optarg);
+			break;
+		case 's':
+			set_stats(optarg);
+			break;
+		case 'e':
+			put("FIBHOOK_START", "eager");
+			break;
+		case 'l':
+			set_log(optarg);
+			break;
+		case 'c':
+			set_chaos(optarg);
+			break;
+		case 'V':
+			print_and_exit("fibhook " FIB_VERSION "\n", "");
+			break;
+		case 'h':
+			print_and_exit(usage_text, help_text);
+			break;
+		default:
+			bad_option(c, argv);
+		}
+	}
+}
+
+/* --- the library --------------------------------------------------------- */
+
+static void find_library(char *path)
+{
+	/* Seen from here, as `make install` and distributions lay them out. */
+	static const char *const places[] = {
+		LIBRARY,
+		"../lib/" LIBRARY,
+		"../lib64/" LIBRARY,
+		"../lib/x86_64-linux-gnu/" LIBRARY,
+	};
+	char self[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	/* Without /proc the kernel has told where it found us all the same. */
+	if (n < 0 && !realpath((char *)getauxval(AT_EXECFN), self))
+		cli_fail(CLI_CANNOT,
+			 "/proc is not mounted, and where fibhook lies is not "
+			 "known: %s",
+			 strerror(errno));
+	if (n >= 0)
+		self[n] = 0;
+	slash = strrchr(self, '/');
+	slash[1] = 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		char at[PATH_MAX + 32];
+
+		snprintf(at, sizeof(at), "%s%s", self, places[i]);
+		if (access(at, R_OK) == 0 && realpath(at, path))
+			return;
+	}
+	cli_fail(CLI_CANNOT,
+		 LIBRARY " is neither in %s nor in ../lib, ../lib64 or "
+			 "../lib/x86_64-linux-gnu from there",
+		 self);
+}
+
+/* Objects in LD_PRELOAD are separated by spaces or colons. */
+static void preload(const char *lib)
+{
+	const char *old = getenv("LD_PRELOAD");
+	size_t len = strlen(lib);
+	char *all;
+
+	if (strpbrk(lib, " :"))
+		cli_fail(CLI_CANNOT,
+			 "%s: LD_PRELOAD cannot name a path with a space or "
+			 "colon",
+			 lib);
+	if (!old || !*old) {
+		put("LD_PRELOAD", lib);
+		return;
+	}
+	if (!strncmp(old, lib, len) && (!old[len] || strchr(" :", old[len])))
+		return;
+	if (asprintf(&all, "%s:%s", lib, old) < 0)
+		cli_fail(CLI_CANNOT, "out of memory");
+	put("LD_PRELOAD", all);
+	free(all);
+}
+
+/* --- the command --------------------------------------------------------- */
+
+/* What shells do with a file that the kernel does not know how to run. */
+static void run_by_shell(const char *path, char **argv, int argc)
+{
+	char **args = calloc((size_t)argc + 2, sizeof(*args));
+
+	if (!args)
+		cli_fail(CLI_CANNOT, "out of memory");
+	args[0] = "sh";
+	args[1] = (char *)path;
+	for (int i = 1; i < argc; i++)
+		args[i + 1] = argv[i];
+	execv("/bin/sh", args);
+}
+
+/* Words in a command's place that are ours; "--" before them, and they are not. */
+static void run_verb(int argc, char **argv)
+{
+	if (argc < 2)
+		return;
+	if (!strcmp(argv[1], "help"))
+		print_and_exit(usage_text, help_text);
+	if (!strcmp(argv[1], "version"))
+		print_and_exit("fibhook " FIB_VERSION "\n", "");
+	if (strcmp(argv[1], "dump") != 0)
+		return;
+	for (int i = 2; i < argc; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			print_and_exit(usage_text, help_text);
+	exit(cli_dump(argc - 1, argv + 1));
+}
+
+int main(int argc, char **argv)
+{
+	char lib[PATH_MAX], path[PATH_MAX];
+	const char *before;
+
+	run_verb(argc, argv);
+	read_options(argc, argv);
+	before = argv[optind - 1];
+	argc -= optind;
+	argv += optind;
+	if (argc < 1) {
+		fputs(usage_text, stderr);
+		return CLI_USAGE;
+	}
+	if (!strcmp(argv[0], "dump") && strcmp(before, "--") != 0)
+		cli_fail(CLI_USAGE, "dump goes before all options; a command "
+				    "of that name after --");
+	find_library(lib);
+	if (!strcmp(before, "--stats") || !strcmp(before, "-s"))
+		cli_hint = " (a file for --stats is given as --stats=FILE)";
+	cli_target_find(argv[0], path);
+	cli_hint = "";
+	cli_target_check(path);
+	preload(lib);
+	execv(path, argv);
+	if (errno == ENOEXEC)
+		run_by_shell(path, argv, argc);
+	cli_fail(CLI_CANNOT, "%s: %s", path, strerror(errno));
+}

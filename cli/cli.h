@@ -1,0 +1,57 @@
+/*
+ * The fibhook command: what its files share. It runs alone, in one thread,
+ * and never in a hooked process.
+ */
+#ifndef FIB_CLI_H
+#define FIB_CLI_H
+
+#include <stddef.h>
+
+/* Exit statuses, as shells and env(1) have them. */
+enum cli_status {
+	CLI_ERROR = 1,	   /* fibhook dump could not */
+	CLI_USAGE = 2,	   /* bad option or value */
+	CLI_CANNOT = 126,  /* found, but cannot be run hooked */
+	CLI_MISSING = 127, /* no such command */
+};
+
+/* --- say.c ---------------------------------------------------------------- */
+
+/**
+ * One line "fibhook: ..." on stderr, and exit(@status). The whole line is taken
+ * for foreign text: it may hold names as they are.
+ */
+void cli_fail(int status, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3), noreturn, cold));
+/* Put behind the line of cli_fail(): what may be the cause; or "". */
+extern const char *cli_hint;
+
+/**
+ * What somebody else has named, as it may be printed (shared/text.h), of at
+ * most CLI_TEXT_MAX bytes. Holds until the fourth call after this one.
+ */
+const char *cli_text(const char *s);
+/** The same of a field of @len bytes, which need not end with a NUL. */
+const char *cli_text_of(const char *s, size_t len);
+#define CLI_TEXT_MAX 1024
+
+/* --- target.c ------------------------------------------------------------- */
+
+/**
+ * The file that a shell would run for @name, in @path of PATH_MAX bytes.
+ * Fails with CLI_MISSING or CLI_CANNOT.
+ */
+void cli_target_find(const char *name, char *path);
+
+/**
+ * Fails with CLI_CANNOT and the reason if the program in @path, or the
+ * interpreter of that script, would not load the library.
+ */
+void cli_target_check(const char *path);
+
+/* --- dump/ ----------------------------------------------------------------- */
+
+/** fibhook dump PID [--all]; the exit status. */
+int cli_dump(int argc, char **argv);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * What the command says: the line with which it fails, and foreign text in it
+ * and elsewhere. All of cli/ stands on this file.
+ */
+#include <langinfo.h>
+#include <limits.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/cli.h"
+#include "shared/text.h"
+
+const char *cli_hint = "";
+
+/* To a terminal of another kind, half a character may be a control. */
+static bool is_utf8(void)
+{
+	static int known = -1;
+
+	if (known < 0)
+		known = setlocale(LC_CTYPE, "") &&
+			!strcmp(nl_langinfo(CODESET), "UTF-8");
+	return known;
+}
+
+void cli_fail(int status, const char *fmt, ...)
+{
+	char line[2 * PATH_MAX], text[4 * PATH_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "fibhook: %s%s\n",
+		fib_text(text, sizeof(text), line, sizeof(line), is_utf8()),
+		cli_hint);
+	exit(status);
+}
+
+const char *cli_text_of(const char *s, size_t len)
+{
+	static char ring[4][CLI_TEXT_MAX];
+	static unsigned next;
+	char *out = ring[next++ % 4];
+
+	return fib_text(out, CLI_TEXT_MAX, s, len, is_utf8());
+}
+
+const char *cli_text(const char *s)
+{
+	return cli_text_of(s, SIZE_MAX);
+}

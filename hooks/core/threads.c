@@ -1,0 +1,162 @@
+/*
+ * The threads of the program. threads.h tells of ids and of dedicated fibers.
+ *
+ * An id lies between 2^22 (no kernel thread's is higher) and 2^28 (thread CPU
+ * clocks shift them by three), and names the slab entry and its generation, so
+ * that it is not soon given again. Main's is the process id.
+ */
+#include "hooks/core/threads.h"
+#include "hooks/core/hook.h"
+
+#define TID_FIRST (1 << 22)
+#define TID_LIMIT (1 << 28)
+
+struct fib *fib_main_fiber;
+static uint32_t tid_base; /* added to all, so that processes differ */
+static _Atomic uint32_t real_tids;
+static _Atomic int32_t live;	/* fibers that have not ended, main included */
+static _Atomic int32_t unended; /* the same, but for those about to be joined */
+static _Atomic int32_t aparts;	/* of these, those that are dedicated */
+static _Atomic bool restricted; /* one has changed what it may do */
+static _Atomic bool filters;	/* one is under a filter of its own */
+
+void fib_tids_init(void)
+{
+	uint32_t r = 0;
+
+	fib_raw(SYS_getrandom, &r, sizeof(r), 0);
+	tid_base = r % (TID_LIMIT - TID_FIRST);
+	fib_store(&live, 1, relaxed);
+	fib_store(&unended, 1, relaxed);
+	fib_store(&aparts, 0, relaxed);
+	fib_store(&restricted, false, relaxed);
+	fib_store(&filters, false, relaxed);
+}
+
+static int tid_of(const struct fib *f)
+{
+	uint32_t n = (f->generation << FIB_INDEX_BITS | f->index) + tid_base;
+
+	return (int)(TID_FIRST + n % (TID_LIMIT - TID_FIRST));
+}
+
+bool fib_tids_are_real(void)
+{
+	return fib_load(&real_tids, relaxed);
+}
+
+int fib_new_tid(const struct fib *f)
+{
+	return fib_tids_are_real() ? fib_load(&f->bound->tid, relaxed) :
+				     tid_of(f);
+}
+
+void fib_thread_began(const struct fib *f)
+{
+	fib_add(&live, 1, seq_cst);
+	fib_add(&unended, 1, relaxed);
+	if (f->thread.apart)
+		fib_add(&aparts, 1, seq_cst);
+}
+
+bool fib_thread_is_last(void)
+{
+	return fib_sub(&unended, 1, acq_rel) == 1;
+}
+
+void fib_thread_ended(const struct fib *f)
+{
+	if (f->thread.apart)
+		fib_sub(&aparts, 1, seq_cst);
+	fib_sub(&live, 1, seq_cst);
+}
+
+int fib_threads_live(void)
+{
+	return fib_load(&live, acquire);
+}
+
+struct fib *fib_by_tid(int tid)
+{
+	uint32_t span = TID_LIMIT - TID_FIRST;
+	struct fib *f = fib_main_fiber;
+	uint32_t n;
+
+	if (f && fib_load(&f->tid, relaxed) == tid)
+		return f;
+	if (tid > 0 && tid < TID_FIRST && fib_load(&real_tids, relaxed))
+		return fib_bound_to(tid);
+	if (tid < TID_FIRST || tid >= TID_LIMIT)
+		return NULL;
+	n = ((uint32_t)(tid - TID_FIRST) + span - tid_base % span) % span;
+	f = fib_at(n & (FIB_MAX - 1));
+	return f && fib_load(&f->tid, acquire) == tid ? f : NULL;
+}
+
+/* Main is on the first kernel thread until it parks for the first time. */
+static void be_real(void)
+{
+	struct fib *f = fib_self();
+
+	if (f == fib_main_fiber && fib_load(&fib_worker_self()->tid, relaxed) ==
+					   fib_load(&f->tid, relaxed))
+		fib_bind_self();
+}
+
+void fib_tids_real(bool active)
+{
+	fib_store(&real_tids, 1, relaxed);
+	if (active)
+		be_real();
+}
+
+/* --- those with a kernel thread unlike the others' -------------------------- */
+
+int fib_dedicate(void)
+{
+	struct fib *f = fib_self();
+	int r = fib_bind_self();
+
+	if (r == 0 && !f->thread.apart) {
+		f->thread.apart = true;
+		fib_add(&aparts, 1, seq_cst);
+	}
+	return r;
+}
+
+/*
+ * Where all threads are dedicated, the process may do no more than they: natively
+ * there is nobody else. So kernel threads of ours that run none of them are
+ * replaced by such as one of them has made. Counted so that there may seem to be
+ * one that is not dedicated too many, and never one too few.
+ */
+static bool all_apart(void)
+{
+	return fib_load(&aparts, seq_cst) &&
+	       fib_load(&live, seq_cst) <= fib_load(&aparts, seq_cst);
+}
+
+void fib_filter_used(bool strict)
+{
+	fib_self()->thread.plain |= FIB_FILES | FIB_PLAIN;
+	fib_store(&filters, true, seq_cst);
+	fib_worker_self()->process.filtered = true;
+	fib_worker_self()->process.strict = strict;
+}
+
+/*
+ * A filter may forbid to make threads and to ask for them, and would kill those
+ * that there are: they stay as they are then.
+ */
+bool fib_threads_renew(void)
+{
+	return fib_load(&restricted, seq_cst) && all_apart() &&
+	       !fib_load(&filters, seq_cst);
+}
+
+void fib_rights_changed(void)
+{
+	fib_store(&restricted, true, seq_cst);
+	if (fib_threads_renew())
+		fib_sched_renew(&fib_sched);
+}

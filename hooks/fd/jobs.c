@@ -1,0 +1,111 @@
+/*
+ * Job control: a process in the background that reads from its terminal, or
+ * changes it, is sent SIGTTIN or SIGTTOU, and stops.
+ *
+ * The kernel looks whether the calling thread blocks or ignores the signal, and
+ * then sends none. Workers block all. So what __tty_check_change() of the kernel
+ * does is done here, before the call. Whether a process group is an orphan, only
+ * the kernel knows for sure; here the caller's own parent decides.
+ */
+#include <sys/ioctl.h>
+#include <termios.h>
+#include "hooks/core/hook.h"
+#include "hooks/fd/fd.h"
+#include "hooks/signal/signal.h"
+
+/* struct termios of the kernel */
+struct modes {
+	uint32_t iflag, oflag, cflag, lflag;
+	uint8_t line, cc[19];
+};
+
+/* Nobody of its session, and not of its group, is there to continue it. */
+static bool is_orphan(long group)
+{
+	long parent = fib_raw(SYS_getppid);
+
+	return fib_raw(SYS_getpgid, parent) == group ||
+	       fib_raw(SYS_getsid, parent) != fib_raw(SYS_getsid, 0);
+}
+
+/*
+ * The kernel answers for the other side of a master, which is no process's
+ * terminal.
+ */
+static bool is_master(int fd)
+{
+	unsigned number;
+
+	return fib_raw(SYS_ioctl, fd, TIOCGPTN, &number) == 0;
+}
+
+/* As __tty_check_change(): 0, -EIO, or -FIB_ERESTARTSYS: a signal was sent. */
+static long check_change(int fd, int sig)
+{
+	const struct fib *f = fib_self();
+	long group = fib_raw(SYS_getpgid, 0);
+	int foreground = 0;
+
+	if (fib_raw(SYS_ioctl, fd, TIOCGPGRP, &foreground) ||
+	    foreground == group || is_master(fd))
+		return 0;
+	if ((fib_load(&f->sig.mask, relaxed) & FIB_SIG(sig)) ||
+	    fib_signal_action(sig).handler == (uintptr_t)SIG_IGN)
+		return sig == SIGTTIN ? -EIO : 0;
+	if (is_orphan(group))
+		return -EIO;
+	fib_raw(SYS_kill, 0, sig);
+	fib_signal_sync(FIB_SIG(sig));
+	return -FIB_ERESTARTSYS;
+}
+
+/* One that a process may be in the background of. */
+static bool is_tty(struct fib_known *k)
+{
+	struct modes m;
+
+	if (!k->tty)
+		k->tty = fib_raw(SYS_ioctl, k->fd, TCGETS, &m) ||
+					 is_master(k->fd) ?
+				 FIB_TTY_NOT :
+				 FIB_TTY_IS;
+	return k->tty == FIB_TTY_IS;
+}
+
+long fib_job_io(struct fib_known *k, uint8_t ev)
+{
+	struct modes m;
+
+	if (!is_tty(k))
+		return 0;
+	if (ev == FIB_IO_READ)
+		return check_change(k->fd, SIGTTIN);
+	if (fib_raw(SYS_ioctl, k->fd, TCGETS, &m) || !(m.lflag & TOSTOP))
+		return 0;
+	return check_change(k->fd, SIGTTOU);
+}
+
+long fib_job_ioctl(int fd, unsigned cmd)
+{
+	switch (cmd) {
+	case TIOCSPGRP:
+	case TCSETS:
+	case TCSETSW:
+	case TCSETSF:
+	case TCSETA:
+	case TCSETAW:
+	case TCSETAF:
+	case 0x402c542b: /* TCSETS2, TCSETSW2, TCSETSF2 */
+	case 0x402c542c:
+	case 0x402c542d:
+	case TIOCSETD:
+	case TIOCSBRK:
+	case TIOCCBRK:
+	case TCSBRK:
+	case TCSBRKP:
+	case TCXONC:
+	case TCFLSH:
+		return check_change(fd, SIGTTOU);
+	}
+	return 0;
+}

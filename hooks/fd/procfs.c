@@ -1,0 +1,314 @@
+/*
+ * What /proc says of the process to itself.
+ *
+ * /proc/self/task lists workers and the monitor: the program is shown its
+ * threads, the fibers. In /proc/self/fd the library's own descriptors are
+ * left out. Other processes see what the kernel knows.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/vfs.h>
+#include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
+#include "hooks/fd/procfs.h"
+#include "runtime/digits.h"
+#include "runtime/hidden.h"
+
+#define PROC_MAGIC 0x9fa0 /* linux/magic.h */
+
+/* struct linux_dirent64 of getdents(2) */
+struct entry {
+	uint64_t ino;
+	int64_t off;
+	uint16_t len;
+	uint8_t type;
+	char name[5];
+};
+#define NAME_AT offsetof(struct entry, name)
+
+enum listing { KERNELS, OWN_TASKS, OWN_FDS };
+
+static size_t strlen_of(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n])
+		n++;
+	return n;
+}
+
+static bool has_tail(const char *s, size_t len, const char *tail)
+{
+	size_t n = strlen_of(tail);
+
+	return n == len && !memcmp(s, tail, n);
+}
+
+static enum listing listing_of(int fd)
+{
+	char link[32] = "/proc/self/fd/", path[64], own[32] = "/proc/";
+	struct statfs fs;
+	unsigned n;
+	long len;
+
+	if (fib_raw(SYS_fstatfs, fd, &fs) || fs.f_type != PROC_MAGIC)
+		return KERNELS;
+	fib_put_decimal(link + 14, (unsigned)fd);
+	len = fib_raw(SYS_readlink, link, path, sizeof(path));
+	n = 6 + fib_put_decimal(own + 6, (unsigned)fib_raw(SYS_getpid));
+	if (len <= (long)n || memcmp(path, own, n))
+		return KERNELS;
+	if (has_tail(path + n, (size_t)len - n, "/task"))
+		return OWN_TASKS;
+	return has_tail(path + n, (size_t)len - n, "/fd") ? OWN_FDS : KERNELS;
+}
+
+/* Entry @name goes to @to, of which @room is left: its length or -errno. */
+static long put_entry(char *to, size_t room, const char *name, unsigned len,
+		      int tid, int64_t next)
+{
+	union {
+		struct entry e;
+		char raw[48];
+	} u = { .e = { .ino = (uint64_t)tid, .off = next, .type = DT_DIR } };
+	size_t size = FIB_ALIGN_UP(NAME_AT + len + 1, 8);
+
+	if (size > room)
+		return -EINVAL;
+	u.e.len = (uint16_t)size;
+	memcpy(u.raw + NAME_AT, name, len);
+	if (fib_copy(to, &u, size))
+		return -EFAULT;
+	return (long)size;
+}
+
+/*
+ * The thread at position @at of the directory, 0: none any more. After the two
+ * dots comes the first thread, whose entry stays when it has exited, then the
+ * fibers by their index.
+ */
+static int thread_at(uint32_t at)
+{
+	int pid = (int)fib_raw(SYS_getpid), tid = 0;
+	struct fib *f = at > 2 ? fib_at(at - 3) : NULL;
+
+	if (at == 2)
+		return pid;
+	if (f)
+		tid = fib_load(&f->tid, acquire);
+	return tid == pid ? 0 : tid;
+}
+
+static long list_tasks(int fd, char *buf, size_t room)
+{
+	long pos = fib_raw(SYS_lseek, fd, 0, SEEK_CUR), r = 0;
+	size_t used = 0;
+
+	if (pos < 0)
+		return pos;
+	for (; pos < (long)fib_high_water() + 3; pos++) {
+		char name[12] = "..";
+		unsigned len = (unsigned)pos + 1;
+		int tid = 1;
+
+		if (pos >= 2) {
+			tid = thread_at((uint32_t)pos);
+			if (!tid)
+				continue;
+			len = fib_put_decimal(name, (unsigned)tid);
+		}
+		r = put_entry(buf + used, room - used, name, len, tid, pos + 1);
+		if (r < 0)
+			break;
+		used += (size_t)r;
+	}
+	if (r < 0 && !used)
+		return r;
+	fib_raw(SYS_lseek, fd, pos, SEEK_SET);
+	return (long)used;
+}
+
+/* -1: it is not a number. */
+static int number(const char *name)
+{
+	int n = (int)fib_get_decimal(&name);
+
+	return *name ? -1 : n;
+}
+
+static bool is_own_fd(const char *name)
+{
+	int fd = number(name);
+
+	return fd >= 0 && fib_fd_is_ours(fd);
+}
+
+static long list_fds(int fd, char *buf, size_t room)
+{
+	for (;;) {
+		long n = fib_raw(SYS_getdents64, fd, buf, room), kept = 0;
+
+		if (n <= 0)
+			return n;
+		for (long at = 0; at < n;) {
+			union {
+				struct entry e;
+				char raw[32];
+			} u;
+			long len = n - at;
+
+			if (fib_copy(&u, buf + at,
+				     len < (long)sizeof(u) ? (size_t)len :
+							     sizeof(u)))
+				return -EFAULT;
+			u.raw[sizeof(u) - 1] = 0;
+			len = u.e.len;
+			if (len <= 0 || len > n - at)
+				break; /* somebody else has written there */
+			if (!is_own_fd(u.raw + NAME_AT)) {
+				if (fib_copy(buf + kept, buf + at, (size_t)len))
+					return -EFAULT;
+				kept += len;
+			}
+			at += len;
+		}
+		if (kept)
+			return kept;
+	}
+}
+
+/* --- signalfds that were there before ------------------------------------ */
+
+/* What @fd shows, if it is a signalfd: the line "sigmask:" of proc(5). */
+static uint64_t sigmask_of(int fd)
+{
+	static const char what[] = "anon_inode:[signalfd]",
+			  key[] = "sigmask:\t";
+	char path[40] = "/proc/self/fd/", text[512 + sizeof(key)];
+	long info, n;
+
+	fib_put_decimal(path + 14, (unsigned)fd);
+	n = fib_raw(SYS_readlink, path, text, sizeof(text));
+	if (n != sizeof(what) - 1 || memcmp(text, what, sizeof(what) - 1))
+		return 0;
+	memcpy(path, "/proc/self/fdinfo/", 18);
+	fib_put_decimal(path + 18, (unsigned)fd);
+	info = fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return 0;
+	n = fib_raw(SYS_read, info, text, 512);
+	fib_raw(SYS_close, info);
+	text[n > 0 ? n : 0] = 0;
+	for (const char *p = text; *p; p++) {
+		if (memcmp(p, key, sizeof(key) - 1) != 0)
+			continue;
+		p += sizeof(key) - 1;
+		return fib_get_hex(&p);
+	}
+	return 0;
+}
+
+uint64_t fib_procfs_signalfds(void)
+{
+	long dir = fib_raw(SYS_openat, AT_FDCWD, "/proc/self/fd",
+			   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char buf[2048] __attribute__((aligned(8)));
+	uint64_t all = 0;
+	long n;
+
+	while (dir >= 0 &&
+	       (n = fib_raw(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;
+		     at += ((struct entry *)(buf + at))->len) {
+			int fd = number(buf + at + NAME_AT);
+
+			if (fd >= 0 && !fib_fd_is_ours(fd))
+				all |= sigmask_of(fd);
+		}
+	}
+	if (dir >= 0)
+		fib_raw(SYS_close, dir);
+	return all;
+}
+
+/* --- the caller's own folder ----------------------------------------------- */
+
+/* Behind @head, if @s begins with it. */
+static const char *after(const char *s, const char *head)
+{
+	while (*head && *s == *head)
+		s++, head++;
+	return *head ? NULL : s;
+}
+
+static const char *after_number(const char *s, unsigned want)
+{
+	char digits[FIB_DECIMAL_MAX];
+
+	fib_put_decimal(digits, want);
+	return after(s, digits);
+}
+
+/* What of /proc/self/task/TID is changed by writing; the rest has no fiber. */
+static const char *own_attr(const char *path)
+{
+	unsigned pid = (unsigned)fib_raw(SYS_getpid);
+	const char *s = after(path, "/proc/self/task/");
+	const char *p = after(path, "/proc/");
+
+	if (!s && (p = after_number(p, pid)))
+		s = after(p, "/task/");
+	if (s)
+		s = after_number(s, (unsigned)fib_own_tid());
+	return s ? after(s, "/attr/") : NULL;
+}
+
+/* Only the first thread may write this. */
+static bool first_attr(const char *path)
+{
+	const char *p = after(path, "/proc/");
+
+	return after(path, "/proc/self/attr/") ||
+	       ((p = after_number(p, (unsigned)fib_raw(SYS_getpid))) &&
+		after(p, "/attr/"));
+}
+
+bool fib_procfs_of_thread(const char *user, int flags, char to[FIB_PROCFS_PATH])
+{
+	static const char own[] = "/proc/thread-self/attr/";
+	char path[FIB_PROCFS_PATH];
+	const char *s;
+	size_t n = 6;
+
+	if (fib_copy(path, user, n) || memcmp(path, "/proc/", n))
+		return false;
+	do {
+		if (n == sizeof(path) || fib_copy(&path[n], &user[n], 1))
+			return false;
+	} while (path[n++]);
+	memcpy(to, path, n);
+	s = own_attr(path);
+	if (!s && !after(path, "/proc/thread-self/") &&
+	    !((flags & O_ACCMODE) && first_attr(path)))
+		return false;
+	if (s && strlen_of(s) + sizeof(own) <= FIB_PROCFS_PATH) {
+		memcpy(to, own, sizeof(own) - 1);
+		memcpy(to + sizeof(own) - 1, s, strlen_of(s) + 1);
+	}
+	return fib_dedicate() == 0;
+}
+
+long fib_sys_getdents64(int fd, void *buf, size_t room)
+{
+	if (fib_fd_is_ours(fd))
+		return -EBADF;
+	switch (listing_of(fd)) {
+	case OWN_TASKS:
+		return list_tasks(fd, buf, room);
+	case OWN_FDS:
+		return list_fds(fd, buf, room);
+	case KERNELS:
+		break;
+	}
+	return fib_raw(SYS_getdents64, fd, buf, room);
+}

@@ -1,0 +1,20 @@
+/*
+ * What /proc tells a process of itself: descriptors and threads as the program
+ * knows them. No locks. For hook bodies, on the fiber's stack.
+ */
+#ifndef FIB_HOOKS_PROCFS_H
+#define FIB_HOOKS_PROCFS_H
+
+#include "runtime/base.h"
+
+#define FIB_PROCFS_PATH 128
+/**
+ * Is @path, to be opened with @flags, about the calling thread alone? Then the
+ * caller becomes dedicated, and *@to is what the kernel calls it.
+ */
+bool fib_procfs_of_thread(const char *path, int flags,
+			  char to[FIB_PROCFS_PATH]);
+/** The signals that the process's signalfds show. */
+uint64_t fib_procfs_signalfds(void);
+
+#endif

@@ -1,0 +1,24 @@
+/* The preload below everything else of the engine: see runtime/host.h. */
+#ifndef FIB_HOST_BASE_H
+#define FIB_HOST_BASE_H
+
+/*
+ * Pointers to functions, and what else does not change any more once the
+ * runtime has started: pages of their own, which are then for reading alone
+ * (preload/activate.c).
+ */
+#define FIB_SEALED __attribute__((section(".fib_sealed")))
+/* What a debugger and fibhook dump look for by its name. */
+#define FIB_EXPORTED __attribute__((visibility("default")))
+
+/* Workers are threads that glibc does not know of. */
+#define fib_one_thread() false
+/* Nobody is below. */
+#define fib_call(...) fib_raw(__VA_ARGS__)
+
+/* fib_stderr has been noted, and a panic goes there or nowhere. */
+#define FIB_HOST_STDERR 1
+/* Fibers' CPU time is counted: cputime.h. */
+#define FIB_HOST_CPU_TIME 1
+
+#endif

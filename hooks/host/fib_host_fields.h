@@ -1,0 +1,121 @@
+/*
+ * What the preload adds to the engine's objects: runtime/host.h tells when this
+ * is included. Each sub-struct has one owner, which its comment names; a field
+ * is its fiber's own unless its comment says otherwise.
+ */
+#ifndef FIB_HOST_FIELDS_H
+#define FIB_HOST_FIELDS_H
+
+struct fib_regs;
+struct fib_hold;
+struct fib_taskwork;
+struct fib_parting;
+struct fib_sigframe;
+struct fib_siginfo_node;
+
+#define FIB_INDEX_BITS 17
+
+/* How a call came to its hook. */
+enum fib_door {
+	FIB_DOOR_NONE = 0,
+	FIB_DOOR_SYMBOL = 1, /* exported function: vector registers are dead */
+	FIB_DOOR_SITE = 2,   /* rewritten site: they are live */
+};
+
+/* A call has a signal mask of its own. */
+enum fib_call_mask {
+	FIB_MASK_NONE = 0,
+	FIB_MASK_LATER = 1, /* saved_mask, from when the call has to wait */
+	FIB_MASK_READY = 2, /* in force; then saved_mask is the fiber's again,
+			     * before a handler runs unless the call was ended
+			     * by a signal */
+	FIB_MASK_AFTER = 3, /* in force; in any case handlers run first */
+};
+
+/* --- of a fiber ------------------------------------------------------------- */
+
+/* hooks/dispatch.c: the call under way; in the line that a park touches. */
+struct fib_in_hook {
+	_Atomic uint8_t in_hook;   /* below libc: no signal handler here */
+	uint8_t door;		   /* enum fib_door */
+	uint8_t restore_mask;	   /* enum fib_call_mask */
+	uint8_t restarted;	   /* the call under way is repeated */
+	uint16_t call;		   /* its number */
+	_Atomic uint8_t cancelled; /* pthread_cancel() was called for it */
+	uint8_t calls;		   /* hooked ones since it was resumed */
+	struct fib_regs *regs;	   /* frame of a rewritten site, or NULL */
+};
+
+/* hooks/io/: how the call under way waits. */
+struct fib_in_io {
+	uint64_t restart_deadline; /* of the call that is repeated */
+	struct fib_hold *hold;	   /* of the file: hooks/io/parts.c */
+	uintptr_t blocking_sp;	   /* where it blocks in the kernel, or 0 */
+	bool part;		   /* it has had a part of its effect */
+};
+
+/* hooks/thread/: what a program tells one thread from another by. */
+struct fib_in_thread {
+	uint8_t plain;	     /* rows with these flags go to the kernel */
+	bool apart;	     /* what it is bound to is unlike the others */
+	_Atomic bool renews; /* it is to call fib_sched_renew() */
+	bool own_files;	     /* its descriptors are not the others' */
+	bool creating;	     /* in pthread_create: its mmap makes a stack */
+	bool cancel_async;   /* the program's own pthread_setcanceltype() */
+	int exit_status;
+	uint32_t *clear_tid; /* zeroed and woken at exit */
+	void *robust_head;
+	struct fib_taskwork *work;   /* hooks/thread/taskwork.c */
+	struct fib_parting *parting; /* at its birth: hooks/thread/thread.c */
+};
+
+/* hooks/signal/README.md says who may touch what. */
+struct fib_in_signal {
+	_Atomic uint64_t mask;
+	_Atomic uint64_t pending; /* directed at this fiber */
+	_Atomic uint64_t awaited; /* what a sigwait under way accepts */
+	uint64_t saved_mask;	  /* of sigsuspend, ppoll, ...: call_mask */
+	_Atomic bool preempt;	  /* yield where the kick's handler leads */
+	_Atomic bool kicked;	  /* since it was last set to false */
+	struct fib_siginfo_node *queue;
+	struct fib_sigframe *frame; /* registers of the interrupted code */
+	uintptr_t altstack_sp;
+	size_t altstack_size;
+	int altstack_flags;
+};
+
+#define FIB_HOST_FIBER_FIRST struct fib_in_hook hook;
+#define FIB_HOST_FIBER_SECOND
+#define FIB_HOST_FIBER                                                         \
+	struct fib_in_io io;                                                   \
+	struct fib_in_thread thread;                                           \
+	struct fib_in_signal sig;
+
+/* --- of a worker ------------------------------------------------------------ */
+
+/* hooks/process/: identities and filters of its kernel thread. */
+struct fib_worker_process {
+	bool filtered;		   /* bound, and under a seccomp filter */
+	bool strict;		   /* read, write, exit; and no rdtsc */
+	_Atomic uint32_t identity; /* change last made, */
+	uint32_t asked;		   /* and last asked for; workers_lock */
+};
+
+/* hooks/signal/ */
+struct fib_worker_signal {
+	uint64_t profiled_ns; /* CPU time at its last SIGPROF: receiver.c */
+	struct fib_lock kick_lock; /* no_kick, and its kicks */
+	bool no_kick;		   /* in exec */
+};
+
+#define FIB_HOST_WORKER_FIRST
+#define FIB_HOST_WORKER                                                        \
+	struct fib_worker_process process;                                     \
+	struct fib_worker_signal sig;
+
+#define FIB_HOST_SCHED
+#define FIB_HOST_FD
+#define FIB_HOST_IO long *flags; /* of the call, MSG_DONTWAIT among them */
+#define FIB_HOST_TIMER
+
+#endif

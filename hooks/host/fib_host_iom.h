@@ -1,0 +1,43 @@
+/*
+ * The preload: calls on descriptors. See runtime/host.h; included at the end of
+ * runtime/iom.h.
+ */
+#ifndef FIB_HOST_IOM_H
+#define FIB_HOST_IOM_H
+
+static inline void fib_host_fd_init(struct fib_fd *s, struct fib_sched *sched)
+{
+}
+
+/* What is asked of epoll. */
+static inline long fib_host_control(struct fib_fd *s, int op, const void *ev)
+{
+	return fib_raw(SYS_epoll_ctl, fib_sched.iom.epfd, op, s->fd, ev);
+}
+
+static inline void fib_host_fd_event(struct fib_fd *s, uint8_t events,
+				     bool urgent_alone)
+{
+}
+
+static inline void fib_host_woke(struct fib_sched *s)
+{
+}
+
+/* A summons ends it, whenever it comes. */
+#define fib_host_sleep(nr, a, b, c, d, e, f)                                   \
+	fib_raw_intr(&fib_worker_self()->summoned, nr,                         \
+		     (long[6]){ a, (long)(b), c, (long)(d), e, f })
+
+/*
+ * It is announced, and a signal that was there before it is not to be slept
+ * over.
+ */
+static inline long fib_host_call_may_block(long nr, int fd, const long a[6])
+{
+	long v[6] = { fd, a[1], a[2], a[3], a[4], a[5] };
+
+	return fib_raw_intr(&fib_self()->attention, nr, v);
+}
+
+#endif

@@ -1,0 +1,159 @@
+/*
+ * The preload: what its fibers and workers do beyond the common way, for the
+ * files of the scheduler. See runtime/host.h; included by runtime/runq.h.
+ */
+#ifndef FIB_HOST_LOOP_H
+#define FIB_HOST_LOOP_H
+
+#include <linux/sched.h>
+
+/* --- workers ----------------------------------------------------------------- */
+
+static inline void fib_host_worker_init(struct fib_sched *s,
+					struct fib_worker *w)
+{
+	fib_lock_init(&w->sig.kick_lock, KICK);
+}
+
+static inline void fib_host_worker_starts(struct fib_worker *w,
+					  const struct fib *bound)
+{
+	w->sig.profiled_ns = 0;
+	w->process.filtered = bound && fib_filtered();
+	w->process.strict = false;
+}
+
+/* Under a filter, by the call that libc makes, as the filter may know it. */
+static inline long fib_host_worker_thread(struct fib_worker *w, size_t size,
+					  void (*fn)(void *))
+{
+	struct clone_args args = { .flags = FIB_THREAD_FLAGS,
+				   .child_tid = (uintptr_t)&w->tid,
+				   .parent_tid = (uintptr_t)&w->tid,
+				   .stack = (uintptr_t)w->stack - size,
+				   .stack_size = size };
+	long tid = -ENOSYS;
+
+	if (fib_filtered())
+		tid = fib_thread_clone3(&args, sizeof(args), fn, w);
+	return tid == -ENOSYS ? fib_thread_start(w->stack, &w->tid, fn, w) :
+				tid;
+}
+
+static inline void fib_host_sched_begins(struct fib_sched *s, struct fib *first)
+{
+}
+
+static inline void fib_host_forget(void)
+{
+	fib_messenger_forget();
+}
+
+/* --- queueing ---------------------------------------------------------------- */
+
+static inline bool fib_host_queue_alone(struct fib *f)
+{
+	return false;
+}
+
+static inline bool fib_host_queue(struct fib_sched *s, struct fib_worker *w,
+				  struct fib *f)
+{
+	return false;
+}
+
+static inline void fib_host_notified(struct fib_sched *s)
+{
+}
+
+static inline struct fib *fib_host_pop(struct fib_worker *w, bool before)
+{
+	return NULL;
+}
+
+static inline bool fib_host_sleeper_has_work(const struct fib_worker *w)
+{
+	return false;
+}
+
+/* --- idle -------------------------------------------------------------------- */
+
+static inline bool fib_host_at_end(struct fib_sched *s)
+{
+	return false;
+}
+
+static inline void fib_host_idles(struct fib_worker *w)
+{
+}
+
+static inline uint64_t fib_host_deadline(struct fib_sched *s)
+{
+	return FIB_NEVER;
+}
+
+static inline void fib_host_run_timers(struct fib_sched *s, uint64_t now)
+{
+}
+
+/* --- switching --------------------------------------------------------------- */
+
+static inline struct fib *fib_host_caller(struct fib_worker **w)
+{
+	*w = NULL;
+	return fib_self();
+}
+
+static inline bool fib_host_runs_others(const struct fib_worker *w)
+{
+	return true;
+}
+
+static inline bool fib_host_keeps_vectors(const struct fib *f)
+{
+	return f->hook.door == FIB_DOOR_SITE;
+}
+
+static inline bool fib_host_prepare(struct fib_worker *w, struct fib *f)
+{
+	return true;
+}
+
+static inline void fib_host_resumes(struct fib_worker *w, struct fib *f)
+{
+	fib_store(fib_shared(&f->hook.calls), 0, relaxed); /* watch.c */
+}
+
+static inline void fib_host_landed(struct fib *f)
+{
+}
+
+static inline bool fib_host_park(struct fib_worker *w, struct fib *f)
+{
+	return false;
+}
+
+/* There is no other on the thread of a bound one. */
+static inline bool fib_host_yield(struct fib_worker *w, struct fib *f)
+{
+	if (fib_likely(!f->bound))
+		return false;
+	if (!fib_filtered())
+		fib_raw(SYS_sched_yield);
+	return true;
+}
+
+static inline void fib_host_exit(void)
+{
+}
+
+static inline void fib_host_exited(struct fib *f)
+{
+	if (fib_host.fiber_exit)
+		fib_host.fiber_exit(f);
+	if (fib_sched.first == f)
+		fib_sched.first = NULL;
+	fib_free(f);
+}
+
+#endif

@@ -1,0 +1,141 @@
+/*
+ * The preload: who runs here, and what its kernel threads may do. See
+ * runtime/host.h; included at the end of runtime/sched.h.
+ *
+ * A worker is a bare kernel thread, without TLS, and its gs base is the worker.
+ * There is one scheduler.
+ */
+#ifndef FIB_HOST_SELF_H
+#define FIB_HOST_SELF_H
+
+/* Workers, threads, descriptors: all belong to this one. runtime/below.c */
+extern struct fib_sched fib_sched;
+#define FIB_HOST_SCHEDULER (&fib_sched)
+#define fib_sched_of(x)	   ((void)(x), &fib_sched)
+
+extern const struct fib_host fib_host;
+
+/* A spare may come at any time. */
+static inline bool fib_runq_alone(const struct fib_sched *s)
+{
+	return false;
+}
+
+/* --- who am I? ------------------------------------------------------------- */
+
+static inline struct fib_worker *fib_worker_self(void)
+{
+	return (struct fib_worker *)fib_host_reg();
+}
+
+static inline void fib_worker_set(struct fib_worker *w)
+{
+	fib_host_reg_set((uintptr_t)w);
+}
+
+/** The current fiber; only where the caller is known to be on a worker. */
+static inline struct fib *fib_self(void)
+{
+	return fib_host_word(offsetof(struct fib_worker, cur));
+}
+
+/**
+ * The calling fiber, or NULL if the caller is none. Not by way of the worker:
+ * between two loads a signal's handler may park, and go on elsewhere.
+ */
+static inline struct fib *fib_caller(void)
+{
+	return fib_worker_self() ? fib_self() : NULL;
+}
+
+static inline struct fib_sched *fib_sched_here(void)
+{
+	return &fib_sched;
+}
+
+static inline struct fib *fib_top_of(struct fib *f)
+{
+	return f;
+}
+
+/* errno lies in the TLS that is switched with the fiber. */
+static inline int fib_errno_save(void)
+{
+	return 0;
+}
+
+static inline void fib_errno_restore(int saved)
+{
+}
+
+/* --- kernel threads --------------------------------------------------------- */
+
+/* Bare, on the stack given. */
+#define fib_thread_start(stack_top, tid, fn, arg)                              \
+	fib_thread_clone(FIB_THREAD_FLAGS, stack_top, tid, fn, arg)
+#define fib_thread_end() fib_raw(SYS_exit, 0)
+
+static inline bool fib_filtered(void)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	return w && w->process.filtered;
+}
+
+/*
+ * A thread under a filter has its errands run by the messenger; but one that is
+ * strict has no futex either, and may write.
+ */
+static inline bool fib_host_sends(uint32_t errand)
+{
+	if (fib_likely(!fib_filtered()) || fib_worker_self()->process.strict)
+		return false;
+	fib_messenger_send(errand, 0);
+	return true;
+}
+
+static inline bool fib_host_summoned(const struct fib_worker *w)
+{
+	return fib_load(&w->summoned, relaxed);
+}
+
+static inline bool fib_host_has_tsc(const struct fib_worker *w)
+{
+	return !w->process.strict;
+}
+
+/* --- fibers ------------------------------------------------------------------ */
+
+static inline void fib_host_renew(struct fib *f)
+{
+	fib_store(&f->hook.in_hook, 0, relaxed);
+	f->hook.door = FIB_DOOR_NONE;
+	f->hook.restore_mask = FIB_MASK_NONE;
+	f->hook.restarted = 0;
+	fib_store(fib_shared(&f->hook.call), 0, relaxed); /* watch.c */
+	fib_store(&f->hook.cancelled, 0, relaxed);
+	f->hook.regs = NULL;
+}
+
+/* A fiber of the engine's own: a kick's handler leaves it alone. */
+static inline void fib_host_shield(struct fib *f)
+{
+	fib_store(&f->hook.in_hook, 1, relaxed);
+}
+
+/* Reads of @f by the monitor, which may be one call late. */
+static inline uint32_t fib_host_progress(const struct fib *f)
+{
+	return fib_load(fib_shared(&f->hook.calls), relaxed) |
+	       (uint32_t)fib_load(fib_shared(&f->hook.call), relaxed) << 8;
+}
+
+static inline bool fib_host_in_runtime(const struct fib_worker *w,
+				       const struct fib *f)
+{
+	return f ? fib_load(&f->hook.in_hook, relaxed) :
+		   !w->bound && !fib_load(&w->idle, relaxed) &&
+			       !fib_load(&w->spare, relaxed);
+}
+
+#endif

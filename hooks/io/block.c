@@ -1,0 +1,164 @@
+/* How long a call may wait, and how: for the loop of runtime/trywait.h. */
+#include <fcntl.h>
+#include "hooks/core/deadline.h"
+#include "hooks/core/hook.h"
+#include "hooks/io/io.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/wait.h"
+#include "runtime/chaos.h"
+#include "runtime/trywait.h"
+
+long fib_io_failed(const struct fib_io *io, long r)
+{
+	if (r == -ETIMEDOUT)
+		return -EAGAIN;
+	if (r == -EINTR)
+		return io->deadline_ns == FIB_NEVER ? -FIB_ERESTARTSYS :
+						      -FIB_ERESTARTNOHAND;
+	return r;
+}
+
+/* A kick that brings no handler may have cut a write short. */
+static bool goes_on(long nr, const long a[6], long r)
+{
+	return nr == SYS_write && r > 0 && r < a[2] &&
+	       !(fib_raw(SYS_fcntl, a[0], F_GETFL) & O_NONBLOCK) &&
+	       fib_attention_clear(fib_self());
+}
+
+long fib_io_own(long nr, const long a[6])
+{
+	long v[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
+	long r, done = 0;
+
+	while (goes_on(nr, v, r = fib_blocking(nr, v))) {
+		done += r;
+		v[1] += r;
+		v[2] -= r;
+	}
+	if (r == -EPIPE && !done)
+		fib_signal_raise(fib_self(), SIGPIPE, true);
+	return done ? done + (r > 0 ? r : 0) : r;
+}
+
+/* epoll would not have the descriptor (no memory, no watches left). */
+static long wait_in_kernel(struct fib_io *io)
+{
+	struct pollfd p = { .fd = io->s->fd,
+			    .events =
+				    io->ev == FIB_IO_READ ? POLLIN : POLLOUT };
+	struct timespec ts;
+	long r = fib_blocking(SYS_ppoll,
+			      (long[6]){ (long)&p, 1,
+					 fib_time_left(io->deadline_ns, &ts), 0,
+					 8 });
+
+	if (r == -FIB_ERESTARTNOINTR) /* a signal was there before it began */
+		return -EINTR;
+	return r ? r : -ETIMEDOUT;
+}
+
+static int limit(struct fib_io *io)
+{
+	struct fib_known *k = fib_fd_of(io->s);
+
+	if (fib_fd_nonblock(k) || (k->impatient & io->ev))
+		return -EAGAIN;
+	io->deadline_ns = fib_fd_deadline(k, io->ev);
+	return 0;
+}
+
+/*
+ * A datagram socket that is shut says EAGAIN to who does not wait, and 0 to who
+ * does: __skb_wait_for_more_packets(). An edge has told of it.
+ */
+static bool is_shut(const struct fib_io *io)
+{
+	return io->flags && fib_load(&io->s->untrusted, relaxed) &&
+	       (fib_io_ready(io->s->fd, POLLIN | POLLRDHUP) & POLLRDHUP);
+}
+
+static long block(struct fib_io *io)
+{
+	long r;
+
+	if (fib_unlikely(is_shut(io))) {
+		*io->flags &= ~MSG_DONTWAIT;
+		return 0;
+	}
+	r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
+
+	if (r != 0 && r != -EINTR && r != -ETIMEDOUT)
+		r = wait_in_kernel(io);
+	/* Only a handler ends a call of which a part may be done. */
+	if (r >= 0 || (r == -EINTR && !fib_cancel_cuts() &&
+		       fib_attention_clear(fib_self())))
+		/* Another fiber has put it under a filter: it begins anew. */
+		return fib_unlikely(fib_filtered()) ? -FIB_ERESTARTNOINTR : 0;
+	return fib_io_failed(io, r);
+}
+
+const struct fib_io_rules fib_io_hooked = { limit, block };
+
+/*
+ * A kick that is for no handler ends the call as any signal does: it is made
+ * again, on the same file.
+ */
+static long blocking_on(struct fib_io *io, long nr, long v[6])
+{
+	struct fib *f = fib_self();
+	struct fib_hold hold;
+	struct fib_fd *s;
+	long r;
+
+	if (fib_iom_hold(io->s, &hold, io->closes))
+		f->io.hold = &hold;
+	for (;;) {
+		r = fib_blocking(nr, v);
+		if ((r != -EINTR && r != -FIB_ERESTARTNOINTR) || !f->io.hold ||
+		    fib_cancel_cuts() || !fib_attention_clear(f))
+			break;
+		if (fib_xchg(&f->sig.preempt, false, relaxed))
+			fib_sched_preempted();
+		s = fib_iom_try(&hold);
+		if (!s)
+			break;
+		v[0] = s->fd;
+		fib_iom_tried(&hold);
+	}
+	if (f->io.hold)
+		fib_iom_let_go(&hold);
+	f->io.hold = NULL;
+	return r;
+}
+
+long fib_io_in_kernel(struct fib_known *k, uint8_t ev, bool first, long nr,
+		      const long a[6])
+{
+	struct fib_io io = FIB_HOOK_IO(k, ev);
+	long v[6] = { 0, a[1], a[2], a[3], a[4], a[5] };
+	bool timed = fib_fd_timed(k);
+	long r = 0;
+
+	/* A limit is for the whole call, and not for what is left of it. */
+	if (fib_fd_nonblock(k))
+		return fib_pass(nr, a);
+	if (timed)
+		first = false;
+	fib_io_start(&io);
+	while (first && r == 0) {
+		fib_io_begin(&io);
+		if (fib_io_ready(io.s->fd,
+				 ev == FIB_IO_READ ? POLLIN : POLLOUT))
+			break;
+		r = fib_io_again(&io);
+	}
+	if (r == 0) {
+		v[0] = io.s->fd;
+		r = blocking_on(&io, nr, v);
+		if (r == -EINTR)
+			r = timed ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;
+	}
+	fib_io_end(&io);
+	return r;
+}

@@ -1,0 +1,79 @@
+/*
+ * Calls that a kick has cut short. A signal ends a blocked call of which a part is
+ * done, whatever it is for; natively only one that has a handler comes. So where
+ * it was a kick alone, the rest follows.
+ */
+#include "hooks/core/hook.h"
+#include "hooks/io/io.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/wait.h"
+
+bool fib_io_was_cut(void)
+{
+	struct fib *f = fib_self();
+
+	if (!fib_load(&f->sig.kicked, relaxed))
+		return false;
+	fib_part_done();
+	return !fib_cancel_cuts() && fib_attention_clear(f);
+}
+
+/* @r of @asked bytes of what a cut had left: is there more to do? */
+static bool goes_on_after(long r, size_t asked)
+{
+	if (r > 0)
+		return (size_t)r == asked || fib_io_was_cut();
+	return (r == -EINTR || r == -FIB_ERESTARTNOINTR) &&
+	       !fib_cancel_cuts() && fib_attention_clear(fib_self());
+}
+
+long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
+		       const struct iovec *iov, size_t n, long done)
+{
+	struct fib_parts p = {
+		.iov = iov, .n = n, .skip = (size_t)done, .done = done
+	};
+	struct iovec v[FIB_PART_VECTOR];
+	struct fib *f = fib_self();
+	size_t asked;
+	long r;
+
+	do {
+		if (fib_xchg(&f->sig.preempt, false, relaxed))
+			fib_sched_preempted();
+		r = fib_io_window(&p, v);
+		if (r <= 0 || fib_load(&s->closes, relaxed) != closes)
+			break;
+		asked = fib_io_length(v, (int)r);
+		fib_store(&f->sig.kicked, false, relaxed);
+		r = fib_blocking(SYS_writev, (long[6]){ s->fd, (long)v, r });
+		if (r > 0) {
+			p.done += r;
+			p.skip += (size_t)r;
+		}
+	} while (goes_on_after(r, asked));
+	return p.done;
+}
+
+/* Only a handler cuts it short, and the end of either file. */
+long fib_sys_sendfile(int to, int from, void *at, size_t count)
+{
+	struct fib_fd *s = fib_fd_peek(to);
+	uint32_t closes = s ? fib_load(&s->closes, relaxed) : 0;
+	long a[6] = { to, from, (long)at, (long)count };
+	struct fib *f = fib_self();
+	long r, done = 0;
+
+	do {
+		fib_store(&f->sig.kicked, false, relaxed);
+		r = fib_raw_intr(&f->attention, SYS_sendfile, a);
+		if (r > 0) {
+			done += r;
+			a[3] -= r;
+		}
+	} while (fib_unlikely(done && a[3] && r) && goes_on_after(r, 0) &&
+		 (!s || fib_load(&s->closes, relaxed) == closes));
+	if (r == -EPIPE)
+		fib_signal_raise(f, SIGPIPE, true);
+	return done ? done : r;
+}

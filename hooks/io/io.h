@@ -1,0 +1,85 @@
+/*
+ * Reading and writing on what may block: what rw.c, net.c and poll.c share
+ * beside the loops of runtime/trywait.h. For hook bodies; these may park.
+ */
+#ifndef FIB_HOOKS_IO_H
+#define FIB_HOOKS_IO_H
+
+#include "hooks/core/hook.h"
+#include "hooks/fd/fd.h"
+#include "runtime/trywait.h"
+
+#define FIB_IOV_MAX 1024 /* UIO_MAXIOV of linux/uio.h */
+#define FIB_IO_MAX  0x7ffff000 /* MAX_RW_COUNT of linux/fs.h */
+
+/* --- block.c --------------------------------------------------------------- */
+
+/** How a hook's call waits. */
+extern const struct fib_io_rules fib_io_hooked;
+#define FIB_HOOK_IO(k, ev) FIB_IO((k)->slot, ev, &fib_io_hooked)
+
+/** What a wait's failure is to the program. */
+long fib_io_failed(const struct fib_io *io, long r);
+
+/**
+ * Call @nr as the program asked for it, on a kernel thread that may block: for
+ * whatever is not on the short list of cases that are made here. @first: wait
+ * until poll says that it has something to do, so as to hold none until then.
+ */
+long fib_io_in_kernel(struct fib_known *k, uint8_t ev, bool first, long nr,
+		      const long a[6]);
+
+/*
+ * A transfer in parts, each by a call that does not block. It is one call to the
+ * program: one file, one result, one time limit.
+ */
+struct fib_parts {
+	struct fib_io io;
+	struct fib_hold hold;
+	/** Try at descriptor @fd; > 0, -EAGAIN, or the end of it. */
+	long (*part)(struct fib_parts *p, int fd, struct iovec *v, unsigned n);
+	const struct iovec *iov; /* the program's; it may not be there */
+	size_t n;
+	size_t skip; /* bytes of iov that are done */
+	long done;
+	bool blocked; /* by the first try, which was made already */
+	bool waited;
+	/* of net.c */
+	long nr, *first; /* the call that the first part is made by */
+	long *first_flags;
+	int flags;
+};
+
+#define FIB_PART_VECTOR 16
+/** The next vector of @p in @v: its length, 0 at the end; -EFAULT, -EINVAL. */
+long fib_io_window(struct fib_parts *p, struct iovec *v);
+/** All but what is done already: how much is, or -errno if nothing is. */
+long fib_io_parts(struct fib_parts *p);
+
+/**
+ * A call that has done a part (fiber.sig.kicked was false before it): was it cut short
+ * by a kick, and not by a handler or a cancel? Then the rest is to follow.
+ */
+bool fib_io_was_cut(void);
+/** After @done bytes of @iov: how many are written in the end. */
+long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
+		       const struct iovec *iov, size_t n, long done);
+/** Of the program's vector. */
+size_t fib_io_length(const struct iovec *iov, int n);
+
+/** net.c: receive by call @nr, whose flags are *@flags; @plain as fib_io_call(). */
+long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
+		 long *flags);
+
+/**
+ * The kernel has no call of that name, or a filter has it not: what the program
+ * called may be allowed.
+ */
+static inline bool fib_is_denied(long r)
+{
+	return r == -EPERM || r == -EACCES || r == -ENOSYS;
+}
+/** Call @nr as the program made it; it holds its kernel thread. */
+long fib_io_own(long nr, const long a[6]);
+
+#endif

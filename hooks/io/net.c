@@ -1,0 +1,472 @@
+/*
+ * Sockets: recv, send, accept, connect. MSG_DONTWAIT makes one call not block
+ * without touching the descriptor's flags, which others may share.
+ */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include "hooks/core/hook.h"
+#include "hooks/io/io.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/wait.h"
+#include "runtime/chaos.h"
+#include "runtime/trywait.h"
+
+#define NEVER_BLOCKS (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
+/* The rest is for the kernel: MSG_WAITALL, MSG_FASTOPEN, MSG_ZEROCOPY, ... */
+#define PLAIN_RECV                                                             \
+	(MSG_PEEK | MSG_TRUNC | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC |              \
+	 MSG_WAITFORONE)
+#define PLAIN_SEND (MSG_NOSIGNAL | MSG_MORE | MSG_CONFIRM | MSG_DONTROUTE)
+
+static struct fib_known *socket_slot(int fd)
+{
+	struct fib_known *k = fib_fd_know(fd);
+
+	return k && fib_fd_is_socket(k) ? k : NULL;
+}
+
+/* --- receiving ----------------------------------------------------------- */
+
+long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
+		    long *flags)
+{
+	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
+	bool lowat = fib_load(&fib_fd_lowat_used, relaxed) && fib_fd_lowat(k);
+
+	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat)) {
+		fib_store(&fib_self()->sig.kicked, false, relaxed);
+		return fib_io_in_kernel(k, FIB_IO_READ, !lowat, nr, a);
+	}
+	*flags |= MSG_DONTWAIT;
+	if (k->kind == FIB_FD_DGRAM)
+		io.flags = flags;
+	return fib_io_call(&io, k->kind == FIB_FD_TCP ? plain : 0, nr, a);
+}
+
+/*
+ * The rest of what was cut, without control messages. Only the kernel knows what
+ * else may have ended the call: then it does the same with the rest.
+ */
+static long receive_rest(struct fib_known *k, uint32_t closes, int flags,
+			 const struct iovec *iov, size_t n, long done)
+{
+	struct fib_parts p = {
+		.iov = iov, .n = n, .skip = (size_t)done, .done = done
+	};
+	struct iovec v[FIB_PART_VECTOR];
+	struct msghdr m = { .msg_iov = v };
+	long a[6] = { k->fd, (long)&m, flags }, r;
+
+	do {
+		r = fib_io_window(&p, v);
+		if (r <= 0 || fib_load(&k->slot->closes, relaxed) != closes)
+			break;
+		m.msg_iovlen = (size_t)r;
+		fib_part_done();
+		r = fib_io_receive(k, 0, SYS_recvmsg, a, &a[2]);
+		if (r > 0) {
+			p.done += r;
+			p.skip += (size_t)r;
+		}
+	} while (r > 0 && fib_io_was_cut());
+	return p.done;
+}
+
+/* Is a receive by @flags one that may be cut, and was it? */
+static bool is_cut(const struct fib_known *k, int flags, long r)
+{
+	return fib_unlikely((flags & (MSG_WAITALL | MSG_PEEK | MSG_TRUNC)) ==
+				    MSG_WAITALL &&
+			    r > 0) &&
+	       k->kind != FIB_FD_DGRAM && fib_io_was_cut();
+}
+
+/* Does not wait, says a flag. */
+static long receive_now(long nr, const long a[6], int flags)
+{
+	if (flags & MSG_OOB)
+		fib_store(&fib_io_urgent, true, relaxed);
+	return fib_pass(nr, a);
+}
+
+long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
+		      int *addrlen)
+{
+	struct fib_known *k = socket_slot(fd);
+	long a[6] = {
+		fd, (long)buf, (long)len, flags, (long)addr, (long)addrlen
+	};
+
+	uint32_t closes;
+	long r;
+
+	if (!k || (flags & NEVER_BLOCKS))
+		return receive_now(SYS_recvfrom, a, flags);
+	closes = fib_load(&k->slot->closes, relaxed);
+	r = fib_io_receive(k, flags ? 0 : len, SYS_recvfrom, a, &a[3]);
+	if (is_cut(k, flags, r))
+		r = receive_rest(k, closes, flags, &(struct iovec){ buf, len },
+				 1, r);
+	return r;
+}
+
+long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct fib_known *k = socket_slot(fd);
+	long a[6] = { fd, (long)msg, flags };
+	struct msghdr h;
+	uint32_t closes;
+	long r;
+
+	if (!k || (flags & NEVER_BLOCKS))
+		return receive_now(SYS_recvmsg, a, flags);
+	closes = fib_load(&k->slot->closes, relaxed);
+	if ((flags & MSG_WAITALL) && fib_copy(&h, msg, sizeof(h)))
+		return -EFAULT;
+	r = fib_io_receive(k, 0, SYS_recvmsg, a, &a[2]);
+	/* It may end with what came beside the data. */
+	if (is_cut(k, flags, r) && !h.msg_controllen)
+		r = receive_rest(k, closes, flags, h.msg_iov, h.msg_iovlen, r);
+	return r;
+}
+
+/*
+ * With MSG_WAITFORONE the first message is waited for; the rest is what is
+ * there. Without, each is, and what comes of it is the kernel's: it looks at the
+ * time between messages only, and keeps an error for the next call.
+ */
+long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
+		      struct timespec *timeout)
+{
+	struct fib_known *k = socket_slot(fd);
+	long a[6] = { fd, (long)vec, n, flags, (long)timeout };
+
+	if (!k || (flags & NEVER_BLOCKS) || !n)
+		return receive_now(SYS_recvmmsg, a, flags);
+	if (timeout || (n > 1 && !(flags & MSG_WAITFORONE)))
+		return fib_io_in_kernel(k, FIB_IO_READ, !timeout, SYS_recvmmsg,
+					a);
+	return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
+}
+
+/* --- sending ------------------------------------------------------------- */
+
+/* The kernel has signalled the worker, if it is the kind of socket that does. */
+static long sent(long r, long flags)
+{
+	if (fib_unlikely(r == -EPIPE) && !(flags & MSG_NOSIGNAL))
+		fib_signal_raise(fib_self(), SIGPIPE, true);
+	return r;
+}
+
+/*
+ * The first part that goes is the program's own call, with its address and
+ * control messages; the others follow by the bytes alone.
+ */
+static long send_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
+{
+	struct msghdr rest = { .msg_iov = v, .msg_iovlen = n };
+	const long *a = p->first;
+
+	if (p->done)
+		return fib_raw(SYS_sendmsg, fd, &rest,
+			       p->flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sent(fib_raw6(p->nr, fd, a[1], a[2], a[3], a[4], a[5]),
+		    *p->first_flags);
+}
+
+/*
+ * do_tcp_sendmsg(): an error after a part stays with the socket. To try would be
+ * to take it, so poll is asked for it first. (POLLERR alone may be the queue of
+ * errors, which stops nobody.)
+ */
+static long tcp_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
+{
+	if (p->done) {
+		short ready = fib_io_ready(fd, POLLOUT);
+
+		if (ready & POLLHUP)
+			return -EPIPE;
+		if (!ready)
+			return -EAGAIN;
+	}
+	return send_part(p, fd, v, n);
+}
+
+/*
+ * unix_stream_sendmsg(): who is in the midst of it, waiting for a buffer, takes
+ * the socket's error, and gets no signal (sock_alloc_send_pskb()).
+ */
+static long unix_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
+{
+	int err = 0, size = sizeof(err);
+
+	if (p->done || p->waited) {
+		fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &size);
+		if (err)
+			return -err;
+		*p->first_flags |= MSG_NOSIGNAL;
+	}
+	return send_part(p, fd, v, n);
+}
+
+static long __attribute__((noinline))
+send_rest(struct fib_parts *p, struct fib_known *k, long r)
+{
+	if (fib_fd_nonblock(k))
+		return r;
+	p->done = r < 0 ? 0 : r;
+	p->skip = (size_t)p->done;
+	p->part = k->kind == FIB_FD_TCP ? tcp_part : unix_part;
+	return fib_io_parts(p);
+}
+
+/*
+ * A datagram socket says that it is writable when its own buffer is, though
+ * the receiver's queue (AF_UNIX) may be full, and makes no edge for that.
+ */
+static long send_datagram(struct fib_known *k, long nr, long a[6], long *flags)
+{
+	long asked = *flags, r;
+
+	*flags |= MSG_DONTWAIT;
+	r = sent(fib_pass(nr, a), asked);
+	if (r != -EAGAIN || fib_fd_nonblock(k))
+		return r;
+	*flags = asked;
+	return sent(fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a), asked);
+}
+
+/* Bytes @len at @iov, by call @nr with flags *@flags. */
+static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
+		     size_t len, long nr, long a[6], long *flags)
+{
+	uint32_t closes = fib_load(&k->slot->closes, relaxed);
+	uint32_t seq = fib_iom_begin(k->slot);
+	long asked = *flags, r = -EAGAIN;
+	bool tried;
+
+	if (asked & MSG_DONTWAIT)
+		return sent(fib_pass(nr, a), asked);
+	if (fib_unlikely(asked & ~PLAIN_SEND))
+		return sent(fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a),
+			    asked);
+	if (k->kind == FIB_FD_DGRAM)
+		return send_datagram(k, nr, a, flags);
+	*flags |= MSG_DONTWAIT;
+	tried = !FIB_CHAOS_ODDS(would_block, 16) || fib_fd_nonblock(k);
+	if (tried)
+		r = sent(fib_pass(nr, a), asked);
+	if (fib_likely(r >= (long)len || (r <= 0 && r != -EAGAIN)))
+		return r;
+	return send_rest(&(struct fib_parts){ .io = { .s = k->slot,
+						      .rules = &fib_io_hooked,
+						      .ev = FIB_IO_WRITE,
+						      .seq = seq,
+						      .closes = closes },
+					      .iov = iov,
+					      .n = n,
+					      .blocked = tried && r < 0,
+					      .nr = nr,
+					      .first = a,
+					      .first_flags = flags,
+					      .flags = (int)asked },
+			 k, r);
+}
+
+long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
+		    const void *addr, unsigned addrlen)
+{
+	struct fib_known *k = socket_slot(fd);
+	long a[6] = {
+		fd, (long)buf, (long)len, flags, (long)addr, (long)addrlen
+	};
+
+	if (!k)
+		return sent(fib_pass(SYS_sendto, a), flags);
+	return send_all(k, &(struct iovec){ (void *)buf, len }, 1,
+			len < FIB_IO_MAX ? len : FIB_IO_MAX, SYS_sendto, a,
+			&a[3]);
+}
+
+/* How much the vector has. What is not there, the kernel will complain of. */
+static size_t length(const struct msghdr *h)
+{
+	struct iovec v;
+	size_t sum = 0;
+
+	for (size_t i = 0; i < h->msg_iovlen && i < FIB_IOV_MAX; i++) {
+		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)))
+			return 0;
+		sum += v.iov_len;
+	}
+	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
+}
+
+/* *@whole: nothing of it is left. */
+static long send_message(struct fib_known *k, int fd, struct msghdr *msg,
+			 int flags, bool *whole)
+{
+	long a[6] = { fd, (long)msg, flags };
+	struct msghdr h = { 0 };
+	size_t len;
+	long r;
+
+	if (fib_copy(&h, msg, sizeof(h)))
+		return -EFAULT;
+	len = length(&h);
+	r = send_all(k, h.msg_iov, h.msg_iovlen, len, SYS_sendmsg, a, &a[2]);
+	/* A descriptor may have gone to another process. */
+	if (r >= 0 && h.msg_controllen)
+		fib_fd_shared();
+	*whole = r >= (long)len;
+	return r;
+}
+
+long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct fib_known *k = socket_slot(fd);
+	bool whole;
+
+	if (!k)
+		return sent(fib_raw(SYS_sendmsg, fd, msg, flags), flags);
+	return send_message(k, fd, (struct msghdr *)msg, flags, &whole);
+}
+
+static bool has_control(const struct mmsghdr *v, unsigned n)
+{
+	struct msghdr h;
+
+	for (unsigned i = 0; i < n && i < FIB_IOV_MAX; i++) {
+		if (fib_copy(&h, &v[i].msg_hdr, sizeof(h)))
+			return false;
+		if (h.msg_controllen)
+			return true;
+	}
+	return false;
+}
+
+/* One message after the other, and none after one that went in part. */
+long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
+{
+	struct fib_known *k = socket_slot(fd);
+	uint32_t closes = k ? fib_load(&k->slot->closes, relaxed) : 0;
+	struct mmsghdr *v = vec;
+	bool whole = true;
+	unsigned i;
+	long r = 0;
+
+	if (!k || (flags & ~PLAIN_SEND)) {
+		long a[6] = { fd, (long)vec, n, flags };
+
+		if (has_control(v, n))
+			fib_fd_shared();
+		return sent(k ? fib_io_in_kernel(k, FIB_IO_WRITE, false,
+						 SYS_sendmmsg, a) :
+				fib_pass(SYS_sendmmsg, a),
+			    flags);
+	}
+	/* Closed meanwhile: the number is not the file any more. */
+	for (i = 0; i < n && i < FIB_IOV_MAX && whole &&
+		    fib_load(&k->slot->closes, relaxed) == closes;
+	     i++) {
+		unsigned len;
+
+		r = send_message(k, fd, &v[i].msg_hdr, flags, &whole);
+		len = (unsigned)r;
+		if (r >= 0 && fib_copy(&v[i].msg_len, &len, sizeof(len)))
+			r = -EFAULT;
+		if (r < 0)
+			break;
+		fib_part_done();
+	}
+	return i ? (long)i : r;
+}
+
+/* --- connections --------------------------------------------------------- */
+
+long fib_sys_socket(int domain, int type, int protocol)
+{
+	long fd = fib_raw(SYS_socket, domain, type, protocol);
+
+	if (fd >= 0)
+		fib_fd_born((int)fd, FIB_FD_UNKNOWN);
+	return fd;
+}
+
+static void option_set(int fd, int name, const void *val, unsigned len)
+{
+	bool receives = name == SO_RCVTIMEO_OLD || name == SO_RCVTIMEO_NEW;
+	struct timeval tv;
+
+	if (name == SO_RCVLOWAT)
+		fib_store(&fib_fd_lowat_used, true, relaxed);
+	fib_fd_changed();
+	if ((receives || name == SO_SNDTIMEO_OLD || name == SO_SNDTIMEO_NEW) &&
+	    len >= sizeof(tv) && !fib_copy(&tv, val, sizeof(tv)))
+		fib_fd_limited(fd, receives ? FIB_IO_READ : FIB_IO_WRITE,
+			       tv.tv_sec < 0);
+}
+
+long fib_sys_setsockopt(int fd, int level, int name, const void *val,
+			unsigned len)
+{
+	long r = fib_raw(SYS_setsockopt, fd, level, name, val, len);
+
+	if (level == SOL_SOCKET && r == 0)
+		option_set(fd, name, val, len);
+	return r;
+}
+
+/* Others get their error at once, and poll would never say so. */
+static bool is_listening(struct fib_known *k)
+{
+	int val = 0, len = sizeof(val);
+
+	if (!k->listening) {
+		fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_ACCEPTCONN, &val,
+			&len);
+		k->listening = val != 0;
+	}
+	return k->listening;
+}
+
+long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
+{
+	struct fib_known *k = socket_slot(fd);
+	long a[6] = { fd, (long)addr, (long)addrlen, flags };
+	long r;
+
+	if (!k || !is_listening(k) || (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)))
+		return fib_pass(SYS_accept4, a);
+	r = fib_fd_nonblock(k) ?
+		    fib_pass(SYS_accept4, a) :
+		    fib_io_polled(&FIB_HOOK_IO(k, FIB_IO_READ), SYS_accept4, a);
+	if (r >= 0)
+		fib_fd_accepted((int)r, k);
+	return r;
+}
+
+long fib_sys_accept(int fd, void *addr, int *addrlen)
+{
+	long r = fib_sys_accept4(fd, addr, addrlen, 0);
+
+	if (fib_unlikely(fib_is_denied(r)))
+		r = fib_io_own(SYS_accept,
+			       (long[6]){ fd, (long)addr, (long)addrlen });
+	return r;
+}
+
+/*
+ * There is no flag for one connect that does not block, and what comes of one
+ * depends on what else is done with the socket meanwhile: the kernel waits. (A
+ * datagram's is done at once.)
+ */
+long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
+{
+	struct fib_known *k = socket_slot(fd);
+	long a[6] = { fd, (long)addr, addrlen };
+
+	return k ? fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a) :
+		   fib_pass(SYS_connect, a);
+}

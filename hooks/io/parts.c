@@ -1,0 +1,129 @@
+/* Transfers in parts, each by a call that does not block. */
+#include "hooks/core/hook.h"
+#include "hooks/io/io.h"
+#include "hooks/wait/wait.h"
+#include "runtime/trywait.h"
+
+size_t fib_io_length(const struct iovec *iov, int n)
+{
+	struct iovec v;
+	size_t sum = 0;
+
+	for (int i = 0; i < n && !fib_copy(&v, &iov[i], sizeof(v)); i++)
+		sum += v.iov_len;
+	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
+}
+
+long fib_io_window(struct fib_parts *p, struct iovec *v)
+{
+	size_t left = FIB_IO_MAX - (size_t)p->done;
+	unsigned n = 0;
+
+	while (n < FIB_PART_VECTOR && n < p->n) {
+		if (fib_copy(&v[n], &p->iov[n], sizeof(*v)))
+			return -EFAULT;
+		if ((ssize_t)v[n].iov_len < 0)
+			return -EINVAL;
+		if (n == 0 && p->skip >= v[0].iov_len) {
+			p->skip -= v[0].iov_len;
+			p->iov++;
+			p->n--;
+			continue;
+		}
+		n++;
+	}
+	if (n) {
+		v[0].iov_base = (char *)v[0].iov_base + p->skip;
+		v[0].iov_len -= p->skip;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (v[i].iov_len > left)
+			v[i].iov_len = left;
+		left -= v[i].iov_len;
+	}
+	return left < FIB_IO_MAX - (size_t)p->done ? n : 0;
+}
+
+static long one_part(struct fib_parts *p)
+{
+	struct iovec v[FIB_PART_VECTOR];
+	struct fib *f = fib_self();
+	long n = fib_io_window(p, v), r;
+
+	if (n <= 0 && p->done)
+		return n;
+	/* A cancel came near, and did not act. */
+	if (!f->io.hold && fib_iom_hold(p->io.s, &p->hold, p->io.closes))
+		f->io.hold = &p->hold;
+	if (!f->io.hold || !fib_io_try(&p->io, &p->hold))
+		return -EBADF;
+	fib_io_begin(&p->io);
+	r = p->part(p, p->io.s->fd, v, n < 0 ? 0 : (unsigned)n);
+	fib_iom_tried(&p->hold);
+	return r;
+}
+
+/* As fib_io_again(), but that what has been held is not lost. */
+static long wait_for_part(struct fib_parts *p)
+{
+	long r;
+
+	if (!p->io.limited) {
+		r = p->io.rules->limit(&p->io);
+		if (r)
+			return r;
+		p->io.limited = true;
+	}
+	p->waited = true;
+	return p->io.rules->block(&p->io);
+}
+
+static bool is_stream(const struct fib_io *io)
+{
+	return fib_fd_of(io->s)->kind == FIB_FD_STREAM;
+}
+
+long fib_io_parts(struct fib_parts *p)
+{
+	struct fib *f = fib_self();
+	long r;
+
+	if (!fib_iom_hold(p->io.s, &p->hold, p->io.closes)) {
+		r = p->done ? p->done : -FIB_ERESTARTNOINTR;
+		if (p->blocked && (p->io.closes & FIB_CLOSING)) {
+			long err = fib_io_again(&p->io);
+
+			r = err ? err : r;
+			fib_io_end(&p->io);
+		}
+		return r;
+	}
+	f->io.hold = &p->hold;
+	if (p->done)
+		fib_part_done();
+	for (;;) {
+		r = p->blocked ? -EAGAIN : one_part(p);
+		p->blocked = false;
+		if (r > 0) {
+			p->done += r;
+			p->skip += (size_t)r;
+			f->hook.restarted = 0;
+			fib_part_done();
+			/* sock_alloc_send_pskb(): one limit for each buffer */
+			if (p->io.limited && is_stream(&p->io))
+				p->io.deadline_ns = fib_fd_deadline(
+					fib_fd_of(p->io.s), FIB_IO_WRITE);
+			continue;
+		}
+		if (r != -EAGAIN)
+			break;
+		r = wait_for_part(p);
+		if (r)
+			break;
+	}
+	if (f->io.hold)
+		fib_iom_let_go(&p->hold);
+	f->io.hold = NULL;
+	fib_io_end(&p->io);
+	return p->done ? p->done : r;
+}

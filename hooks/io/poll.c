@@ -1,0 +1,532 @@
+/*
+ * Waiting for many descriptors: poll, select, epoll_wait.
+ *
+ * The kernel is asked without waiting; if nothing is ready, the fiber becomes
+ * an observer of every descriptor, asks once more (an edge between the two
+ * would be lost), parks, and asks again after each wake-up. The kernel alone
+ * decides what is ready, so that the results are its own.
+ */
+#include <sys/select.h>
+#include "hooks/core/deadline.h"
+#include "hooks/core/hook.h"
+#include "hooks/io/io.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/wait.h"
+#include "runtime/timer.h"
+#include "runtime/trywait.h"
+
+#define FEW 16
+
+struct watch {
+	struct fib_waiter w;
+	int fd;
+	uint8_t events;
+	bool published;
+};
+
+struct many {
+	struct watch *watch;
+	unsigned n;
+	size_t pages;		/* bytes of watch that are ours to give back */
+	long (*ask)(void *arg); /* > 0 or -errno: an answer; 0: nothing yet */
+	void *arg;
+	uint64_t deadline_ns;
+};
+
+static bool publish_all(struct many *m)
+{
+	for (unsigned i = 0; i < m->n; i++) {
+		struct watch *x = &m->watch[i];
+		struct fib_fd *s;
+		int r;
+
+		if (x->published && !fib_load(&x->w.woken, acquire))
+			continue;
+		x->published = false;
+		s = fib_fd_get(x->fd);
+		if (!s)
+			return false;
+		r = fib_iom_publish(s, &x->w, x->events, true, 0);
+		if (r == 0)
+			x->published = true;
+		else if (r != -EPERM && r != -EBADF)
+			return false;
+	}
+	return true;
+}
+
+static bool any_woken(const void *arg)
+{
+	const struct many *m = arg;
+
+	for (unsigned i = 0; i < m->n; i++)
+		if (m->watch[i].published &&
+		    fib_load(&m->watch[i].w.woken, acquire))
+			return true;
+	return false;
+}
+
+static long wait_many(struct many *m)
+{
+	long r;
+
+	fib_cancel_begin();
+	for (;;) {
+		if (!publish_all(m)) {
+			r = -ENOMEM;
+			break;
+		}
+		r = m->ask(m->arg);
+		if (r)
+			break;
+		r = fib_park_until(any_woken, m, m->deadline_ns, FIB_WAIT_POLL,
+				   m->n);
+		/* A cancel comes before what came after it. */
+		if (r == 0 && fib_unlikely(fib_cancel_is_near()))
+			r = -EINTR;
+		if (r == -ETIMEDOUT) {
+			r = m->ask(m->arg);
+			break;
+		}
+		if (r == -EINTR && !fib_cancel_is_near()) {
+			r = m->ask(m->arg);
+			if (r == 0)
+				r = -EINTR;
+		}
+		if (r)
+			break;
+	}
+	for (unsigned i = 0; i < m->n; i++)
+		if (m->watch[i].published)
+			fib_iom_retract(&m->watch[i].w);
+	if (m->pages)
+		fib_pages_free(m->watch, m->pages);
+	if (r < 0)
+		fib_cancel_end();
+	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
+}
+
+/* Room for @n watches: @few, or pages that wait_many() gives back. */
+static bool make_room(struct many *m, struct watch *few, size_t n)
+{
+	m->watch = few;
+	m->n = (unsigned)n;
+	memset(few, 0, FEW * sizeof(*few));
+	if (n <= FEW)
+		return true;
+	m->pages = n * sizeof(*few);
+	m->watch = fib_pages_alloc(m->pages);
+	return m->watch;
+}
+
+/* --- poll ---------------------------------------------------------------- */
+
+struct poll_args {
+	struct pollfd *fds;
+	unsigned n;
+};
+
+static long ask_poll(void *arg)
+{
+	const struct poll_args *p = arg;
+
+	return fib_raw(SYS_poll, p->fds, p->n, 0);
+}
+
+/* No memory here, or epoll has none. */
+static long poll_in_kernel(struct pollfd *fds, unsigned n,
+			   uint64_t deadline_ns)
+{
+	struct timespec ts;
+	long r = fib_blocking(SYS_ppoll,
+			      (long[6]){ (long)fds, (long)n,
+					 fib_time_left(deadline_ns, &ts) });
+
+	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
+}
+
+#define POLL_CHUNK 32u
+
+/* Which to watch: those with a negative number are only skipped. */
+static bool poll_watches(struct many *m, const struct pollfd *fds, unsigned n)
+{
+	struct pollfd p[POLL_CHUNK];
+
+	m->n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned k = i % POLL_CHUNK, left = n - i;
+		struct watch *x = &m->watch[m->n];
+		short e;
+
+		if (k == 0 && fib_copy(p, &fds[i],
+				       (left < POLL_CHUNK ? left : POLL_CHUNK) *
+					       sizeof(*p)))
+			return false;
+		if (p[k].fd < 0)
+			continue;
+		e = p[k].events;
+		x->fd = p[k].fd;
+		if (e & (POLLOUT | POLLWRNORM | POLLWRBAND))
+			x->events |= FIB_IO_WRITE;
+		if (!x->events || (e & (POLLIN | POLLPRI | POLLRDNORM |
+					POLLRDBAND | POLLRDHUP)))
+			x->events |= FIB_IO_READ;
+		m->n++;
+	}
+	return true;
+}
+
+static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
+{
+	struct poll_args args = { fds, n };
+	struct watch few[FEW];
+	struct many m = { .ask = ask_poll,
+			  .arg = &args,
+			  .deadline_ns = deadline_ns };
+	long r = ask_poll(&args);
+
+	if (r == 0)
+		r = fib_signal_mask_open();
+	/* A vector that cannot be written is EFAULT when there is an answer. */
+	if (r == -EFAULT && deadline_ns)
+		return poll_in_kernel(fds, n, deadline_ns);
+	if (r || deadline_ns == 0)
+		return r;
+	if (fib_self()->thread.own_files || !make_room(&m, few, n))
+		return poll_in_kernel(fds, n, deadline_ns);
+	if (!poll_watches(&m, fds, n)) {
+		if (m.pages)
+			fib_pages_free(m.watch, m.pages);
+		return -EFAULT;
+	}
+	r = wait_many(&m);
+	return r == -ENOMEM ? poll_in_kernel(fds, n, deadline_ns) : r;
+}
+
+long fib_sys_poll(struct pollfd *fds, unsigned n, int timeout_ms)
+{
+	uint64_t deadline = FIB_NEVER;
+
+	if (timeout_ms == 0)
+		deadline = 0;
+	else if (timeout_ms > 0)
+		deadline = fib_deadline_in((uint64_t)timeout_ms * 1000000);
+	return do_poll(fds, n, deadline);
+}
+
+/*
+ * The mask of ppoll and its like. As in the kernel, descriptors are looked at
+ * before signals: if one is ready, what the mask lets in stays pending.
+ */
+static long mask_begin(const uint64_t *mask, size_t size)
+{
+	uint64_t set;
+
+	if (!mask)
+		return 0;
+	if (size != 8)
+		return -EINVAL;
+	if (fib_copy(&set, mask, sizeof(set)))
+		return -EFAULT;
+	fib_signal_mask_later(set);
+	return 0;
+}
+
+static long deadline_of(const struct timespec *ts, uint64_t *deadline)
+{
+	int64_t ns;
+
+	*deadline = FIB_NEVER;
+	if (!ts)
+		return 0;
+	ns = fib_timespec_ns(ts);
+	if (ns < 0)
+		return ns;
+	*deadline = ns == 0 ? 0 : fib_deadline_in((uint64_t)ns);
+	return 0;
+}
+
+static void store_left(struct timespec *ts, uint64_t deadline)
+{
+	if (ts && deadline != FIB_NEVER && deadline != 0)
+		fib_timespec_put(ts, fib_ns_left(deadline));
+}
+
+long fib_sys_ppoll(struct pollfd *fds, unsigned n, struct timespec *ts,
+		   const uint64_t *mask, size_t size)
+{
+	uint64_t deadline;
+	long r = deadline_of(ts, &deadline);
+
+	if (r == 0)
+		r = mask_begin(mask, size);
+	if (r)
+		return r;
+	r = do_poll(fds, n, deadline);
+	store_left(ts, deadline);
+	return r;
+}
+
+/* --- select -------------------------------------------------------------- */
+
+#define SET_WORDS (FD_SETSIZE / 64)
+
+struct select_args {
+	int n;
+	uint64_t *user[3]; /* the program's sets */
+	uint64_t want[3][SET_WORDS]; /* what it asked for */
+	size_t words;
+};
+
+/*
+ * The kernel is asked with copies, lest the program see its sets change before
+ * there is an answer for it.
+ */
+static long select_now(const struct select_args *a, uint64_t set[3][SET_WORDS])
+{
+	struct timespec zero = { 0, 0 };
+	long arg[3];
+
+	for (int i = 0; i < 3; i++) {
+		arg[i] = a->user[i] ? (long)set[i] : 0;
+		memcpy(set[i], a->want[i], a->words * 8);
+	}
+	return fib_raw(SYS_pselect6, a->n, arg[0], arg[1], arg[2], &zero, 0);
+}
+
+static long select_answer(const struct select_args *a,
+			  uint64_t set[3][SET_WORDS], long r)
+{
+	for (int i = 0; i < 3; i++)
+		if (a->user[i] && fib_copy(a->user[i], set[i], a->words * 8))
+			return -EFAULT;
+	return r;
+}
+
+static long ask_select(void *arg)
+{
+	const struct select_args *a = arg;
+	uint64_t set[3][SET_WORDS];
+	long r = select_now(a, set);
+
+	return r > 0 ? select_answer(a, set, r) : r;
+}
+
+static unsigned select_watches(const struct select_args *a, struct watch *w)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < a->n; fd++) {
+		uint8_t ev = 0;
+
+		for (int i = 0; i < 3; i++)
+			if (a->user[i] && (a->want[i][fd / 64] >> fd % 64 & 1))
+				ev |= i == 1 ? FIB_IO_WRITE : FIB_IO_READ;
+		if (!ev)
+			continue;
+		if (w) {
+			w[n].fd = fd;
+			w[n].events = ev;
+		}
+		n++;
+	}
+	return n;
+}
+
+/* Larger sets than glibc's are legal for the kernel: rare, and left to it. */
+static long select_in_kernel(int n, void *r, void *w, void *x,
+			     uint64_t deadline_ns)
+{
+	struct timespec ts;
+	long ret = fib_signal_mask_open();
+
+	if (ret == 0)
+		ret = fib_blocking(SYS_pselect6,
+				   (long[6]){ n, (long)r, (long)w, (long)x,
+					      fib_time_left(deadline_ns,
+							    &ts) });
+	return ret == -EINTR ? -FIB_ERESTARTNOHAND : ret;
+}
+
+static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
+{
+	struct select_args a = { .n = n, .user = { r, w, x } };
+	struct many m = { .ask = ask_select,
+			  .arg = &a,
+			  .deadline_ns = deadline_ns };
+	static uint64_t none[3][SET_WORDS];
+	struct watch few[FEW];
+	struct timespec zero = { 0, 0 };
+	long ret;
+
+	/* A mask has to be looked at, before the sets are cleared. */
+	if (deadline_ns == 0 && fib_self()->hook.restore_mask)
+		deadline_ns = 1;
+	if (deadline_ns == 0 || n < 0)
+		return fib_raw(SYS_pselect6, n, r, w, x, &zero, 0);
+	if (n > FD_SETSIZE || fib_self()->thread.own_files)
+		return select_in_kernel(n, r, w, x, deadline_ns);
+	a.words = ((size_t)n + 63) / 64;
+	for (int i = 0; i < 3; i++)
+		if (a.user[i] && fib_copy(a.want[i], a.user[i], a.words * 8))
+			return -EFAULT;
+	ret = ask_select(&a);
+	if (ret == 0)
+		ret = fib_signal_mask_open();
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
+	if (make_room(&m, few, select_watches(&a, NULL))) {
+		select_watches(&a, m.watch);
+		ret = wait_many(&m);
+	}
+	if (ret == -ENOMEM)
+		return select_in_kernel(n, r, w, x, deadline_ns);
+	return ret == 0 ? select_answer(&a, none, 0) : ret;
+}
+
+long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)
+{
+	uint64_t deadline = FIB_NEVER, left;
+	struct timeval copy;
+	long ret;
+
+	if (tv) {
+		if (fib_copy(&copy, tv, sizeof(copy)))
+			return -EFAULT;
+		/* As kern_select() of the kernel, and as it overflows. */
+		copy.tv_sec = (time_t)((uint64_t)copy.tv_sec +
+				       (uint64_t)(copy.tv_usec / 1000000));
+		copy.tv_usec %= 1000000;
+		if (copy.tv_sec < 0 || copy.tv_usec < 0)
+			return -EINVAL;
+		left = fib_timeval_ns(&copy);
+		deadline = left ? fib_deadline_in(left) : 0;
+	}
+	ret = do_select(n, r, w, x, deadline);
+	if (tv && deadline) {
+		left = fib_ns_left(deadline);
+		copy.tv_sec = (time_t)(left / FIB_NSEC_PER_SEC);
+		copy.tv_usec = (suseconds_t)(left % FIB_NSEC_PER_SEC / 1000);
+		fib_copy(tv, &copy, sizeof(copy));
+	}
+	return ret;
+}
+
+long fib_sys_pselect6(int n, void *r, void *w, void *x, struct timespec *ts,
+		      const void *mask)
+{
+	struct {
+		const uint64_t *mask;
+		size_t size;
+	} sig = { NULL, 0 };
+	uint64_t deadline;
+	long ret;
+
+	if (mask && fib_copy(&sig, mask, sizeof(sig)))
+		return -EFAULT;
+	ret = deadline_of(ts, &deadline);
+	if (ret == 0)
+		ret = mask_begin(sig.mask, sig.size);
+	if (ret)
+		return ret;
+	ret = do_select(n, r, w, x, deadline);
+	store_left(ts, deadline);
+	return ret;
+}
+
+/* --- epoll_wait ---------------------------------------------------------- */
+
+static long epoll_in_kernel(int fd, void *events, int max, uint64_t deadline_ns)
+{
+	struct timespec ts;
+	long r = fib_signal_mask_open();
+
+	if (r == 0)
+		r = fib_blocking(SYS_epoll_pwait2,
+				 (long[6]){ fd, (long)events, max,
+					    fib_time_left(deadline_ns, &ts), 0,
+					    8 });
+	if (fib_is_denied(r)) {
+		uint64_t ms = (fib_ns_left(deadline_ns) + 999999) / 1000000;
+
+		r = fib_blocking(SYS_epoll_wait,
+				 (long[6]){ fd, (long)events, max,
+					    deadline_ns == FIB_NEVER ? -1 :
+					    ms > INT_MAX	     ? INT_MAX :
+								       (long)ms });
+	}
+	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
+}
+
+/* An epoll descriptor can be polled itself: wait until it is readable. */
+static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
+{
+	struct fib_known *k = fib_fd_know(fd);
+	struct fib_io io;
+	long r;
+
+	if (fib_self()->thread.own_files)
+		return epoll_in_kernel(fd, events, max, deadline_ns);
+	if (!k || deadline_ns == 0)
+		return fib_raw(SYS_epoll_wait, fd, events, max, 0);
+	io = FIB_HOOK_IO(k, FIB_IO_READ);
+	io.deadline_ns = deadline_ns;
+	for (;;) {
+		fib_io_begin(&io);
+		r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);
+		if (r == 0)
+			r = fib_signal_mask_open();
+		if (r)
+			break;
+		r = fib_io_wait(&io);
+		if (r == -EINTR && !fib_cancel_is_near()) {
+			r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);
+			if (r > 0)
+				break;
+			r = -EINTR;
+		}
+		if (r == -ETIMEDOUT)
+			r = 0;
+		else if (r == -EINTR)
+			r = -FIB_ERESTARTNOHAND;
+		else if (r == 0)
+			continue;
+		else
+			r = epoll_in_kernel(fd, events, max, deadline_ns);
+		break;
+	}
+	fib_io_end(&io);
+	return r;
+}
+
+long fib_sys_epoll_wait(int fd, void *events, int max, int timeout_ms)
+{
+	uint64_t deadline = FIB_NEVER;
+
+	if (timeout_ms == 0)
+		deadline = 0;
+	else if (timeout_ms > 0)
+		deadline = fib_deadline_in((uint64_t)timeout_ms * 1000000);
+	return do_epoll(fd, events, max, deadline);
+}
+
+long fib_sys_epoll_pwait(int fd, void *events, int max, int timeout_ms,
+			 const uint64_t *mask, size_t size)
+{
+	long r = mask_begin(mask, size);
+
+	return r ? r : fib_sys_epoll_wait(fd, events, max, timeout_ms);
+}
+
+long fib_sys_epoll_pwait2(int fd, void *events, int max,
+			  const struct timespec *ts, const uint64_t *mask,
+			  size_t size)
+{
+	uint64_t deadline;
+	long r = deadline_of(ts, &deadline);
+
+	if (r == 0)
+		r = mask_begin(mask, size);
+	return r ? r : do_epoll(fd, events, max, deadline);
+}

@@ -1,0 +1,123 @@
+/*
+ * Waiting for io_uring and for kernel AIO. The kernel waits, on a kernel thread;
+ * a signal mask that the call brings along is the fiber's alone, since the
+ * worker's own one must not open.
+ */
+#include "hooks/core/hook.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/wait.h"
+
+/* include/uapi/linux/io_uring.h, which older systems lack in part */
+#define ENTER_GETEVENTS 1u
+#define ENTER_SQ_WAIT	4u
+#define ENTER_EXT_ARG	8u
+#define ENTER_KNOWN	31u /* up to REGISTERED_RING */
+
+struct getevents_arg {
+	uint64_t sigmask;
+	uint32_t sigmask_sz;
+	uint32_t pad;
+	uint64_t ts;
+};
+
+/* The call has opened its mask: a signal that came before it began ends it. */
+static long wait_masked(long nr, const long a[6])
+{
+	long r = fib_signal_mask_open();
+
+	if (r == 0)
+		r = fib_blocking(nr, a);
+	return r == -FIB_ERESTARTNOINTR ? -FIB_ERESTARTNOHAND : r;
+}
+
+static bool is_ready(const long a[6])
+{
+	struct timespec now = { 0, 0 };
+	struct getevents_arg ext = { .ts = (uintptr_t)&now };
+
+	return fib_raw(SYS_io_uring_enter, a[0], 0, a[2],
+		       a[3] | ENTER_EXT_ARG, &ext, sizeof(ext)) == 0;
+}
+
+/*
+ * io_cqring_wait() of the kernel: what is there goes before signals, and what
+ * has been submitted is the result in any case.
+ */
+static long enter_masked(long a[6], uint64_t set)
+{
+	long r;
+
+	fib_signal_mask_later(set);
+	r = wait_masked(SYS_io_uring_enter, a);
+	if (r != -FIB_ERESTARTNOHAND)
+		return r;
+	if (a[1])
+		return fib_raw(SYS_io_uring_enter, a[0], a[1], 0, a[3], 0, 0);
+	return is_ready(a) ? 0 : r;
+}
+
+long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
+			    unsigned flags, const void *arg, size_t size)
+{
+	struct getevents_arg ext;
+	long a[6] = { fd, submit, min, flags, (long)arg, (long)size };
+	const long asked[6] = { fd, submit, min, flags, (long)arg, (long)size };
+	const void *mask = arg;
+	uint64_t set;
+
+	if (!(flags & ENTER_SQ_WAIT) && !(flags & ENTER_GETEVENTS && min))
+		return fib_pass(SYS_io_uring_enter, a);
+	if (!(flags & ENTER_GETEVENTS) || !arg)
+		return fib_blocking(SYS_io_uring_enter, a);
+	if (flags & ENTER_EXT_ARG) {
+		/* Where this is not how it is laid out, the kernel says so. */
+		if (size != sizeof(ext) || (flags & ~ENTER_KNOWN))
+			return fib_blocking(SYS_io_uring_enter, a);
+		if (fib_copy(&ext, arg, sizeof(ext)))
+			return fib_pass(SYS_io_uring_enter, asked);
+		mask = (const void *)(uintptr_t)ext.sigmask;
+		size = ext.sigmask_sz;
+		ext.sigmask = 0;
+		a[4] = (long)&ext;
+	} else {
+		a[4] = a[5] = 0;
+	}
+	if (!mask)
+		return fib_blocking(SYS_io_uring_enter, a);
+	/* What is wrong comes after what is submitted. */
+	if (size != sizeof(set) || fib_copy(&set, mask, sizeof(set)))
+		return fib_pass(SYS_io_uring_enter, asked);
+	return enter_masked(a, set);
+}
+
+/* Here handlers run even if there are events. */
+long fib_sys_io_pgetevents(unsigned long ctx, long min, long n, void *events,
+			   const struct timespec *timeout, const void *sig)
+{
+	struct {
+		const void *mask;
+		size_t size;
+	} s = { NULL, 0 };
+	struct timespec now = { 0, 0 }, limit;
+	uint64_t set;
+	long r;
+
+	if (timeout && fib_copy(&limit, timeout, sizeof(limit)))
+		return -EFAULT;
+	if (sig && fib_copy(&s, sig, sizeof(s)))
+		return -EFAULT;
+	if (s.mask) {
+		if (s.size != sizeof(set))
+			return -EINVAL;
+		if (fib_copy(&set, s.mask, sizeof(set)))
+			return -EFAULT;
+		fib_signal_mask_for_call(set);
+	}
+	r = wait_masked(SYS_io_pgetevents,
+			(long[6]){ (long)ctx, min, n, (long)events,
+				   (long)timeout, 0 });
+	if (!s.mask || r != -FIB_ERESTARTNOHAND)
+		return r;
+	r = fib_raw(SYS_io_pgetevents, ctx, min, n, events, &now, 0);
+	return r ? r : -FIB_ERESTARTNOHAND;
+}

@@ -1,0 +1,262 @@
+/* read, write and their vectors: pick the way that suits the descriptor. */
+#include <fcntl.h>
+#include <linux/fs.h>
+#include "hooks/core/hook.h"
+#include "hooks/io/io.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/wait.h"
+#include "runtime/chaos.h"
+#include "runtime/trywait.h"
+
+/*
+ * There are devices that take what is written and whose poll never says so
+ * (/dev/kmsg): the kernel waits for room in them, if they ever have none.
+ */
+static bool tells_room(struct fib_known *k)
+{
+	if (!k->tells_room)
+		k->tells_room = fib_io_ready(k->fd, POLLOUT) != 0;
+	return k->tells_room;
+}
+
+/* The kernel is too old, or a filter has it not. */
+static _Atomic bool no_preadv2;
+
+/* What knows of no way not to block: polled first, if it is for @ev at all. */
+static long polled(struct fib_known *k, uint8_t ev, long nr, const long a[6])
+{
+	struct fib_io io = FIB_HOOK_IO(k, ev);
+	long r = 0;
+
+	if (k->kind == FIB_FD_POLLED) {
+		r = fib_job_io(k, ev);
+		/* n_tty_read() tells who waited of it, and others of EOF. */
+		io.hung_up = -EIO;
+	}
+	if (r)
+		return r;
+	if (fib_fd_nonblock(k) ||
+	    k->access == (ev == FIB_IO_READ ? O_WRONLY : O_RDONLY))
+		return fib_pass(nr, a);
+	/* One that has to fail at once would wait for data first. */
+	if (k->kind == FIB_FD_NOWAIT && fib_load(&no_preadv2, relaxed))
+		return fib_blocking(nr, a);
+	if (ev == FIB_IO_READ)
+		return fib_io_polled(&io, nr, a);
+	/*
+	 * An eventfd or the like: there is room for some values and not for
+	 * others, and wrong ones fail at once. It is full once in a blue moon.
+	 */
+	if (k->kind == FIB_FD_NOWAIT)
+		return fib_raw_intr(&fib_self()->attention, nr, a);
+	return tells_room(k) ? fib_io_polled(&io, nr, a) : fib_blocking(nr, a);
+}
+
+/* RWF_NOWAIT is unknown to the file; it is polled from then. */
+static bool no_nowait(struct fib_known *k, uint8_t ev, long r)
+{
+	if (r != -EOPNOTSUPP && r != -ESPIPE && !fib_is_denied(r))
+		return false;
+	k->polled |= ev;
+	/* Not this file alone: then nobody asks whether a call would wait. */
+	if (fib_is_denied(r) &&
+	    fib_raw(SYS_preadv2, -1, 0, 0, -1, -1, 0) != -EBADF)
+		fib_store(&no_preadv2, true, relaxed);
+	return true;
+}
+
+/* Pipes and their like take RWF_NOWAIT. */
+static long read_file(struct fib_known *k, const struct iovec *iov, int n,
+		      long nr, const long a[6])
+{
+	if (k->kind == FIB_FD_NOWAIT && !(k->polled & FIB_IO_READ)) {
+		long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
+		long r = fib_io_call(&FIB_HOOK_IO(k, FIB_IO_READ), 0,
+				     SYS_preadv2, v);
+
+		if (!no_nowait(k, FIB_IO_READ, r))
+			return r;
+	}
+	return polled(k, FIB_IO_READ, nr, a);
+}
+
+/* More than there is memory for programs: EFAULT, before all else. */
+#define TOO_MUCH (1ul << 47)
+
+/* No byte: readv() and writev() do not ask the file at all then. */
+static bool is_empty(const struct iovec *iov, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t *len = (const uint32_t *)&iov[i].iov_len;
+		struct iovec v;
+		uint32_t low;
+
+		/* One load is enough mostly. */
+		if ((!fib_peek32(len, &low) && low) ||
+		    fib_copy(&v, &iov[i], sizeof(v)) || v.iov_len)
+			return false;
+	}
+	return true;
+}
+
+/* Is that for the kernel, which does not wait? */
+static bool odd_vector(const struct iovec *iov, unsigned n)
+{
+	return !n || n > FIB_IOV_MAX || is_empty(iov, n);
+}
+
+long fib_sys_read(int fd, void *buf, size_t count)
+{
+	struct fib_known *k = fib_fd_know(fd);
+	long a[6] = { fd, (long)buf, (long)count };
+
+	while (fib_likely(k && fib_fd_is_socket(k) && count - 1 < TOO_MUCH)) {
+		long r = fib_io_receive(k, count, SYS_recvfrom, a, &a[3]);
+
+		if (fib_unlikely(fib_is_denied(r)))
+			return fib_io_own(SYS_read, a);
+		if (fib_likely(r != -ENOTSOCK))
+			return r;
+		k = fib_fd_relearn(k);
+	}
+	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH)
+		return fib_raw(SYS_read, fd, buf, count);
+	return read_file(k, &(struct iovec){ buf, count }, 1, SYS_read, a);
+}
+
+long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
+{
+	struct fib_known *k = fib_fd_know(fd);
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
+	long a[6] = { fd, (long)iov, n };
+
+	if (!k || k->kind == FIB_FD_ALWAYS || odd_vector(iov, n))
+		return fib_raw(SYS_readv, fd, iov, n);
+	while (k && fib_fd_is_socket(k)) {
+		long m[6] = { fd, (long)&msg };
+		long r = fib_io_receive(k, 0, SYS_recvmsg, m, &m[2]);
+
+		if (fib_unlikely(fib_is_denied(r)))
+			return fib_io_own(SYS_readv, a);
+		if (r != -ENOTSOCK)
+			return r;
+		k = fib_fd_relearn(k);
+	}
+	if (!k || k->kind == FIB_FD_ALWAYS)
+		return fib_raw(SYS_readv, fd, iov, n);
+	return read_file(k, iov, (int)n, SYS_readv, a);
+}
+
+/* pipe_write() of the kernel: O_NONBLOCK counts for each part, and a reader that
+ * has gone makes a signal, whatever was written before. */
+static long pipe_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
+{
+	long r = fib_raw(SYS_pwritev2, fd, v, n, -1, -1, RWF_NOWAIT);
+
+	p->io.limited = false;
+	if (r == -EPIPE)
+		fib_signal_raise(fib_self(), SIGPIPE, true);
+	return r;
+}
+
+/* A write that may wait in the kernel, and go in parts there: a terminal's. */
+static long write_polled(struct fib_known *k, const struct iovec *iov, int n,
+			 long nr, const long a[6])
+{
+	uint32_t closes = fib_load(&k->slot->closes, relaxed);
+	long r;
+
+	fib_store(&fib_self()->sig.kicked, false, relaxed);
+	r = polled(k, FIB_IO_WRITE, nr, a);
+	if (fib_unlikely(r > 0 && fib_load(&fib_self()->sig.kicked, relaxed)) &&
+	    (size_t)r < fib_io_length(iov, n) && !fib_fd_nonblock(k) &&
+	    fib_io_was_cut())
+		r = fib_io_write_rest(k->slot, closes, iov, (size_t)n, r);
+	return r;
+}
+
+/* A blocking write goes on until all is written. */
+static long write_file(struct fib_known *k, const struct iovec *iov, int n,
+		       long nr, const long a[6])
+{
+	struct fib_parts p = { .io = FIB_HOOK_IO(k, FIB_IO_WRITE),
+			       .part = pipe_part,
+			       .iov = iov,
+			       .n = (size_t)n };
+	long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
+	long r;
+
+	if (k->kind == FIB_FD_NOWAIT && !(k->polled & FIB_IO_WRITE)) {
+		fib_io_start(&p.io);
+		fib_io_begin(&p.io);
+		r = fib_pass(SYS_pwritev2, v);
+		if (!no_nowait(k, FIB_IO_WRITE, r)) {
+			if (r != -EAGAIN &&
+			    (r < 0 || (size_t)r == fib_io_length(iov, n)))
+				goto out;
+			if (fib_fd_nonblock(k))
+				return r;
+			p.blocked = r == -EAGAIN;
+			p.done = r > 0 ? r : 0;
+			p.skip = (size_t)p.done;
+			return fib_io_parts(&p);
+		}
+	}
+	r = write_polled(k, iov, n, nr, a);
+out:
+	if (r == -EPIPE)
+		fib_signal_raise(fib_self(), SIGPIPE, true);
+	return r;
+}
+
+long fib_sys_write(int fd, const void *buf, size_t count)
+{
+	struct fib_known *k = fib_fd_know(fd);
+	struct iovec iov = { (void *)buf, count };
+
+	while (fib_likely(k && fib_fd_is_socket(k) && count < TOO_MUCH)) {
+		long r = fib_sys_sendto(fd, buf, count, 0, NULL, 0);
+
+		if (fib_unlikely(fib_is_denied(r)))
+			return fib_io_own(SYS_write, (long[6]){ fd, (long)buf,
+								(long)count });
+		if (fib_likely(r != -ENOTSOCK))
+			return r;
+		k = fib_fd_relearn(k);
+	}
+	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH) {
+		long r = fib_raw(SYS_write, fd, buf, count);
+
+		if (r == -EPIPE)
+			fib_signal_raise(fib_self(), SIGPIPE, true);
+		return r;
+	}
+	return write_file(k, &iov, 1, SYS_write,
+			  (long[6]){ fd, (long)buf, (long)count });
+}
+
+long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
+{
+	struct fib_known *k = fib_fd_know(fd);
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
+	bool odd = k && k->kind != FIB_FD_ALWAYS && odd_vector(iov, n);
+	long r;
+
+	while (k && fib_fd_is_socket(k) && !odd) {
+		r = fib_sys_sendmsg(fd, &msg, 0);
+		if (fib_unlikely(fib_is_denied(r)))
+			return fib_io_own(SYS_writev,
+					  (long[6]){ fd, (long)iov, n });
+		if (r != -ENOTSOCK)
+			return r;
+		k = fib_fd_relearn(k);
+	}
+	if (!k || k->kind == FIB_FD_ALWAYS || odd) {
+		r = fib_raw(SYS_writev, fd, iov, n);
+		if (r == -EPIPE)
+			fib_signal_raise(fib_self(), SIGPIPE, true);
+		return r;
+	}
+	return write_file(k, iov, (int)n, SYS_writev,
+			  (long[6]){ fd, (long)iov, n });
+}

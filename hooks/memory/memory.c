@@ -1,0 +1,96 @@
+/*
+ * Mappings: what lies in memory that other processes see is noted (shared.c), and
+ * stacks that NPTL makes for new threads come from the pool (runtime/stack.h).
+ */
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include "hooks/core/hook.h"
+#include "hooks/memory/memory.h"
+#include "pkru_arch.h"
+#include "runtime/stack.h"
+
+#define STACK_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK)
+
+long fib_sys_mmap(uintptr_t addr, size_t len, long prot, long flags, long fd,
+		  long off)
+{
+	bool stack = fib_self()->thread.creating && !fib_filtered() && !addr &&
+		     (flags & ~MAP_NORESERVE) == STACK_FLAGS;
+	long r;
+
+	do
+		r = stack ? fib_stack_map(len, prot) :
+			    fib_raw(SYS_mmap, addr, len, prot, flags, fd, off);
+	while (r == -ENOMEM && fib_stack_trim(true));
+	if (stack)
+		return r;
+	if (r < 0 && r > -4096)
+		return r;
+	fib_shared_map((uintptr_t)r, len, (flags & MAP_TYPE) != MAP_PRIVATE);
+	return r;
+}
+
+long fib_sys_munmap(uintptr_t addr, size_t len)
+{
+	if (fib_stack_unmap(addr, len, true))
+		return 0;
+	fib_shared_map(addr, len, false);
+	return fib_raw(SYS_munmap, addr, len);
+}
+
+long fib_sys_mremap(uintptr_t from, size_t len, size_t new_len, long flags,
+		    uintptr_t to)
+{
+	bool shared = fib_shared_at(from);
+	long r;
+
+	do
+		r = fib_raw(SYS_mremap, from, len, new_len, flags, to);
+	while (r == -ENOMEM && fib_stack_trim(true));
+	if (r < 0 && r > -4096)
+		return r;
+	if (!(flags & MREMAP_DONTUNMAP))
+		fib_shared_map(from, len, false);
+	fib_shared_map((uintptr_t)r, new_len, shared);
+	return r;
+}
+
+long fib_sys_shmat(int id, const void *addr, int flags)
+{
+	long r = fib_raw(SYS_shmat, id, addr, flags);
+	struct shmid_ds ds;
+
+	if (r < 0 && r > -4096)
+		return r;
+	if (fib_raw(SYS_shmctl, id, IPC_STAT, &ds) == 0)
+		fib_shared_map((uintptr_t)r, ds.shm_segsz, true);
+	else
+		fib_shared_lose();
+	return r;
+}
+
+long fib_sys_shmdt(const void *addr)
+{
+	long r = fib_raw(SYS_shmdt, addr);
+
+	if (r == 0)
+		fib_shared_detach((uintptr_t)addr);
+	return r;
+}
+
+long fib_sys_mprotect(uintptr_t addr, size_t len, long prot)
+{
+	int r = fib_self()->thread.creating ? fib_stack_protect(addr, len, (int)prot) :
+					  1;
+
+	return r > 0 ? fib_raw(SYS_mprotect, addr, len, prot) : r;
+}
+
+long fib_sys_pkey_alloc(unsigned flags, unsigned long rights)
+{
+	long r = fib_raw(SYS_pkey_alloc, flags, rights);
+
+	if (r >= 0)
+		fib_store(&fib_pkru_used, true, seq_cst);
+	return r;
+}

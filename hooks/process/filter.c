@@ -1,0 +1,281 @@
+/*
+ * Seccomp filters: a program is never killed by a call that is the library's
+ * alone, and is told no errno of one.
+ *
+ * In force before the start (inherited, or the program's own): nobody can read
+ * a filter, so it is tried. A child makes each call that the runtime needs, with
+ * arguments that do nothing, and notes how far it comes. If it is killed, or a
+ * call is denied that nothing can replace, the program runs unhooked. The child
+ * is made by clone3, as the thread is that the program is about to create: a
+ * filter cannot see more of it than that. Its parent waits in that same call
+ * (CLONE_VFORK), since it may not be allowed another one.
+ *
+ * Installed later, by a fiber: it has a kernel thread to itself (dedicated.c),
+ * and no need for ways around blocking. Its calls go to the kernel as they are
+ * (FIB_PLAIN), and what it has to tell the unfiltered threads goes through a
+ * futex (fib_messenger, monitor.c). Left are the calls in docs/SECURITY.md.
+ * What it creates is bound as well, and inherits the filter.
+ *
+ * For all threads (TSYNC): the workers would be under it as well. It is tried
+ * as above, with the new filter on top; where they could not live, every fiber is
+ * dedicated and installs it on its own, and the library's threads go without.
+ */
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
+#include "hooks/process/process.h"
+#include "hooks/thread/thread.h"
+
+#define FILTER_TSYNC 1 /* SECCOMP_FILTER_FLAG_TSYNC */
+
+struct probe {
+	short nr;
+	bool needed; /* there is no way around it */
+	short want;  /* 0: any success */
+	long a[6];
+};
+
+/* Zeroes, as an argument. */
+static char room[FIB_PAGE] __attribute__((aligned(FIB_PAGE)));
+#define ROOM (long)room
+
+#define THREAD_FLAGS                                                           \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_THREAD | CLONE_SYSVSEM |    \
+	 CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID) /* EINVAL: no SIGHAND */
+
+#define WAIT4 3
+#define LOG   2 /* what a message needs */
+
+static const struct probe probes[] = {
+	/* no core file of the child */
+	{ SYS_prlimit64, false, 0, { 0, RLIMIT_CORE, ROOM } },
+	{ SYS_fstat, true, -EBADF, { -1, ROOM } },
+	{ SYS_write, true, -EBADF, { -1, ROOM, 0 } },
+	{ SYS_wait4, false, -ECHILD, { -1, 0, 0x40000001 } },
+	{ SYS_openat, true, 0, { -100, (long)"/proc/self/status", 02000000 } },
+	{ SYS_read, true, -EBADF, { -1, ROOM, 0 } },
+	{ SYS_close, true, -EBADF, { -1 } },
+	{ SYS_fcntl, true, -EBADF, { -1, 3 } },
+	{ SYS_lseek, false, -EBADF, { -1 } },
+	{ SYS_mmap, true, 0, { 0, FIB_PAGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1 } },
+	{ SYS_mprotect, false, 0,
+	  { ROOM, FIB_PAGE, PROT_READ | PROT_WRITE | PROT_EXEC } },
+	{ SYS_madvise, true, 0, { ROOM, 0, MADV_DONTNEED } },
+	{ SYS_munmap, true, -EINVAL, { ROOM, 0 } },
+	{ SYS_mremap, false, -EINVAL, { ROOM, 0, 0, -1 } },
+	{ SYS_memfd_create, false, -EINVAL, { (long)"", -1 } },
+	{ SYS_ftruncate, false, -EBADF, { -1, 0 } },
+	{ SYS_membarrier, false, 0, { 0 } },
+	{ SYS_arch_prctl, false, -EINVAL, { 0x5005, ROOM } },
+	{ SYS_prctl, true, 0, { PR_GET_NAME, ROOM } },
+	{ SYS_futex, true, 0, { ROOM, 129, 1 } },
+	{ SYS_rt_sigprocmask, true, 0, { 0, 0, 0, 8 } },
+	{ SYS_rt_sigaction, true, 0, { 10, 0, 0, 8 } },
+	{ SYS_sigaltstack, true, 0, { 0, 0 } },
+	{ SYS_rt_sigpending, true, 0, { ROOM, 8 } },
+	{ SYS_rt_sigtimedwait, true, -EAGAIN, { ROOM, 0, ROOM, 8 } },
+	{ SYS_rt_tgsigqueueinfo, true, -EINVAL, { -1, -1, 0, ROOM } },
+	{ SYS_tgkill, true, -EINVAL, { -1, -1, 0 } },
+	{ SYS_getpid, true, 0, { 0 } },
+	{ SYS_gettid, true, 0, { 0 } },
+	{ SYS_getrandom, false, 0, { ROOM, 0, 0 } },
+	{ SYS_sched_yield, false, 0, { 0 } },
+	{ SYS_sched_getaffinity, false, 0, { 0, 128, ROOM } },
+	{ SYS_get_robust_list, false, 0, { 0, ROOM, ROOM } },
+	{ SYS_rseq, false, -EINVAL, { 0, 0, -1 } },
+	{ SYS_clone, true, -EINVAL, { THREAD_FLAGS, ROOM, ROOM, ROOM } },
+	{ SYS_epoll_create1, true, -EINVAL, { -1 } },
+	{ SYS_epoll_ctl, true, -EBADF, { -1, 2, -1 } },
+	{ SYS_epoll_wait, true, -EBADF, { -1, ROOM, 1, 0 } },
+	{ SYS_epoll_pwait2, false, -EBADF, { -1, ROOM, 1, 0 } },
+	{ SYS_eventfd2, true, -EINVAL, { 0, -1 } },
+	{ SYS_signalfd4, true, -EINVAL, { -1, ROOM, 8, -1 } },
+	{ SYS_poll, true, 0, { 0, 0, 0 } },
+	{ SYS_ppoll, true, 0, { 0, 0, ROOM, 0, 8 } },
+	{ SYS_pselect6, true, 0, { 0, 0, 0, 0, ROOM } },
+	{ SYS_preadv2, false, -EBADF, { -1, ROOM, 0, -1, -1 } },
+	{ SYS_pwritev2, false, -EBADF, { -1, ROOM, 0, -1, -1 } },
+	{ SYS_getsockopt, false, -EBADF, { -1, 1, 1, ROOM, ROOM } },
+	{ SYS_recvfrom, false, -EBADF, { -1, ROOM, 0 } },
+	{ SYS_recvmsg, false, -EBADF, { -1, ROOM } },
+	{ SYS_sendto, false, -EBADF, { -1, ROOM, 0 } },
+	{ SYS_sendmsg, false, -EBADF, { -1, ROOM } },
+	{ SYS_accept4, false, -EBADF, { -1 } },
+};
+
+/* Shared with the child. */
+struct outcome {
+	volatile unsigned at;	  /* the probe it is at */
+	volatile unsigned denied; /* 1 + one that is needed */
+	volatile bool installed, done;
+};
+
+static bool passed(const struct probe *p, long r)
+{
+	return p->want ? r == p->want : r >= 0;
+}
+
+static void __attribute__((noreturn))
+child(struct outcome *o, long nr, const long a[6])
+{
+	if (nr && fib_pass(nr, a) < 0)
+		fib_raw(SYS_exit_group, 1);
+	o->installed = true;
+	for (unsigned i = 0; i < FIB_ARRAY_SIZE(probes); i++) {
+		const struct probe *p = &probes[i];
+
+		o->at = i;
+		if (!passed(p, fib_pass(p->nr, p->a)) && p->needed &&
+		    !o->denied)
+			o->denied = i + 1;
+	}
+	o->at = FIB_ARRAY_SIZE(probes);
+	o->done = true;
+	for (;;)
+		fib_raw(SYS_exit_group, 0);
+}
+
+static const char *probe_name(unsigned i)
+{
+	static const char *const names[] = {
+		[SYS_fstat] = "fstat",
+		[SYS_mprotect] = "mprotect",
+		[SYS_madvise] = "madvise",
+		[SYS_prlimit64] = "prlimit64",
+		[SYS_membarrier] = "membarrier",
+		[SYS_memfd_create] = "memfd_create",
+		[SYS_ftruncate] = "ftruncate",
+		[SYS_lseek] = "lseek",
+		[SYS_getpid] = "getpid",
+		[SYS_getrandom] = "getrandom",
+		[SYS_epoll_create1] = "epoll_create1",
+		[SYS_epoll_ctl] = "epoll_ctl",
+		[SYS_eventfd2] = "eventfd2",
+		[SYS_preadv2] = "preadv2",
+		[SYS_pwritev2] = "pwritev2",
+		[SYS_getsockopt] = "getsockopt",
+	};
+	unsigned nr;
+
+	if (i >= FIB_ARRAY_SIZE(probes))
+		return NULL;
+	nr = (unsigned)probes[i].nr;
+	if (fib_call_name(nr))
+		return fib_call_name(nr);
+	return nr < FIB_ARRAY_SIZE(names) ? names[nr] : NULL;
+}
+
+/* All signals are blocked: what is forced (SIGSYS) kills the child. */
+int fib_filter_try(struct fib_filter_report *report, long nr, const long a[6],
+		   bool inherited)
+{
+	struct clone_args args = { .flags = CLONE_VFORK };
+	struct outcome *o;
+	long pid, at;
+
+	*report = (struct fib_filter_report){ 0 };
+	at = fib_raw(SYS_mmap, 0, FIB_PAGE, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (at < 0 && at > -4096)
+		return (int)at;
+	o = (struct outcome *)at;
+	pid = fib_raw(SYS_clone3, &args, sizeof(args));
+	/* Who hides clone3 looks at the flags of clone, which are odd here. */
+	if (pid == -ENOSYS && inherited)
+		pid = fib_raw(SYS_clone, CLONE_VFORK);
+	if (pid == 0)
+		child(o, nr, a);
+	if (pid > 0) {
+		if (o->at > WAIT4)
+			fib_raw(SYS_wait4, pid, 0, 0x40000000 /* __WALL */, 0);
+		report->may_log = o->at > LOG;
+		report->killed = o->installed && !o->done;
+		report->call = probe_name(o->done ? o->denied - 1 : o->at);
+		at = !o->installed		? -EINVAL :
+		     !o->done || o->denied ? -EPERM :
+						   0;
+	} else {
+		at = pid;
+	}
+	fib_raw(SYS_munmap, o, FIB_PAGE);
+	return (int)at;
+}
+
+/* --- installed by a fiber ------------------------------------------------- */
+
+/* SECCOMP_MODE_STRICT: read, write, exit and sigreturn are left. */
+static bool is_strict(long nr, const long a[6])
+{
+	return nr == SYS_prctl ? a[1] == 1 : a[0] == 0;
+}
+
+long fib_filter_install(long nr, const long a[6])
+{
+	long r;
+
+	if (fib_runtime_leave())
+		return fib_pass(nr, a);
+	r = fib_dedicate();
+	if (r == 0)
+		r = fib_messenger_start();
+	if (r)
+		return r;
+	r = fib_pass(nr, a);
+	if (r >= 0)
+		fib_filter_used(is_strict(nr, a));
+	return r;
+}
+
+static bool workers_live(long nr, const long a[6])
+{
+	struct fib_filter_report report;
+	long alone[6] = { a[0], a[1] & ~FILTER_TSYNC, a[2] };
+	uint64_t all = ~0ull, mask;
+	int r;
+
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	r = fib_filter_try(&report, nr, alone, true);
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	/* EINVAL: it cannot be installed; the kernel says why. */
+	return r == 0 || r == -EINVAL;
+}
+
+/* A fiber that begins meanwhile inherits from one that has it, or is found. */
+static long install_on_each(long nr, const long a[6])
+{
+	const long alone[6] = { a[0], a[1] & ~FILTER_TSYNC, a[2] };
+	const long privs[6] = { PR_SET_NO_NEW_PRIVS, 1 };
+	bool no_privs = fib_raw(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1;
+	struct fib *self = fib_self();
+	int r = fib_messenger_start();
+
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < fib_high_water(); i++) {
+		struct fib *f = fib_at(i);
+
+		if (f == self || !fib_load(&f->tid, acquire))
+			continue;
+		if (no_privs)
+			fib_taskwork_call(f, SYS_prctl, privs);
+		fib_taskwork_call(f, nr, alone);
+	}
+	return fib_filter_install(nr, alone);
+}
+
+long fib_sys_seccomp(unsigned op, unsigned flags, void *args)
+{
+	const long a[6] = { op, flags, (long)args };
+
+	if (op > 1) /* only asks */
+		return fib_pass(SYS_seccomp, a);
+	if (op == 0 || !(flags & FILTER_TSYNC))
+		return fib_filter_install(SYS_seccomp, a);
+	if (fib_runtime_leave() || workers_live(SYS_seccomp, a))
+		return fib_pass(SYS_seccomp, a);
+	return install_on_each(SYS_seccomp, a);
+}

@@ -1,0 +1,114 @@
+/* prctl: what belongs to a fiber, to its kernel thread, or to the process. */
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
+#include "hooks/process/process.h"
+#include "hooks/thread/thread.h"
+
+/* --- the name: what ps shows is that of the first kernel thread ------------- */
+
+/* It is that of the first kernel thread. */
+void fib_set_process_name(const char *name)
+{
+	bool here = fib_raw(SYS_gettid) == fib_raw(SYS_getpid);
+	long fd = here ? -1 :
+			 fib_raw(SYS_openat, AT_FDCWD, "/proc/self/comm",
+				 O_WRONLY | O_CLOEXEC);
+	size_t n = 0;
+
+	/* Not if it is dumpable no more: then it has to be done there. */
+	if (fd < 0) {
+		if (here || (fib_caller() == fib_main_fiber && !fib_bind_self()))
+			fib_raw(SYS_prctl, PR_SET_NAME, name);
+		return;
+	}
+	while (n < FIB_NAME_MAX && name[n])
+		n++;
+	fib_raw(SYS_write, fd, name, n);
+	fib_raw(SYS_close, fd);
+}
+
+static long set_name(struct fib *f, const char *user)
+{
+	char name[FIB_NAME_MAX] = { 0 };
+
+	for (int i = 0; i < FIB_NAME_MAX - 1; i++) {
+		if (fib_copy(&name[i], &user[i], 1))
+			return -EFAULT;
+		if (!name[i])
+			break;
+	}
+	memcpy(f->name, name, sizeof(name));
+	if (f == fib_main_fiber)
+		fib_set_process_name(f->name);
+	return 0;
+}
+
+/* --- of the kernel thread -------------------------------------------------- */
+
+static long dedicated(long op, long a, long b, long c, long d)
+{
+	return fib_dedicated_call(SYS_prctl, (long[6]){ op, a, b, c, d });
+}
+
+/* The second argument of PR_SCHED_CORE is a thread's id, or a group's. */
+static long sched_core(long cmd, long id, long type, long d)
+{
+	struct fib *f = id ? fib_by_tid((int)id) : fib_self();
+
+	if (type == 0 /* PIDTYPE_PID */ && f) {
+		id = fib_dedicated_tid(f);
+		if (id < 0)
+			return id;
+	} else if (f && id) {
+		id = fib_raw(SYS_getpid);
+	}
+	return dedicated(PR_SCHED_CORE, cmd, id, type, d);
+}
+
+static long of_kernel_thread(int op, long a, long b, long c, long d)
+{
+	switch (op) {
+	case PR_SCHED_CORE:
+		return sched_core(a, b, c, d);
+	case PR_CAP_AMBIENT:
+		if (a == PR_CAP_AMBIENT_IS_SET)
+			break;
+		return dedicated(op, a, b, c, d);
+	case PR_SET_SECCOMP:
+		return fib_filter_install(SYS_prctl,
+					  (long[6]){ op, a, b, c, d });
+	case PR_SET_PDEATHSIG:
+	case PR_SET_KEEPCAPS:
+	case PR_SET_TIMING:
+	case PR_CAPBSET_DROP:
+	case PR_SET_TSC:
+	case PR_SET_SECUREBITS:
+	case PR_SET_TIMERSLACK:
+	case PR_MCE_KILL:
+	case PR_SET_NO_NEW_PRIVS:
+	case PR_SET_SPECULATION_CTRL:
+	case PR_SET_IO_FLUSHER:
+		return dedicated(op, a, b, c, d);
+	}
+	return fib_raw(SYS_prctl, op, a, b, c, d);
+}
+
+long fib_sys_prctl(int op, long a, long b, long c, long d)
+{
+	struct fib *f = fib_self();
+
+	switch (op) {
+	case PR_SET_NAME:
+		return set_name(f, (const char *)a);
+	case PR_GET_NAME:
+		return fib_copy((void *)a, f->name, FIB_NAME_MAX);
+	/* Its ranges are of code, and libc's calls are made from ours. */
+	case PR_SET_SYSCALL_USER_DISPATCH:
+		return -EINVAL;
+	case PR_GET_TID_ADDRESS:
+		return fib_copy((void *)a, &f->thread.clear_tid, sizeof(f->thread.clear_tid));
+	}
+	return of_kernel_thread(op, a, b, c, d);
+}

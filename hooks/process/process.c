@@ -1,0 +1,382 @@
+/*
+ * Processes: fork and its kin, exec, waiting for children, the end.
+ *
+ * A fork child holds the calling fiber alone, on the stack it had, and is an
+ * ordinary single-threaded process: %gs is zero, no worker, no epoll. Its text
+ * stays rewritten, and calls go straight to the kernel, until its first thread
+ * starts the runtime anew. What the child keeps (the stack pool) is locked
+ * around the fork; all else it resets.
+ *
+ * A child is the kernel thread's that made it: PR_SET_PDEATHSIG tells it of that
+ * one's end, __WNOTHREAD and ptrace want to be called there. So who makes one has
+ * that kernel thread to himself from then on, as natively, and it ends with him.
+ * (Most wait for the child then, which keeps a kernel thread anyway.)
+ *
+ * A vfork or CLONE_VM child shares our memory: it runs with %gs zero and
+ * touches nothing of ours.
+ */
+#include <linux/sched.h>
+#include <sys/wait.h>
+#include "hooks/core/hook.h"
+#include "hooks/fd/fd.h"
+#include "hooks/process/process.h"
+#include "hooks/report/report.h"
+#include "hooks/signal/signal.h"
+#include "hooks/thread/thread.h"
+#include "hooks/wait/wait.h"
+#include "runtime/stack.h"
+#include "regs_arch.h"
+
+/* --- clone --------------------------------------------------------------- */
+
+struct clone_call {
+	unsigned long flags; /* with the exit signal, as for clone */
+	uintptr_t stack;     /* top, or 0 */
+	int *ptid, *ctid;
+	unsigned long tls;
+};
+
+/*
+ * Memory that the program named, perhaps in a process that has no handler of
+ * ours to catch a fault: the kernel tells, which copies a set before it looks
+ * at what is to be done with it. @n: 8 to a page.
+ */
+static bool readable(uintptr_t at, size_t n)
+{
+	return fib_raw(SYS_rt_sigprocmask, -1, at, 0, 8) != -EFAULT &&
+	       fib_raw(SYS_rt_sigprocmask, -1, at + n - 8, 0, 8) != -EFAULT;
+}
+
+static bool writable(uintptr_t at, size_t n)
+{
+	return fib_raw(SYS_rt_sigprocmask, 0, 0, at, 8) == 0 &&
+	       fib_raw(SYS_rt_sigprocmask, 0, 0, at + n - 8, 8) == 0;
+}
+
+/* As copy_clone_args_from_user() and clone3_stack_valid() of kernel/fork.c. */
+static long fetch_args(struct clone_args *c, uintptr_t user, size_t size)
+{
+	size_t n = size < sizeof(*c) ? size : sizeof(*c);
+
+	if (size > FIB_PAGE)
+		return -E2BIG;
+	if (size < CLONE_ARGS_SIZE_VER0)
+		return -EINVAL;
+	if (!readable(user, size))
+		return -EFAULT;
+	memset(c, 0, sizeof(*c));
+	memcpy(c, (const void *)user, n);
+	for (size_t i = n; i < size; i++)
+		if (((const char *)user)[i])
+			return -E2BIG;
+	return !c->stack == !c->stack_size ? 0 : -EINVAL;
+}
+
+/*
+ * What fib_clone_child() has to know is in the child's copy of the two registers
+ * that a system call does not keep.
+ */
+#define CHILD_FLAGS(regs) (*fib_regs_scratch(regs, 0))
+#define CHILD_MASK(regs)  (*fib_regs_scratch(regs, 1)) /* of signals */
+
+/*
+ * Where the child's registers lie on its new stack. Where there is no memory,
+ * the child dies of it as natively, if the kernel makes one at all.
+ */
+static uintptr_t lay_child(const struct fib_regs *r, uintptr_t stack,
+			   unsigned long flags, uint64_t mask)
+{
+	struct fib_regs *child;
+
+	stack &= ~7ul;
+	child = (struct fib_regs *)fib_regs_below(stack);
+	if (!writable((uintptr_t)child, sizeof(*child)))
+		return stack;
+	*child = *r;
+	fib_regs_set_result(child, 0);
+	CHILD_FLAGS(child) = flags;
+	CHILD_MASK(child) = mask;
+	return (uintptr_t)child;
+}
+
+/*
+ * A process of its own: make the very call, but on a stack prepared. Without a
+ * stack it is a fork, whatever it asks for: a child that shared this one would
+ * run our frames on it.
+ */
+static long clone_process(const struct fib_regs *r, uint64_t mask)
+{
+	const long a[6] = FIB_REGS_ARGS(r);
+	struct clone_args c;
+	uint64_t vfork = CLONE_VM | CLONE_VFORK;
+	uintptr_t at;
+	size_t size;
+	long err;
+
+	if (fib_regs_nr(r) == SYS_clone) {
+		if (!a[1])
+			return fib_raw(SYS_clone, (uint64_t)a[0] & ~vfork, 0,
+				       a[2], a[3], a[4]);
+		at = lay_child(r, (uintptr_t)a[1], (uint64_t)a[0], mask);
+		return fib_regs_clone(SYS_clone, a[0], (long)at, a[2], a[3],
+				      a[4]);
+	}
+	size = (size_t)a[1] < sizeof(c) ? (size_t)a[1] : sizeof(c);
+	err = fetch_args(&c, (uintptr_t)a[0], (size_t)a[1]);
+	if (err)
+		return err;
+	if (!c.stack) {
+		c.flags &= ~vfork;
+		return fib_raw(SYS_clone3, &c, size);
+	}
+	at = lay_child(r, c.stack + c.stack_size, c.flags, mask);
+	c.stack_size = at - c.stack;
+	return fib_regs_clone(SYS_clone3, (long)&c, (long)size, 0, 0, 0);
+}
+
+/* The child of fib_regs_clone(), on its own stack, with the parent's %gs. */
+void fib_clone_child(struct fib_regs *regs)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	if (!(CHILD_FLAGS(regs) & CLONE_VM) && w && w->cur) {
+		fib_stack_unlock();
+		fib_runtime_fork_child(w->cur);
+		return;
+	}
+	fib_worker_set(NULL);
+	if (w)
+		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &CHILD_MASK(regs),
+			0, 8);
+}
+
+/*
+ * A signal may be sent to the child before it has run at all. Its handler is
+ * the program's, and may do anything, so it must not find the parent's fibers:
+ * all signals are blocked from before the fork until the child has reset its
+ * state, and those that faults raise are no exception, since kill() sends them
+ * too.
+ */
+static uint64_t fork_begin(void)
+{
+	uint64_t all = ~0ull, mask;
+
+	fib_fd_shared();
+	fib_stack_lock();
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	return mask;
+}
+
+static long fork_end(struct fib *f, long pid, uint64_t mask)
+{
+	fib_stack_unlock();
+	if (pid == 0)
+		fib_runtime_fork_child(f);
+	else
+		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	return pid;
+}
+
+/* As fork: the child goes on here, on a copy of this stack. */
+static long fork_process(struct fib *f, struct fib_regs *r)
+{
+	uint64_t mask = fork_begin();
+
+	return fork_end(f, clone_process(r, fib_load(&f->sig.mask, relaxed)),
+			mask);
+}
+
+static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
+		     unsigned long tls)
+{
+	struct fib *f = fib_self();
+	struct fib_regs *r = f->hook.regs;
+	long pid;
+
+	if (flags & CLONE_THREAD) {
+		if (!(flags & CLONE_VM) || !(flags & CLONE_SIGHAND) || !stack)
+			return -EINVAL;
+		return fib_thread_clone_fiber(r, flags, stack, ptid, ctid, tls);
+	}
+	fib_bind_self();
+	if (!(flags & CLONE_VM) || !stack)
+		return fork_process(f, r);
+	fib_fd_shared();
+	if (flags & CLONE_VFORK)
+		fib_block_enter();
+	pid = clone_process(r, fib_load(&f->sig.mask, relaxed));
+	if (flags & CLONE_VFORK)
+		fib_block_leave();
+	return pid;
+}
+
+long fib_sys_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
+		   unsigned long tls)
+{
+	return do_clone((uint32_t)flags, stack, ptid, ctid, tls);
+}
+
+long fib_sys_clone3(const void *args, size_t size)
+{
+	struct clone_args c;
+	long r = fetch_args(&c, (uintptr_t)args, size);
+
+	if (r)
+		return r;
+	/* A fiber's id cannot be chosen. */
+	if ((c.flags & CLONE_THREAD) &&
+	    (c.exit_signal || (c.flags & CSIGNAL) || c.set_tid_size))
+		return -EINVAL;
+	return do_clone(c.flags | c.exit_signal,
+			c.stack ? c.stack + c.stack_size : 0,
+			(int *)c.parent_tid, (int *)c.child_tid, c.tls);
+}
+
+long fib_sys_fork(void)
+{
+	struct fib *f = fib_self();
+	uint64_t mask;
+
+	/* Where no kernel thread is to be had, the child is a worker's. */
+	fib_bind_self();
+	mask = fork_begin();
+	return fork_end(f, fib_raw(SYS_fork), mask);
+}
+
+/* libc's vfork() is a stub in tramp.S; this is syscall(SYS_vfork). */
+long fib_sys_vfork(void)
+{
+	return fib_sys_fork();
+}
+
+bool fib_clone_foreign(struct fib_regs *r)
+{
+	const long a[6] = FIB_REGS_ARGS(r);
+	struct clone_args c;
+
+	if (fib_regs_nr(r) == SYS_clone ?
+		    !a[1] :
+		    fetch_args(&c, (uintptr_t)a[0], (size_t)a[1]) || !c.stack)
+		return false;
+	fib_regs_set_result(r, clone_process(r, 0));
+	return true;
+}
+
+uint64_t fib_vfork_prepare(void)
+{
+	struct fib *f = fib_caller();
+	uint64_t mask = 0;
+
+	if (!f) {
+		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, 0, &mask, 8);
+		return mask;
+	}
+	fib_hook_enter(f);
+	fib_bind_self();
+	fib_hook_leave(f);
+	fib_fd_shared();
+	return fib_load(&f->sig.mask, relaxed);
+}
+
+/* --- exec ---------------------------------------------------------------- */
+
+long fib_sys_execve(const char *path, char *const *argv, char *const *envp)
+{
+	long r;
+
+	if (!fib_signal_exec_begin(fib_self()))
+		return -FIB_ERESTARTNOINTR;
+	r = fib_raw(SYS_execve, path, argv, envp);
+	fib_signal_exec_failed(fib_self());
+	return r;
+}
+
+long fib_sys_execveat(int dir, const char *path, char *const *argv,
+		      char *const *envp, int flags)
+{
+	long r;
+
+	if (!fib_signal_exec_begin(fib_self()))
+		return -FIB_ERESTARTNOINTR;
+	r = fib_raw(SYS_execveat, dir, path, argv, envp, flags);
+	fib_signal_exec_failed(fib_self());
+	return r;
+}
+
+/* --- children ------------------------------------------------------------ */
+
+/* SIGCHLD comes before the wait for its child is over (do_notify_parent()), and
+ * so does what the child has sent. */
+static long reaped(long r)
+{
+	if (r >= 0)
+		fib_signal_sync(~0ull);
+	return r;
+}
+
+/*
+ * As do_wait() of the kernel, which looks at the children before it looks at
+ * signals: a child's SIGCHLD does not end the wait for that child. The kernel
+ * does so here as well, but what has ended its wait may be a kick whose signal
+ * was handled long ago, and the SIGCHLD come after it. @attention says whether
+ * there was a signal before the last try.
+ */
+static long wait_for(long nr, const long a[6],
+		     bool (*try)(const long a[6], long *r))
+{
+	bool inside = false, attention = false;
+	long r;
+
+	while (!try(a, &r)) {
+		if (attention)
+			return -EINTR;
+		r = fib_blocking(nr, a);
+		if (r != -EINTR && !(inside && r == -FIB_ERESTARTNOINTR))
+			break;
+		inside = true;
+		attention = fib_load(&fib_self()->attention, acquire);
+	}
+	return reaped(r);
+}
+
+static bool try_wait4(const long a[6], long *r)
+{
+	*r = fib_raw(SYS_wait4, a[0], a[1], a[2] | WNOHANG, a[3]);
+	return *r || (a[2] & WNOHANG);
+}
+
+/* Only where it can say which child is an empty try told from a result. */
+static bool try_waitid(const long a[6], long *r)
+{
+	siginfo_t own, *info = a[2] ? (siginfo_t *)a[2] : &own;
+	int pid = 0;
+
+	if (fib_copy(&info->si_pid, &pid, sizeof(pid)))
+		return false;
+	*r = fib_raw(SYS_waitid, a[0], a[1], info, a[3] | WNOHANG, a[4]);
+	return *r || fib_copy(&pid, &info->si_pid, sizeof(pid)) || pid;
+}
+
+long fib_sys_wait4(int pid, int *status, int options, void *usage)
+{
+	return wait_for(SYS_wait4,
+			(long[6]){ pid, (long)status, options, (long)usage },
+			try_wait4);
+}
+
+long fib_sys_waitid(int type, int id, void *info, int options, void *usage)
+{
+	long a[6] = { type, id, (long)info, options, (long)usage };
+
+	if (options & WNOHANG)
+		return reaped(fib_pass(SYS_waitid, a));
+	return wait_for(SYS_waitid, a, try_waitid);
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+long fib_sys_exit_group(int status)
+{
+	fib_stats_end();
+	return fib_raw(SYS_exit_group, status);
+}

@@ -1,0 +1,46 @@
+/* signalfd: which signals the program expects to find there. */
+#include "hooks/core/hook.h"
+#include "hooks/fd/procfs.h"
+#include "hooks/sigcalls/sigcalls.h"
+#include "hooks/signal/signal.h"
+
+/*
+ * A signal that is directed at a fiber waits in the fiber's own queue, where a
+ * signalfd does not see it. So if the program has a signalfd for it, and all
+ * block it, it is sent to the process instead, and waits in the kernel: whoever
+ * polls or reads the signalfd finds it there. (Its si_code is SI_USER then: the
+ * kernel lets only a process's first thread say SI_TKILL.)
+ */
+static _Atomic uint64_t signalfds; /* what any of them ever showed */
+
+bool fib_signalfd_shows(int sig)
+{
+	return (fib_load(&signalfds, seq_cst) & FIB_SIG(sig)) &&
+	       !fib_signal_target(sig) &&
+	       (fib_procfs_signalfds() & FIB_SIG(sig));
+}
+
+void fib_signalfd_init(void)
+{
+	fib_store(&signalfds, fib_procfs_signalfds(), relaxed);
+}
+
+static long made_signalfd(long r, const uint64_t *mask)
+{
+	uint64_t set;
+
+	if (r >= 0 && !fib_copy(&set, mask, sizeof(set)))
+		fib_or(&signalfds, set, seq_cst);
+	return r;
+}
+
+long fib_sys_signalfd(int fd, const uint64_t *mask, size_t size)
+{
+	return made_signalfd(fib_raw(SYS_signalfd, fd, mask, size), mask);
+}
+
+long fib_sys_signalfd4(int fd, const uint64_t *mask, size_t size, int flags)
+{
+	return made_signalfd(fib_raw(SYS_signalfd4, fd, mask, size, flags),
+			     mask);
+}

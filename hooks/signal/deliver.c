@@ -1,0 +1,239 @@
+/*
+ * Delivery: handlers run, called from the end of a hook, or over a copy of the
+ * kernel's frame (entry.c). signal.h has the protocol.
+ */
+#include "hooks/signal/state.h"
+#include "ctx_arch.h"
+#include "frame_arch.h"
+#include "pkru_arch.h"
+#include "runtime/chaos.h"
+
+/* force_sigsegv() of the kernel: there is no stack for the handler of @sig. */
+static void force_segv(struct fib *f, int sig)
+{
+	siginfo_t info = { .si_code = SI_KERNEL };
+
+	if (sig == SIGSEGV || fib_sig_act[SIGSEGV].handler <= 1 ||
+	    (fib_load(&f->sig.mask, relaxed) & FIB_SIG(SIGSEGV)))
+		fib_signal_force(SIGSEGV);
+	else
+		fib_signal_send(f, SIGSEGV, &info, false);
+}
+
+/*
+ * Where the alternate stack begins for a handler that goes there; 0: it stays.
+ * A frame that divert() has laid there is not to be overwritten.
+ */
+static uintptr_t altstack_top(const struct fib *f, unsigned long flags,
+			      uintptr_t sp)
+{
+	if ((f->sig.frame && fib_altstack_has(f, sp)) ||
+	    !fib_altstack_wanted(f, flags, sp))
+		return 0;
+	return f->sig.altstack_sp + f->sig.altstack_size;
+}
+
+/*
+ * The kernel's frame would not fit the alternate stack, and it raises SIGSEGV.
+ * Ours lies elsewhere; or, where that stack is in use already, takes a little
+ * more of it (handle_with_vectors() and what it calls).
+ */
+#define HANDLE_FRAMES 2304
+
+static bool overflows_altstack(struct fib *f,
+			       const struct fib_kernel_sigaction *a)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0), frame;
+	uintptr_t top = altstack_top(f, a->flags, sp);
+
+	if (top)
+		sp = top;
+	else if (f->sig.frame || !fib_altstack_in_use(f, sp))
+		return false;
+	fib_sigframe_place(sp, fib_xsave_native_size, &frame);
+	if (!top && frame > sp - fib_xsave_size - HANDLE_FRAMES)
+		frame = sp - fib_xsave_size - HANDLE_FRAMES;
+	return !fib_altstack_has(f, frame);
+}
+
+/* Nested in another handler or not: the mask before, which is put back after. */
+static uint64_t mask_for_handler(struct fib *f, int sig,
+				 const struct fib_kernel_sigaction *a)
+{
+	uint64_t mask = fib_load(&f->sig.mask, relaxed);
+	uint64_t before = f->hook.restore_mask ? f->sig.saved_mask : mask;
+
+	f->hook.restore_mask = FIB_MASK_NONE;
+	mask |= a->mask & ~FIB_UNBLOCKABLE;
+	if (!(a->flags & SA_NODEFER))
+		mask |= FIB_SIG(sig);
+	fib_store(&f->sig.mask, mask, seq_cst);
+	return before;
+}
+
+/* The handler itself, with @uc for its third argument. */
+static void call_handler(struct fib *f, int sig, siginfo_t *info,
+			 const struct fib_kernel_sigaction *a, ucontext_t *uc,
+			 uint64_t *uc_mask)
+{
+	void (*handler)(int, siginfo_t *, void *) = (void *)a->handler;
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	struct fib_regs *regs = f->hook.regs;
+	struct fib_sigframe *frame = f->sig.frame;
+	uintptr_t top = altstack_top(f, a->flags, sp);
+	uint64_t deadline = f->io.restart_deadline;
+	uint32_t pkru = FIB_PKRU_INIT;
+	uint8_t door = f->hook.door;
+	uint16_t call = f->hook.call;
+	int err = 0;
+
+	*uc_mask = mask_for_handler(f, sig, a);
+	f->sig.frame = NULL;
+	fib_count(signals);
+	fib_signal_rewatch(FIB_SIG(sig));
+	if (fib_pkru_is_used()) {
+		pkru = fib_rdpkru();
+		fib_wrpkru(FIB_PKRU_INIT);
+	}
+	/* As the kernel, which stacks the frames of all that are pending. */
+	if (fib_sig_handler_waits(f))
+		fib_store(&f->attention, 1, seq_cst);
+	if ((unsigned)f->sig.altstack_flags & FIB_SS_AUTODISARM)
+		fib_altstack_set(f, &(stack_t){ .ss_flags = SS_DISABLE }, sp,
+				 0);
+	fib_hook_leave(f);
+	if (top)
+		err = fib_call_on_stack(handler, sig, info, uc, top);
+	else
+		handler(sig, info, uc);
+	fib_barrier();
+	fib_store(&f->hook.in_hook, 1, relaxed);
+	fib_barrier();
+	if (fib_pkru_is_used())
+		fib_wrpkru(pkru);
+	f->hook.regs = regs;
+	f->sig.frame = frame;
+	f->hook.door = door;
+	f->hook.call = call;
+	f->io.restart_deadline = deadline;
+	/* Refused, as natively, for a handler that was on that stack. */
+	fib_altstack_set(f, &uc->uc_stack, top ? top : sp, 0);
+	fib_store(&f->sig.mask, *uc_mask & ~FIB_UNBLOCKABLE, seq_cst);
+	fib_signal_mask_changed(f);
+	if (fib_unlikely(err))
+		force_segv(f, sig);
+}
+
+static void handle_in_hook(struct fib *f, int sig, siginfo_t *info,
+			   const struct fib_kernel_sigaction *a, bool again)
+{
+	char fp[FIB_FP_SIZE + FIB_FP_ALIGN];
+	ucontext_t uc;
+
+	fib_uc_fill(&uc, (void *)FIB_ALIGN_UP((uintptr_t)fp, FIB_FP_ALIGN),
+		    f->hook.regs, again);
+	uc.uc_stack = fib_altstack_get(f);
+	call_handler(f, sig, info, a, &uc, (uint64_t *)&uc.uc_sigmask);
+}
+
+static void __attribute__((noinline))
+handle_with_vectors(struct fib *f, int sig, siginfo_t *info,
+		    const struct fib_kernel_sigaction *a, bool again)
+{
+	char area[fib_xsave_size + 64];
+	void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
+
+	fib_xsave(at);
+	handle_in_hook(f, sig, info, a, again);
+	fib_xrstor(at);
+}
+
+void fib_sig_run_handler(struct fib *f, int sig, siginfo_t *info,
+			 const struct fib_kernel_sigaction *a, bool again)
+{
+	if (overflows_altstack(f, a))
+		force_segv(f, sig);
+	else if (f->sig.frame)
+		call_handler(f, sig, info, a, (ucontext_t *)&f->sig.frame->uc,
+			     &f->sig.frame->uc.uc_sigmask);
+	else if (f->hook.door == FIB_DOOR_SITE)
+		handle_with_vectors(f, sig, info, a, again);
+	else
+		handle_in_hook(f, sig, info, a, again);
+}
+
+bool fib_attention_clear(struct fib *f)
+{
+	if (fib_sig_handler_waits(f))
+		return false;
+	fib_xchg(&f->attention, 0, seq_cst);
+	fib_sig_host->attention(f);
+	if (!fib_sig_handler_waits(f))
+		return true;
+	fib_store(&f->attention, 1, seq_cst);
+	return false;
+}
+
+bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
+{
+	bool again = finding >= FIB_FINDS_RESTART, ran = false;
+	siginfo_t info;
+	int sig;
+
+	fib_xchg(&f->attention, 0, seq_cst);
+	fib_sig_host->attention(f);
+	if (finding != FIB_FINDS_NO_CALL && fib_unlikely(fib_cancel_is_near()))
+		fib_signal_deliver_cancel(f);
+	while ((sig = fib_signal_dequeue(f, fib_sig_deliverable(f), &info))) {
+		struct fib_kernel_sigaction a =
+			fib_sig_delivery_action(sig, &info);
+
+		if (a.handler <= 1 || sig == FIB_KICK) {
+			fib_signal_rewatch(FIB_SIG(sig));
+			continue;
+		}
+		/* The first one decides, as in handle_signal() of the kernel. */
+		if (!ran && !(a.flags & SA_RESTART) &&
+		    finding != FIB_FINDS_AGAIN)
+			again = false;
+		ran = true;
+		fib_sig_run_handler(f, sig, &info, &a, again);
+	}
+	if (f->hook.restore_mask) {
+		f->hook.restore_mask = FIB_MASK_NONE;
+		fib_store(&f->sig.mask, f->sig.saved_mask, seq_cst);
+		fib_signal_mask_changed(f);
+	}
+	return again || !ran;
+}
+
+/*
+ * libc's handler decides, and may be asked more than once: a signal that came
+ * on the way from the site to here has not been for nothing.
+ */
+void fib_signal_deliver_cancel(struct fib *f)
+{
+	struct fib_kernel_sigaction a;
+	siginfo_t info;
+
+	if (fib_load(&f->sig.mask, relaxed) & FIB_SIG(FIB_SIGCANCEL))
+		return;
+	if (!fib_signal_dequeue(f, FIB_SIG(FIB_SIGCANCEL), &info)) {
+		if (!fib_load(&f->hook.cancelled, acquire) ||
+		    f->hook.door != FIB_DOOR_SITE)
+			return;
+		memset(&info, 0, sizeof(info));
+		info.si_signo = FIB_SIGCANCEL;
+		info.si_code = SI_TKILL;
+		info.si_pid = fib_sig_pid;
+	}
+	a = fib_sig_delivery_action(FIB_SIGCANCEL, &info);
+	if (a.handler > 1)
+		fib_sig_run_handler(f, FIB_SIGCANCEL, &info, &a, true);
+}
+
+void fib_hook_leave(struct fib *f)
+{
+	while (!fib_hook_try_leave(f))
+		fib_signal_deliver(f, FIB_FINDS_NO_CALL);
+}

@@ -1,0 +1,91 @@
+/*
+ * Attention and kicks: how a fiber comes to look at its queue. The protocol is
+ * drawn in signal.h.
+ */
+#include "hooks/signal/state.h"
+#include "runtime/chaos.h"
+
+/*
+ * Not while it is in exec: a kick that was still pending when that is done would
+ * find the default action, and end the new program.
+ */
+void fib_signal_kick(struct fib_worker *w)
+{
+	int tid;
+
+	fib_lock(&w->sig.kick_lock);
+	tid = fib_load(&w->tid, relaxed);
+	if (tid && !w->sig.no_kick)
+		fib_raw(SYS_tgkill, fib_sig_pid, tid, FIB_KICK);
+	fib_unlock(&w->sig.kick_lock);
+}
+
+static void kick(struct fib *f)
+{
+	struct fib_worker *w = fib_load(&f->on, seq_cst);
+
+	FIB_CHAOS_POINT(signal_kick);
+	if (w && w != fib_worker_self())
+		fib_signal_kick(w);
+}
+
+void fib_signal_idle_kick(void)
+{
+	uint32_t n = fib_load(&fib_sched.workers, acquire);
+	struct fib_worker *w = fib_sched.worker[fib_chaos_number(n)];
+
+	if (w->process
+		    .strict) /* it may do next to nothing, and is never preempted */
+		return;
+	if (FIB_CHAOS_ODDS(preempt, 2))
+		fib_signal_preempt(w);
+	else if (!fib_load(&w->gone, relaxed))
+		fib_signal_kick(w);
+}
+
+/* Repeated after an interruption, these would wait for all of their time again. */
+static bool has_relative_timeout(unsigned nr)
+{
+	return nr == SYS_semtimedop || nr == SYS_io_getevents ||
+	       nr == SYS_io_pgetevents;
+}
+
+/*
+ * As for a signal: code of the program is diverted, a call that blocks in the
+ * kernel ends with EINTR and is repeated, since no handler runs. In between the
+ * fiber yields. Without attention: a wait of ours goes on. Too late, this costs
+ * the fiber a yield at another time.
+ */
+void fib_signal_preempt(struct fib_worker *w)
+{
+	struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
+
+	if (!f || fib_load(&w->gone, relaxed) ||
+	    (fib_load(&f->hook.in_hook, relaxed) &&
+	     has_relative_timeout(f->hook.call)))
+		return;
+	fib_store(&f->sig.preempt, true, seq_cst);
+	fib_signal_kick(w);
+}
+
+void fib_attention_set(struct fib *f)
+{
+	fib_store(&f->attention, 1, seq_cst); /* (A) */
+	FIB_CHAOS_POINT(attention);
+	fib_wake(f);
+	kick(f);
+}
+
+/* It may be gone by now, and another thread in its place. */
+void fib_signal_cancel(struct fib *f, int tid)
+{
+	bool same;
+
+	fib_lock(&fib_sig_lock);
+	same = fib_load(&f->tid, relaxed) == tid;
+	if (same)
+		fib_store(&f->hook.cancelled, 1, seq_cst);
+	fib_unlock(&fib_sig_lock);
+	if (same)
+		fib_attention_set(f);
+}

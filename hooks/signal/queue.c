@@ -1,0 +1,308 @@
+/*
+ * What is pending here: a queue at each fiber, and one for the process. How a
+ * fiber comes to look at its queue is in kick.c.
+ */
+#include "hooks/signal/state.h"
+#include "runtime/chaos.h"
+
+static struct fib_siginfo_node *free_nodes;
+static _Atomic uint32_t queued;
+
+/*
+ * Pending for the process, but not in the kernel: signals that were dequeued there
+ * for a fiber which blocked them before it got them. (They cannot be sent again:
+ * the kernel lets only a process's first thread pretend to be somebody else.)
+ */
+static struct fib_siginfo_node *process_queue;
+static _Atomic uint64_t process_pending;
+
+/* What no fiber can have pending: all but these. fib_sig_lock. */
+static uint64_t ever_queued;
+
+uint32_t fib_signal_queued(void)
+{
+	return fib_load(&queued, relaxed);
+}
+
+static struct fib_siginfo_node *node_get_locked(void)
+{
+	struct fib_siginfo_node *n = free_nodes;
+
+	if (!n) {
+		unsigned per = 4 * FIB_PAGE / sizeof(*n);
+
+		n = fib_pages_alloc(4 * FIB_PAGE);
+		if (!n)
+			return NULL;
+		for (unsigned i = 1; i < per; i++)
+			n[i].next = i + 1 < per ? &n[i + 1] : NULL;
+		n->next = &n[1];
+	}
+	free_nodes = n->next;
+	fib_add(&queued, 1, relaxed);
+	return n;
+}
+
+static void node_put_locked(struct fib_siginfo_node *n)
+{
+	n->next = free_nodes;
+	free_nodes = n;
+	fib_sub(&queued, 1, relaxed);
+}
+
+bool fib_signal_wants(struct fib *f, int sig)
+{
+	uint64_t blocked = fib_load(&f->sig.mask, seq_cst) &
+			   ~fib_load(&f->sig.awaited, seq_cst);
+
+	return !(blocked & FIB_SIG(sig));
+}
+
+int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
+{
+	struct fib_siginfo_node *n, **at;
+
+	fib_lock(&fib_sig_lock);
+	if (!fib_load(&f->tid, relaxed)) {
+		fib_unlock(&fib_sig_lock);
+		return -ESRCH;
+	}
+	if (sig == SIGCONT)
+		fib_sig_flush_locked(FIB_SIG_STOPS);
+	else if (FIB_SIG(sig) & FIB_SIG_STOPS)
+		fib_sig_flush_locked(FIB_SIG(SIGCONT));
+	if (fib_sig_default_at_once(f, sig)) {
+		fib_sig_default_locked(sig, info);
+		fib_unlock(&fib_sig_lock);
+		return 0;
+	}
+	if ((fib_signal_wants(f, sig) && fib_sig_is_ignored(sig) &&
+	     !(fib_load(&f->sig.awaited, relaxed) & FIB_SIG(sig))) ||
+	    (sig < FIB_SIGRTMIN &&
+	     (fib_load(&f->sig.pending, relaxed) & FIB_SIG(sig)))) {
+		fib_unlock(&fib_sig_lock);
+		return 0;
+	}
+	n = node_get_locked();
+	/* As the kernel: a signal that does not queue needs no memory. */
+	if (!n && sig >= FIB_SIGRTMIN) {
+		fib_unlock(&fib_sig_lock);
+		return -EAGAIN;
+	}
+	if (n) {
+		n->info = *info;
+		n->info.si_signo = sig;
+		n->process = process;
+		n->next = NULL;
+		for (at = &f->sig.queue; *at; at = &(*at)->next)
+			;
+		*at = n;
+	}
+	ever_queued |= FIB_SIG(sig);
+	fib_or(&f->sig.pending, FIB_SIG(sig), seq_cst);
+	fib_unlock(&fib_sig_lock);
+	if (fib_signal_wants(f, sig))
+		fib_attention_set(f);
+	return 0;
+}
+
+/* As next_signal() of the kernel: what is the thread's own first, by number. */
+static int rank(const struct fib_siginfo_node *n)
+{
+	return n->info.si_signo + (n->process ? 64 : 0);
+}
+
+int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
+{
+	struct fib_siginfo_node **at, **best = NULL, *n;
+	uint64_t ready, rest = 0;
+	int sig = 0;
+
+	fib_lock(&fib_sig_lock);
+	ready = fib_load(&f->sig.pending, relaxed) & set;
+	if (!ready)
+		goto out;
+	for (at = &f->sig.queue; *at; at = &(*at)->next)
+		if ((FIB_SIG((*at)->info.si_signo) & ready) &&
+		    (!best || rank(*at) < rank(*best)))
+			best = at;
+	if (best) {
+		n = *best;
+		*best = n->next;
+		*info = n->info;
+		node_put_locked(n);
+		sig = info->si_signo;
+	} else { /* there was no memory for it */
+		sig = __builtin_ctzll(ready) + 1;
+		memset(info, 0, sizeof(*info));
+		info->si_signo = sig;
+	}
+	for (n = f->sig.queue; n; n = n->next)
+		rest |= FIB_SIG(n->info.si_signo);
+	if (!(rest & FIB_SIG(sig)))
+		fib_and(&f->sig.pending, ~FIB_SIG(sig), relaxed);
+out:
+	fib_unlock(&fib_sig_lock);
+	return sig;
+}
+
+void fib_sig_queue_process(int sig, const siginfo_t *info)
+{
+	struct fib_siginfo_node *n = NULL, **at;
+
+	fib_lock(&fib_sig_lock);
+	if (sig >= FIB_SIGRTMIN ||
+	    !(fib_load(&process_pending, relaxed) & FIB_SIG(sig)))
+		n = node_get_locked();
+	if (n) {
+		n->info = *info;
+		n->info.si_signo = sig;
+		n->process = true;
+		n->next = NULL;
+		for (at = &process_queue; *at; at = &(*at)->next)
+			;
+		*at = n;
+		fib_or(&process_pending, FIB_SIG(sig), seq_cst);
+	}
+	fib_unlock(&fib_sig_lock);
+}
+
+/* Those of @set leave @at; returned: the set of what is left. */
+static uint64_t drop_locked(struct fib_siginfo_node **at, uint64_t set)
+{
+	struct fib_siginfo_node *n;
+	uint64_t rest = 0;
+
+	while ((n = *at)) {
+		if (FIB_SIG(n->info.si_signo) & set) {
+			*at = n->next;
+			node_put_locked(n);
+			continue;
+		}
+		rest |= FIB_SIG(n->info.si_signo);
+		at = &n->next;
+	}
+	return rest;
+}
+
+/* flush_sigqueue_mask() of the kernel, which does the same to its own queue. */
+void fib_sig_flush_locked(uint64_t set)
+{
+	uint32_t n = fib_high_water();
+
+	if (fib_load(&process_pending, relaxed) & set)
+		fib_store(&process_pending, drop_locked(&process_queue, set),
+			  seq_cst);
+	/* There may be many fibers, and system() ignores two signals. */
+	if (!(ever_queued & set))
+		return;
+	ever_queued &= ~set;
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib *f = fib_at(i);
+
+		if (!(fib_load(&f->sig.pending, relaxed) & set))
+			continue;
+		drop_locked(&f->sig.queue, set);
+		fib_and(&f->sig.pending, ~set, relaxed);
+	}
+}
+
+uint64_t fib_signal_process_pending(void)
+{
+	return fib_load(&process_pending, seq_cst);
+}
+
+int fib_signal_dequeue_process(uint64_t set, siginfo_t *info)
+{
+	struct fib_siginfo_node **at, *n;
+	uint64_t now = 0;
+	int sig = 0;
+
+	if (!(fib_load(&process_pending, seq_cst) & set))
+		return 0;
+	fib_lock(&fib_sig_lock);
+	for (at = &process_queue; (n = *at);) {
+		if (!sig && (FIB_SIG(n->info.si_signo) & set)) {
+			sig = n->info.si_signo;
+			*info = n->info;
+			*at = n->next;
+			node_put_locked(n);
+			continue;
+		}
+		now |= FIB_SIG(n->info.si_signo);
+		at = &n->next;
+	}
+	fib_store(&process_pending, now, relaxed);
+	fib_unlock(&fib_sig_lock);
+	return sig;
+}
+
+bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info)
+{
+	uint64_t blocked = fib_load(&f->sig.mask, relaxed), rest = 0;
+	struct fib_siginfo_node **at, *n, *found = NULL;
+
+	if (fib_likely(!(fib_load(&f->sig.pending, acquire) & blocked)))
+		return false;
+	fib_lock(&fib_sig_lock);
+	for (at = &f->sig.queue; (n = *at);) {
+		if (!found && n->process &&
+		    (FIB_SIG(n->info.si_signo) & blocked)) {
+			found = n;
+			*info = n->info;
+			*at = n->next;
+			node_put_locked(n);
+			continue;
+		}
+		rest |= FIB_SIG(n->info.si_signo);
+		at = &n->next;
+	}
+	if (found && !(rest & FIB_SIG(info->si_signo)))
+		fib_and(&f->sig.pending, ~FIB_SIG(info->si_signo), relaxed);
+	fib_unlock(&fib_sig_lock);
+	return found;
+}
+
+bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process)
+{
+	struct fib_siginfo_node *n;
+
+	fib_lock(&fib_sig_lock);
+	fib_store(&f->sig.mask, ~0ull, relaxed);
+	n = f->sig.queue;
+	if (n) {
+		f->sig.queue = n->next;
+		*info = n->info;
+		*process = n->process;
+		node_put_locked(n);
+	} else {
+		fib_store(&f->sig.pending, 0, relaxed);
+		fib_store(&f->tid, 0, seq_cst);
+	}
+	fib_unlock(&fib_sig_lock);
+	return !n;
+}
+
+void fib_sig_queues_init(void)
+{
+	fib_lock_init(&fib_sig_lock, SIGNAL);
+	fib_store(&queued, 0, relaxed);
+	process_queue = NULL;
+	fib_store(&process_pending, 0, relaxed);
+	ever_queued = 0;
+}
+
+void fib_signal_raise(struct fib *f, int sig, bool by_kernel)
+{
+	uint64_t set = FIB_SIG(sig);
+	struct timespec now = { 0, 0 };
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	if (by_kernel &&
+	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
+		return;
+	info.si_code = SI_USER;
+	info.si_pid = fib_sig_pid;
+	fib_signal_send(f, sig, &info, false);
+}

@@ -1,0 +1,264 @@
+/*
+ * The receiver: signals that come to the process from outside.
+ *
+ * It lives in the monitor's thread and polls a signalfd. A readable signalfd
+ * says that something is pending, and takes nothing: each pending signal is
+ * dequeued only if some fiber wants it, and sent to that one. What all fibers
+ * block stays in the kernel's queue, where sigpending, the program's own signalfd
+ * and exec find it, and leaves the signalfd's set, so that poll does not spin:
+ * it is unwatched. A fiber that begins to want such a signal forwards it by
+ * itself, so that it has been delivered when the call that unblocked it returns:
+ *
+ *	receiver			fiber
+ *	--------			-----
+ *	lock				mask = new, or one dequeued
+ *	does a fiber want it?		fence
+ *	no: unwatched |= bit		unwatched & bit, or locked:
+ *	unlock				    lock, look, unlock
+ *
+ * Who comes to the lock second sees what the other one has done, and who finds
+ * it free was first.
+ */
+#include <features.h>
+#include <sys/signalfd.h>
+#include "hooks/signal/state.h"
+#include "runtime/chaos.h"
+#include "runtime/hidden.h"
+#include "runtime/iom.h"
+
+static int fd = -1;
+static _Atomic uint64_t unwatched;
+static struct fib_lock forward_lock = FIB_LOCK(FORWARD);
+
+static uint64_t watchable(void)
+{
+	return fib_signal_worker_mask();
+}
+
+/*
+ * Is there a fiber that wants one more? It gets one of a number at a time: while
+ * that is still in its queue, the rest stays with the kernel, which counts the
+ * overruns of a timer until the timer's signal is dequeued. When the fiber has
+ * dequeued its own, it calls fib_signal_rewatch().
+ */
+static bool wants_one(int sig)
+{
+	struct fib *f = fib_signal_target(sig);
+
+	return f && !(fib_load(&f->sig.pending, seq_cst) & FIB_SIG(sig));
+}
+
+static bool forward_one_locked(int sig)
+{
+	uint64_t set = FIB_SIG(sig);
+	struct timespec now = { 0, 0 };
+	siginfo_t info;
+
+	if (fib_signal_dequeue_process(set, &info) != sig &&
+	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
+		return false;
+	if (!fib_signal_send_process(sig, &info)) {
+		FIB_CHAOS_POINT(signal_pend);
+		/* Blocked just now. */
+		fib_sig_queue_process(sig, &info);
+	}
+	return true;
+}
+
+/*
+ * A timer may send an ignored signal faster than this loop discards it. So the
+ * loop has an end; the signalfd stays readable, and the receiver comes again.
+ */
+#define AT_ONCE 64
+
+static void forward_all_locked(int sig)
+{
+	for (int i = 0; i < AT_ONCE; i++) {
+		if (!wants_one(sig)) {
+			FIB_CHAOS_POINT(signal_unwatch);
+			fib_or(&unwatched, FIB_SIG(sig), seq_cst);
+			return;
+		}
+		if (!forward_one_locked(sig))
+			return;
+	}
+}
+
+static void forward_locked(uint64_t set)
+{
+	for (; set; set &= set - 1)
+		forward_all_locked(__builtin_ctzll(set) + 1);
+}
+
+/*
+ * Workers do not block the signals of faults, since a fault must reach its
+ * handler. So a SIGSEGV that somebody sent comes to the kernel's handler as well,
+ * which may have interrupted anything and can take no lock: it posts the signal
+ * here, for the receiver. One of each number, as in a queue of the kernel's:
+ * reserved says whose posted_info is being written, posted whose is complete.
+ */
+static _Atomic uint64_t reserved, posted;
+static siginfo_t posted_info[FIB_SIGRTMIN];
+
+void fib_sig_post(int sig, const siginfo_t *info)
+{
+	if (fib_or(&reserved, FIB_SIG(sig), acquire) & FIB_SIG(sig))
+		return;
+	posted_info[sig] = *info;
+	fib_or(&posted, FIB_SIG(sig), release);
+	fib_monitor_poke();
+}
+
+void fib_signal_pend_process(int sig, const siginfo_t *info)
+{
+	fib_lock(&forward_lock);
+	fib_sig_queue_process(sig, info);
+	forward_locked(FIB_SIG(sig));
+	fib_unlock(&forward_lock);
+}
+
+static void forward_posted(void)
+{
+	uint64_t set = fib_xchg(&posted, 0, acquire);
+
+	for (; set; set &= set - 1) {
+		int sig = __builtin_ctzll(set) + 1;
+		siginfo_t info = posted_info[sig];
+
+		fib_and(&reserved, ~FIB_SIG(sig), release);
+		if (!fib_signal_send_process(sig, &info))
+			fib_signal_pend_process(sig, &info);
+	}
+}
+
+/* Under the lock: two who forward at once might change the order of a queue. */
+void fib_sig_forward(uint64_t set)
+{
+	if (!set)
+		return;
+	fib_lock(&forward_lock);
+	forward_locked(set);
+	fib_unlock(&forward_lock);
+}
+
+/*
+ * The receiver takes some time. A call that has caused a signal, or stopped what
+ * sends it, must not return before that signal is with its fiber: it waits here
+ * for what others are forwarding, and forwards the rest itself.
+ */
+void fib_signal_sync(uint64_t set)
+{
+	uint64_t pending = 0;
+
+	if (fib_unlikely(fib_load(&posted, relaxed)))
+		forward_posted();
+	/* Under a filter it cannot ask: the receiver comes to it. */
+	if (!fib_filtered())
+		fib_raw(SYS_rt_sigpending, &pending, 8);
+	/* What has left the kernel's queue was dequeued under the lock. */
+	if (fib_load(&forward_lock.word, acquire)) {
+		fib_lock(&forward_lock);
+		fib_unlock(&forward_lock);
+	}
+	fib_sig_forward(pending & set & watchable());
+}
+
+void fib_signal_sync_handled(struct fib *f)
+{
+	fib_signal_sync(fib_load(&fib_signal_handled, relaxed) &
+			~fib_load(&f->sig.mask, relaxed));
+}
+
+void fib_signal_unwatch(int sig)
+{
+	fib_or(&unwatched, FIB_SIG(sig), seq_cst);
+}
+
+void fib_signal_rewatch(uint64_t set)
+{
+	uint64_t found;
+
+	fib_fence(seq_cst);
+	if (!(fib_load(&unwatched, relaxed) & set) &&
+	    !fib_load(&forward_lock.word, relaxed))
+		return;
+	if (fib_unlikely(fib_filtered())) {
+		fib_and(&unwatched, ~set, seq_cst);
+		fib_monitor_poke();
+		return;
+	}
+	fib_lock(&forward_lock);
+	found = fib_load(&unwatched, relaxed) & set;
+	fib_and(&unwatched, ~found, seq_cst);
+	forward_locked(found);
+	fib_unlock(&forward_lock);
+	/* The signalfd watches them again. */
+	if (found)
+		fib_monitor_poke();
+}
+
+void fib_sig_retarget(struct fib *f)
+{
+	siginfo_t info;
+
+	while (fib_sig_dequeue_blocked(f, &info))
+		fib_signal_pend_process(info.si_signo, &info);
+}
+
+void fib_signal_exit(struct fib *f)
+{
+	uint64_t pending = fib_load(&f->sig.pending, relaxed);
+	siginfo_t info;
+	bool process;
+
+	while (!fib_sig_close(f, &info, &process))
+		if (process)
+			fib_signal_send_process(info.si_signo, &info);
+	fib_signal_rewatch(pending);
+}
+
+void fib_receiver_run_defaults(void)
+{
+	uint64_t pending = 0;
+
+	fib_raw(SYS_rt_sigpending, &pending, 8);
+	fib_sig_default_process(pending);
+}
+
+static int make(uint64_t set)
+{
+	return fib_fd_hide((int)fib_raw(SYS_signalfd4, -1, &set, 8,
+					SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void fib_receiver_run(void)
+{
+	uint64_t pending = 0, set;
+
+	fib_messenger_hurry();
+	fib_receiver_run_defaults();
+	forward_posted();
+	fib_raw(SYS_rt_sigpending, &pending, 8);
+	pending &= watchable();
+	fib_and(&unwatched, pending | fib_signal_process_pending(), seq_cst);
+	fib_sig_forward(pending);
+	set = watchable() & ~fib_load(&unwatched, relaxed);
+	if (fib_raw(SYS_signalfd4, fd, &set, 8, SFD_CLOEXEC | SFD_NONBLOCK) >= 0)
+		return;
+	/* The program has closed it. */
+	fib_fd_lose(fd);
+	fd = make(set);
+	fib_monitor_receiver(fd < 0 ? -1 : fd);
+}
+
+int fib_receiver_init(void)
+{
+	uint64_t set = watchable();
+
+	fib_store(&unwatched, 0, relaxed);
+	fib_store(&reserved, 0, relaxed);
+	fib_store(&posted, 0, relaxed);
+	fib_lock_init(&forward_lock, FORWARD);
+	fib_store(&fib_step, "signalfd4", relaxed);
+	return fd = make(set);
+}

@@ -1,0 +1,210 @@
+/*
+ * What the kernel is told of signals: handlers, masks and alternate stacks of
+ * our threads, and what a fork child and a new program start with.
+ */
+#include <fcntl.h>
+#include "hooks/signal/state.h"
+#include "frame_arch.h"
+#include "runtime/chaos.h"
+#include "runtime/digits.h"
+
+/*
+ * A fault may come while one is dealt with (divert probes memory), a kick may
+ * not: it would take the handler's own code for the fiber's.
+ */
+static void install_entry(int sig)
+{
+	struct fib_kernel_sigaction a = {
+		.handler = (uintptr_t)fib_sig_entry,
+		.flags = SA_SIGINFO | SA_ONSTACK | FIB_SA_RESTORER |
+			 (sig == FIB_KICK ? 0 : SA_NODEFER),
+		.restorer = (uintptr_t)fib_sigreturn,
+		.mask = FIB_SIG(FIB_KICK),
+	};
+
+	fib_raw(SYS_rt_sigaction, sig, &a, 0, 8);
+}
+
+static void install_entries(void)
+{
+	for (int sig = 1; sig < FIB_SIGRTMIN; sig++)
+		if (FIB_SIG(sig) & FIB_FAULTS)
+			install_entry(sig);
+	install_entry(FIB_KICK);
+}
+
+/* SigPnd or ShdPnd of the calling kernel thread: proc(5). */
+static uint64_t queue_in_kernel(const char key[10])
+{
+	enum { KEY = 9 };
+	char text[4096];
+	long fd = fib_raw(SYS_openat, AT_FDCWD, "/proc/thread-self/status",
+			  O_RDONLY | O_CLOEXEC);
+	long n = fd < 0 ? 0 : fib_raw(SYS_read, fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		fib_raw(SYS_close, fd);
+	text[n > 0 ? n : 0] = 0;
+	for (const char *p = text; p + KEY <= text + n; p++) {
+		if (memcmp(p, key, KEY) != 0)
+			continue;
+		p += KEY;
+		return fib_get_hex(&p);
+	}
+	return 0;
+}
+
+uint64_t fib_signal_kernel_pending(void)
+{
+	return queue_in_kernel("\nShdPnd:\t");
+}
+
+/* Main leaves its kernel thread sooner or later, and takes these along. */
+static void adopt_pending(struct fib *f)
+{
+	struct timespec now = { 0, 0 };
+	uint64_t any = 0, set;
+	siginfo_t info;
+
+	fib_raw(SYS_rt_sigpending, &any, 8);
+	while (any && (set = queue_in_kernel("\nSigPnd:\t") &
+			     fib_signal_worker_mask())) {
+		set &= -set;
+		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) <= 0)
+			return;
+		fib_signal_send(f, info.si_signo, &info, false);
+	}
+}
+
+void fib_signal_init(struct fib *main_fiber, uint64_t mask,
+		     const struct fib_signal_host *host)
+{
+	stack_t ss = { 0 };
+
+	fib_sig_host = host;
+	fib_sig_queues_init();
+	fib_sig_pid = (int)fib_raw(SYS_getpid);
+	for (int sig = 1; sig <= 64; sig++) {
+		fib_raw(SYS_rt_sigaction, sig, 0, &fib_sig_act[sig], 8);
+		fib_sig_update_handled(sig);
+	}
+	fib_store(&main_fiber->sig.mask, mask, relaxed);
+	fib_raw(SYS_sigaltstack, 0, &ss);
+	main_fiber->sig.altstack_flags = SS_DISABLE;
+	if (!(ss.ss_flags & SS_DISABLE)) {
+		main_fiber->sig.altstack_sp = (uintptr_t)ss.ss_sp;
+		main_fiber->sig.altstack_size = ss.ss_size;
+		main_fiber->sig.altstack_flags = ss.ss_flags & ~SS_ONSTACK;
+	}
+	install_entries();
+	adopt_pending(main_fiber);
+}
+
+/*
+ * The stack first: as the mask opens, a kick that waits is taken, and its frame
+ * may not lie where the handler lays a copy of it, on the stack of the fiber.
+ */
+void fib_signal_thread_init(struct fib_worker *w)
+{
+	stack_t ss = { .ss_size = FIB_ALTSTACK_SIZE };
+
+	if (!w) {
+		fib_sig_kernel_mask(~(FIB_UNBLOCKABLE | FIB_SIG(FIB_KICK)));
+		return;
+	}
+	ss.ss_sp = w->altstack;
+	/* Under a filter that may kill: entry.c, lend_altstack() */
+	if (!w->process.filtered)
+		fib_raw(SYS_sigaltstack, &ss, 0);
+	FIB_CHAOS_POINT(thread_init);
+	fib_sig_kernel_mask(fib_signal_worker_mask());
+}
+
+static void restore_kernel_actions(void)
+{
+	for (int sig = 1; sig <= FIB_KICK; sig++)
+		if ((FIB_SIG(sig) & FIB_FAULTS) || sig >= FIB_SIGCANCEL)
+			fib_raw(SYS_rt_sigaction, sig, &fib_sig_act[sig], 0, 8);
+}
+
+void fib_signal_fork_child(struct fib *f)
+{
+	stack_t ss = fib_altstack_get(f);
+
+	restore_kernel_actions();
+	fib_raw(SYS_sigaltstack, &ss, 0);
+	fib_sig_kernel_mask(fib_load(&f->sig.mask, relaxed));
+}
+
+/*
+ * What the new program starts with: the mask, what is ignored, what is pending
+ * for the thread. Handlers end with exec, so those of ours may stay: other
+ * workers need them until then.
+ */
+static void ignore_faults(bool as_program)
+{
+	for (int sig = 1; sig < FIB_SIGRTMIN; sig++) {
+		if (!(FIB_SIG(sig) & FIB_FAULTS) ||
+		    fib_sig_act[sig].handler != (uintptr_t)SIG_IGN)
+			continue;
+		if (as_program)
+			fib_sig_kernel_action(sig, (uintptr_t)SIG_IGN);
+		else
+			install_entry(sig);
+	}
+}
+
+/* What came before is taken at the end of the next call; after, one for all. */
+static void kicks(bool wanted)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	fib_lock(&w->sig.kick_lock);
+	w->sig.no_kick = !wanted;
+	fib_unlock(&w->sig.kick_lock);
+	if (wanted)
+		fib_signal_kick(w);
+	fib_raw(SYS_gettid);
+}
+
+void fib_signal_no_kicks(void)
+{
+	kicks(false);
+}
+
+bool fib_signal_exec_begin(struct fib *f)
+{
+	uint64_t mask = fib_load(&f->sig.mask, relaxed);
+	long pid = fib_raw(SYS_getpid), tid = fib_raw(SYS_gettid);
+
+	fib_lock(&fib_sig_lock);
+	if (fib_load(&f->sig.pending, relaxed) & ~mask) {
+		fib_unlock(&fib_sig_lock);
+		return false;
+	}
+	for (struct fib_siginfo_node *n = f->sig.queue; n; n = n->next)
+		fib_raw(SYS_rt_tgsigqueueinfo, pid, tid, n->info.si_signo,
+			&n->info);
+	fib_unlock(&fib_sig_lock);
+	kicks(false);
+	ignore_faults(true);
+	fib_sig_kernel_mask(mask);
+	return true;
+}
+
+/* The queue still has what was sent to the kernel thread. */
+void fib_signal_exec_failed(struct fib *f)
+{
+	struct timespec now = { 0, 0 };
+
+	fib_sig_kernel_mask(fib_signal_worker_mask());
+	ignore_faults(false);
+	fib_lock(&fib_sig_lock);
+	for (struct fib_siginfo_node *n = f->sig.queue; n; n = n->next) {
+		uint64_t set = FIB_SIG(n->info.si_signo);
+
+		fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8);
+	}
+	fib_unlock(&fib_sig_lock);
+	kicks(true);
+}

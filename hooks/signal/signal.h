@@ -1,0 +1,260 @@
+/*
+ * Signals: who gets them, and where handlers run. This is what others may use;
+ * the system calls stand in hooks/sigcalls/, the states of a signal and who
+ * moves it on in the README beside this.
+ *
+ * The kernel knows workers, the program knows fibers. So:
+ *
+ * - Masks are the fibers'; no system call changes one. Workers have every
+ *   asynchronous signal blocked for good. Only the six that faults raise and
+ *   KICK are open.
+ * - Actions are the program's, in a table here (state.c) and, but for the faults
+ *   and libc's own two, in the kernel as well: default actions, exec and fork
+ *   see what they would natively.
+ * - A signal for one fiber (tgkill, raise, SIGPIPE, ...) is queued at it. One for
+ *   the process stays in the kernel until the receiver (receiver.c) finds a fiber
+ *   that does not block it, main first, as kernel/signal.c does.
+ * - A sender queues, sets attention, wakes the fiber if it is parked, and kicks
+ *   the worker if it is running:
+ *
+ *	sender				fiber f
+ *	------				-------
+ *	queue, pending |= bit		end of a hook:
+ *	attention = 1		(A)	in_hook = 0		(B)
+ *	wake(f)				attention? then deliver
+ *	f->on: kick that worker
+ *
+ *   A park ends on attention. A hook's end looks at attention after (B). In
+ *   the program's own code, in_hook is 0, and the kick's handler diverts the
+ *   fiber. In between nothing is lost, since the kick comes after (A): either
+ *   its handler sees in_hook == 0, or the fiber passes (B) later.
+ * - Handlers run on the fiber's own stack (or its sigaltstack), called from the
+ *   end of a hook, or from a copy of the kernel's frame if the fiber was
+ *   interrupted in its own code. They are ordinary code of the fiber: they may
+ *   block, migrate, longjmp, unwind.
+ * - Default actions wait for no fiber: default.c.
+ *
+ * Two locks. fib_sig_lock guards the actions and all queues; it is never held while
+ * a handler runs, and ranks above the scheduler's. forward_lock (receiver.c) is
+ * held while signals go from the process to fibers, and is taken before it.
+ *
+ * "A fiber": the caller is one, in a hook and on its own stack, and holds no lock
+ * of the runtime. "Any thread": any kernel thread of ours, on any stack, without
+ * these two locks. Only what says so may be called by a handler of the kernel's.
+ */
+#ifndef FIB_SIGNAL_H
+#define FIB_SIGNAL_H
+
+#include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
+
+/* Signals 32 and 33 are libc's: SIGCANCEL, SIGSETXID. We kick with 33. */
+#define FIB_SIGCANCEL	32
+#define FIB_KICK	33
+#define FIB_SIGRTMIN	32
+#define FIB_SIG(n)	(1ull << ((n)-1))
+#define FIB_UNBLOCKABLE (FIB_SIG(SIGKILL) | FIB_SIG(SIGSTOP))
+
+/* Raised by faults: the only ones but KICK that are open in workers. */
+#define FIB_FAULTS                                                             \
+	(FIB_SIG(SIGSEGV) | FIB_SIG(SIGBUS) | FIB_SIG(SIGFPE) |                \
+	 FIB_SIG(SIGILL) | FIB_SIG(SIGTRAP) | FIB_SIG(SIGSYS))
+
+#define FIB_SIG_STOPS (FIB_SIG(SIGTSTP) | FIB_SIG(SIGTTIN) | FIB_SIG(SIGTTOU))
+
+/* Of a worker, for the kernel's handler. */
+#define FIB_ALTSTACK_SIZE (64ul * 1024)
+
+struct fib_kernel_sigaction {
+	uintptr_t handler;
+	unsigned long flags;
+	uintptr_t restorer;
+	uint64_t mask;
+};
+
+/* --- setup.c: kernel threads, processes, programs ------------------------- */
+
+/** What signals ask of the families above. */
+struct fib_signal_host {
+	/** In a hook of @f, which had attention: what else is asked of it? */
+	void (*attention)(struct fib *f);
+	/** In a kick's handler, on worker @w, or NULL: the monitor's thread. */
+	void (*kicked)(struct fib_worker *w);
+	/** A default action is about to end the process. fib_sig_lock is held. */
+	void (*process_end)(void);
+};
+
+/**
+ * The process's actions, and the caller's mask and alternate stack, are now those
+ * of @main_fiber and the program. All signals are blocked. Once, at the start.
+ */
+void fib_signal_init(struct fib *main_fiber, uint64_t mask,
+		     const struct fib_signal_host *host);
+/** The caller is the kernel thread of @w, or the monitor (NULL): mask and stack. */
+void fib_signal_thread_init(struct fib_worker *w);
+/** What a worker blocks. */
+uint64_t fib_signal_worker_mask(void);
+/** In a fork child: the kernel's state becomes what the program expects of @f. */
+void fib_signal_fork_child(struct fib *f);
+/**
+ * Before an exec of @f, the caller: the kernel gets what the new program starts
+ * with. False: something is to be delivered first.
+ */
+bool fib_signal_exec_begin(struct fib *f);
+/** The exec came back: as before. */
+void fib_signal_exec_failed(struct fib *f);
+/** The caller's kernel thread has taken its last kick. */
+void fib_signal_no_kicks(void);
+/** What the kernel has pending for the process, SIGSTOP included. Any thread. */
+uint64_t fib_signal_kernel_pending(void);
+
+/* --- kick.c: a fiber is to look at what has come -------------------------- */
+
+/** Interrupt @w's kernel thread: it looks what there is to do. Any thread. */
+void fib_signal_kick(struct fib_worker *w);
+/** @f is to call fib_signal_deliver() soon, wherever it is. Any thread. */
+void fib_attention_set(struct fib *f);
+/** Others run in the place of the fiber that @w runs. Any thread. */
+void fib_signal_preempt(struct fib_worker *w);
+/** For chaos: interrupt some worker for nothing, and preempt it perhaps. */
+void fib_signal_idle_kick(void);
+/** pthread_cancel() has marked the thread @tid, which was fiber @f. A fiber. */
+void fib_signal_cancel(struct fib *f, int tid);
+
+/* --- queue.c: what is pending --------------------------------------------- */
+
+/**
+ * Send @sig to @f, as tgkill() does. @process: it was sent to the process, and any
+ * fiber would do. 0, -ESRCH if @f has ended, -EAGAIN without memory. Any thread.
+ */
+int fib_signal_send(struct fib *f, int sig, const siginfo_t *info,
+		    bool process);
+/**
+ * A call of @f, the caller, has raised @sig: @by_kernel, on its kernel thread,
+ * which has it pending; or it was not made by the kernel.
+ */
+void fib_signal_raise(struct fib *f, int sig, bool by_kernel);
+/** The next of @set that is pending for @f, and is no more; 0: none. */
+int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info);
+/** The same of what is pending for the process here, not in the kernel. */
+int fib_signal_dequeue_process(uint64_t set, siginfo_t *info);
+/** What is pending for the process here, not in the kernel. */
+uint64_t fib_signal_process_pending(void);
+/** How many signals are in all queues here. */
+uint32_t fib_signal_queued(void);
+/** Does @f not block @sig, or wait for it? wants_signal() of the kernel. */
+bool fib_signal_wants(struct fib *f, int sig);
+
+/* --- target.c, timer.c: who gets what was sent to the process ------------- */
+
+/** The fiber that would get @sig, sent to the process; NULL: all block it. */
+struct fib *fib_signal_target(int sig);
+/** Send @sig to the process. False: all block it, and it is nowhere yet. */
+bool fib_signal_send_process(int sig, const siginfo_t *info);
+/** A timer that sends @sig to one thread is about to be made. */
+void fib_signal_timer_expect(int sig);
+/** Timer @id signals thread @tid. False: there are too many. */
+bool fib_signal_timer_add(int id, int tid);
+void fib_signal_timer_remove(int id);
+
+/* --- receiver.c: from the kernel's queue to fibers ------------------------ */
+
+/** Opens the receiver's signalfd: it, or -errno. */
+int fib_receiver_init(void);
+/** The signalfd is readable, or somebody poked. The monitor's thread alone. */
+void fib_receiver_run(void);
+/** The same for default actions only: the monitor's thread, waiting for a lock. */
+void fib_receiver_run_defaults(void);
+/**
+ * @sig was sent to the process, all block it, and the kernel's queue is not the
+ * place for it: it is pending here. A fiber, or the receiver.
+ */
+void fib_signal_pend_process(int sig, const siginfo_t *info);
+/** All block @sig: the receiver does not watch what the kernel holds of it. */
+void fib_signal_unwatch(int sig);
+/** A fiber wants @set from now on: what is not watched is forwarded. A fiber. */
+void fib_signal_rewatch(uint64_t set);
+/** What of @set was sent to the process so far is now with its fiber. A fiber. */
+void fib_signal_sync(uint64_t set);
+/** The same for what has a handler, and @f, the caller, does not block. */
+void fib_signal_sync_handled(struct fib *f);
+/** @f is gone: what was sent to the process and waited at it, others get. */
+void fib_signal_exit(struct fib *f);
+
+/* --- mask.c. A fiber; @f is the caller ------------------------------------ */
+
+/** @f's mask has been written. */
+void fib_signal_mask_changed(struct fib *f);
+/** The same; it does not block @set any more. */
+void fib_signal_unblocked(struct fib *f, uint64_t set);
+/** The caller's mask is @set until the call under way has ended. */
+void fib_signal_mask_for_call(uint64_t set);
+/**
+ * The same from fib_signal_mask_open() on, which comes when the call has nothing
+ * to return: what is ready goes before signals that the mask lets in.
+ */
+void fib_signal_mask_later(uint64_t set);
+/** -FIB_ERESTARTNOHAND: a handler is to run. 0: none, or there is no mask. */
+long fib_signal_mask_open(void);
+/** The call has ended: the caller's mask is what it was. */
+void fib_signal_mask_restore(struct fib *f);
+
+/* --- action.c, state.c: actions ------------------------------------------- */
+
+/** The program's action for @sig. Any thread, also in a kernel's handler. */
+struct fib_kernel_sigaction fib_signal_action(int sig);
+/** rt_sigaction(): 0 or -errno. A fiber. */
+int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
+			  struct fib_kernel_sigaction *old);
+/** The signals for which the program has a handler. */
+extern _Atomic uint64_t fib_signal_handled;
+/** default.c: the default action of @sig, whatever the program says. Any thread. */
+void fib_signal_force(int sig);
+
+/* --- deliver.c. A fiber; @f is the caller --------------------------------- */
+
+/** What a signal finds the fiber doing. */
+enum fib_finding {
+	FIB_FINDS_NO_CALL, /* its own code, or a call that has had its effect */
+	FIB_FINDS_EINTR,   /* one that ends when a handler has run, */
+	FIB_FINDS_RESTART, /* is repeated if the handler has SA_RESTART, */
+	FIB_FINDS_AGAIN,   /* is repeated in any case */
+};
+
+/** Run the handlers of what is pending and not blocked. Is the call repeated? */
+bool fib_signal_deliver(struct fib *f, enum fib_finding finding);
+/** SIGCANCEL alone, to a fiber whose call has had no effect: may unwind. */
+void fib_signal_deliver_cancel(struct fib *f);
+/**
+ * What asked for attention has been seen to, and the call goes on. False: there
+ * is a handler to run first.
+ */
+bool fib_attention_clear(struct fib *f);
+/** The end of a hook that fib_hook_enter() has begun. Handlers run. */
+void fib_hook_leave(struct fib *f);
+
+/* --- altstack.c ----------------------------------------------------------- */
+
+#define FIB_SS_AUTODISARM (1u << 31)
+
+/** Is @sp on @f's alternate stack: on_sig_stack() of the kernel. */
+static inline bool fib_altstack_has(const struct fib *f, uintptr_t sp)
+{
+	return sp > f->sig.altstack_sp &&
+	       sp - f->sig.altstack_sp <= f->sig.altstack_size;
+}
+
+/** The same, for a handler that begins now. */
+static inline bool fib_altstack_in_use(const struct fib *f, uintptr_t sp)
+{
+	return !((unsigned)f->sig.altstack_flags & FIB_SS_AUTODISARM) &&
+	       fib_altstack_has(f, sp);
+}
+
+/** sigaltstack() with @sp: 0 or -errno. @least: what its size must be. */
+int fib_altstack_set(struct fib *f, const stack_t *ss, uintptr_t sp,
+		     size_t least);
+/** What a frame tells of it, and sigreturn gives back. */
+stack_t fib_altstack_get(const struct fib *f);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * What the files of hooks/signal/ share, and nobody else: names begin with
+ * fib_sig_. Locks are told in signal.h; _locked means fib_sig_lock.
+ */
+#ifndef FIB_SIGSTATE_H
+#define FIB_SIGSTATE_H
+
+#include "hooks/signal/signal.h"
+
+#define FIB_SA_RESTORER 0x04000000
+
+struct fib_siginfo_node {
+	struct fib_siginfo_node *next;
+	siginfo_t info;
+	bool process; /* sent to the process: any fiber would do */
+};
+
+/* --- state.c --------------------------------------------------------------- */
+
+extern struct fib_lock fib_sig_lock; /* the table below, and all queues */
+extern struct fib_kernel_sigaction fib_sig_act[65];
+extern int fib_sig_pid;
+extern const struct fib_signal_host *fib_sig_host;
+
+/* fib_sig_act[@sig] has been written. */
+void fib_sig_update_handled(int sig);
+/* What the kernel itself does with @sig: SIG_DFL or SIG_IGN. */
+void fib_sig_kernel_action(int sig, uintptr_t handler);
+
+static inline void fib_sig_kernel_mask(uint64_t mask)
+{
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+}
+
+static inline bool fib_sig_ignored_by_default(int sig)
+{
+	return sig == SIGCHLD || sig == SIGURG || sig == SIGWINCH ||
+	       sig == SIGCONT;
+}
+
+static inline bool fib_sig_is_ignored(int sig)
+{
+	uintptr_t h = fib_sig_act[sig].handler;
+
+	return h == (uintptr_t)SIG_IGN ||
+	       (h == (uintptr_t)SIG_DFL && fib_sig_ignored_by_default(sig));
+}
+
+/* What may be delivered anywhere: SIGCANCEL has its places (wait.c). */
+static inline uint64_t fib_sig_deliverable(const struct fib *f)
+{
+	uint64_t open = ~fib_load(&f->sig.mask, relaxed);
+
+	return f->thread.cancel_async ? open : open & ~FIB_SIG(FIB_SIGCANCEL);
+}
+
+static inline bool fib_sig_handler_waits(const struct fib *f)
+{
+	return fib_load(&f->sig.pending, relaxed) & fib_sig_deliverable(f);
+}
+
+/* --- default.c ------------------------------------------------------------- */
+
+/* Is the action of @sig the default one, and does something? */
+bool fib_sig_is_default(int sig);
+/* Does @sig, for @f, not even wait until @f has time for it? */
+bool fib_sig_default_at_once(struct fib *f, int sig);
+/* Take the default action of @sig, on the calling kernel thread. */
+void fib_sig_default_locked(int sig, const siginfo_t *info);
+
+/* --- queue.c --------------------------------------------------------------- */
+
+void fib_sig_queues_init(void);
+/* @sig, sent to the process, is pending here from now on. */
+void fib_sig_queue_process(int sig, const siginfo_t *info);
+/* None of @set is pending here any more, for any fiber or for the process. */
+void fib_sig_flush_locked(uint64_t set);
+/* One that was sent to the process, is in @f's queue, and blocked by now. */
+bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info);
+/* @f ends: one that is left in its queue; or true, there is none, and it is gone. */
+bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process);
+
+/* --- action.c -------------------------------------------------------------- */
+
+/*
+ * The action with which @sig is delivered: SA_RESETHAND has had its effect, and a
+ * default action has been taken.
+ */
+struct fib_kernel_sigaction fib_sig_delivery_action(int sig,
+						    const siginfo_t *info);
+
+/* --- timer.c, target.c ----------------------------------------------------- */
+
+/* Is there a timer that sends @sig to one thread? */
+bool fib_sig_has_timer(int sig);
+/* The fiber that the timer behind @info was made for, or NULL. */
+struct fib *fib_sig_timer_target(const siginfo_t *info);
+/*
+ * The default actions of those of @pending, in the kernel's queue for the process,
+ * that some fiber does not block. The monitor's thread alone.
+ */
+void fib_sig_default_process(uint64_t pending);
+
+/* --- receiver.c ------------------------------------------------------------ */
+
+/* The kernel has @set pending for the process: to the fibers that want it. */
+void fib_sig_forward(uint64_t set);
+/* What @f has of the process's, and blocks by now, is another one's. */
+void fib_sig_retarget(struct fib *f);
+/* One of the FIB_FAULTS was sent by somebody. In a kernel's handler. */
+void fib_sig_post(int sig, const siginfo_t *info);
+
+/* --- altstack.c, deliver.c, entry.c ---------------------------------------- */
+
+/* Does a handler with @flags go to @f's alternate stack, from @sp? */
+bool fib_altstack_wanted(const struct fib *f, unsigned long flags,
+			 uintptr_t sp);
+/*
+ * Run the handler @a of @sig, now, in @f, the caller. May not return. @again: it
+ * finds the thread at the system call that is to be made (again), not behind it.
+ */
+void fib_sig_run_handler(struct fib *f, int sig, siginfo_t *info,
+			 const struct fib_kernel_sigaction *a, bool again);
+/* The kernel's handler for faults and kicks, on a worker's alternate stack. */
+void fib_sig_entry(int sig, siginfo_t *info, void *uc);
+
+#endif

@@ -1,0 +1,258 @@
+/* What makes a kernel thread a thread: its birth, its end, and its own state. */
+#include <linux/futex.h>
+#include <sched.h>
+#include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
+#include "hooks/fd/fd.h"
+#include "hooks/report/report.h"
+#include "hooks/signal/signal.h"
+#include "hooks/thread/thread.h"
+#include "runtime/futex.h"
+#include "regs_arch.h"
+#include "ctx_arch.h"
+#include "pkru_arch.h"
+
+
+static struct fib *renewer(void)
+{
+	uint32_t n = fib_high_water();
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib *f = fib_at(i);
+
+		if (fib_load(&f->tid, acquire) && f->thread.apart)
+			return f;
+	}
+	return NULL;
+}
+
+/*
+ * The last that was not dedicated has ended: another one has to do it, and one
+ * that ends hands it on.
+ */
+static void ask_renewer(void)
+{
+	struct fib *f;
+
+	while (fib_threads_renew() && (f = renewer())) {
+		fib_store(&f->thread.renews, true, seq_cst);
+		if (!fib_load(&f->tid, seq_cst) &&
+		    fib_xchg(&f->thread.renews, false, seq_cst))
+			continue;
+		fib_attention_set(f);
+		break;
+	}
+}
+
+/* --- birth --------------------------------------------------------------- */
+
+/* What a thread may share with its creator, and what it may have anew. */
+#define SHARES (CLONE_FS | CLONE_FILES | CLONE_SYSVSEM)
+#define ANEW                                                                   \
+	(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET |            \
+	 CLONE_NEWCGROUP)
+/* What makes no difference to a fiber, or is seen to. */
+#define MAY                                                                    \
+	(CSIGNAL | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SETTLS |    \
+	 CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID |     \
+	 CLONE_DETACHED | CLONE_PTRACE | CLONE_UNTRACED | CLONE_IO)
+
+/* The creator waits until the new thread has parted from it. */
+struct fib_parting {
+	struct fib *creator;
+	unsigned long flags;
+	long result;
+	_Atomic uint32_t done;
+};
+
+static void part(struct fib *f, struct fib_parting *p)
+{
+	struct fib *creator = p->creator;
+	long r = fib_raw(SYS_unshare, p->flags);
+
+	if (r == 0 && (p->flags & CLONE_FILES))
+		fib_fd_unshared();
+	if (r)
+		f->thread.clear_tid = NULL;
+	p->result = r;
+	/* *p is gone from here on; fibers' memory stays. */
+	fib_store(&p->done, 1, release);
+	fib_wake(creator);
+	if (r)
+		fib_exit();
+}
+
+/* First code of a fiber, on its own stack: into the program. */
+static void thread_begin(void *arg)
+{
+	struct fib *f = fib_self();
+
+	f->hook.door = FIB_DOOR_NONE;
+	if (fib_unlikely(f->thread.parting != NULL))
+		part(f, f->thread.parting);
+	fib_hook_leave(f);
+	fib_regs_resume(arg);
+}
+
+/*
+ * The registers for thread_begin(), where fib_regs_resume() leaves the stack
+ * pointer at @stack_top; and room below, for fib_ctx_make(). NULL: there is no
+ * such memory. (Natively the thread would be made, and end the process.)
+ */
+static struct fib_regs *lay_begin(const struct fib_regs *regs,
+				  uintptr_t stack_top)
+{
+	struct {
+		char room[256];
+		struct fib_regs regs;
+	} begin;
+	uintptr_t at = fib_regs_below(stack_top) - sizeof(begin.room);
+
+	memset(begin.room, 0, sizeof(begin.room));
+	begin.regs = *regs;
+	fib_regs_set_result(&begin.regs, 0);
+	if (fib_copy((void *)at, &begin, sizeof(begin)))
+		return NULL;
+	return (struct fib_regs *)(at + sizeof(begin.room));
+}
+
+int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
+			   uintptr_t stack_top, int *ptid, int *ctid,
+			   unsigned long tls)
+{
+	struct fib *self = fib_self(), *f;
+	struct fib_parting parting = {
+		.creator = self,
+		.flags = (flags & ANEW) | (~flags & SHARES),
+	};
+	struct fib_regs *child;
+	int tid;
+
+	if ((flags & ~(MAY | SHARES | ANEW)) ||
+	    (flags & (CLONE_NEWNS | CLONE_FS)) == (CLONE_NEWNS | CLONE_FS))
+		return -EINVAL;
+	child = lay_begin(regs, stack_top);
+	if (!child)
+		return -EFAULT;
+	f = fib_alloc();
+	if (!f)
+		return -EAGAIN;
+	if (fib_unlikely(self->thread.apart || fib_tids_are_real() || parting.flags) &&
+	    fib_bind(f)) {
+		fib_free(f);
+		return -EAGAIN;
+	}
+	tid = fib_new_tid(f);
+	f->fsbase = flags & CLONE_SETTLS ? tls : self->fsbase;
+	f->sp = fib_ctx_make(child, thread_begin, child);
+	fib_store(&f->hook.in_hook, 1, relaxed);
+	fib_store(&f->sig.mask, fib_load(&self->sig.mask, relaxed), relaxed);
+	f->sig.altstack_flags = SS_DISABLE;
+	f->thread.own_files = self->thread.own_files;
+	f->thread.plain = self->thread.plain;
+	if (fib_pkru_is_used())
+		f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
+	memcpy(f->name, self->name, sizeof(f->name));
+	f->thread.parting = parting.flags ? &parting : NULL;
+	f->thread.apart = self->thread.apart || parting.flags;
+	if (flags & CLONE_CHILD_CLEARTID)
+		f->thread.clear_tid = (uint32_t *)ctid;
+	fib_store(&f->tid, tid, release);
+	if (flags & CLONE_PARENT_SETTID)
+		fib_copy(ptid, &tid, sizeof(tid));
+	if (flags & CLONE_CHILD_SETTID)
+		fib_copy(ctid, &tid, sizeof(tid));
+	fib_thread_began(f);
+	fib_launch(f);
+	while (fib_unlikely(parting.flags) && !fib_load(&parting.done, acquire))
+		fib_park();
+	return parting.result ? (int)parting.result : tid;
+}
+
+/* --- end ----------------------------------------------------------------- */
+
+/* Natively the thread just exits; so does one that may do nothing else. */
+void fib_end_process(int status)
+{
+	if (fib_filtered()) {
+		fib_messenger_send(FIB_ERRAND_END, status);
+		return;
+	}
+	fib_stats_end();
+	fib_raw(SYS_exit_group, status);
+}
+
+/* On the worker's stack: the fiber's own may be unmapped once tid is zero. */
+void fib_thread_gone(struct fib *f)
+{
+	uint32_t *word = f->thread.clear_tid;
+	bool last;
+
+	fib_robust_exit(f);
+	fib_signal_exit(f);
+	fib_taskwork_exit(f);
+	if (f == fib_main_fiber)
+		fib_main_fiber = NULL;
+	/*
+	 * A process whose last thread exits ends with that thread's status: who
+	 * is woken here may be that one, and exit before this is at its end.
+	 */
+	last = fib_thread_is_last();
+	fib_store(&f->tid, 0, relaxed);
+	/* A store is a release: what the thread did is seen by who joins it. */
+	if (word && !fib_poke32(word, 0)) {
+		fib_futex_wake(word, 1, FIB_FUTEX_ANY);
+		if (!fib_worker_self()->process.strict)
+			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
+	}
+	fib_thread_ended(f);
+	if (last)
+		fib_end_process(f->thread.exit_status);
+	if (!f->thread.apart || fib_xchg(&f->thread.renews, false, seq_cst))
+		ask_renewer();
+}
+
+long fib_sys_exit(int status)
+{
+	fib_self()->thread.exit_status = status;
+	fib_exit();
+}
+
+/* --- its own state ------------------------------------------------------- */
+
+long fib_sys_gettid(void)
+{
+	return fib_load(&fib_self()->tid, relaxed);
+}
+
+/*
+ * Who spins until another thread has got further yields for that one to run,
+ * and it may need the processor of this worker: more workers than processors,
+ * or other processes that want them. So the worker yields too: if it had no
+ * other fiber, and now and then if it had some, which may all be spinning.
+ */
+long fib_sys_sched_yield(void)
+{
+	struct fib_worker *w = fib_worker_self();
+	uint32_t before = fib_load(&w->runs, relaxed), after;
+
+	fib_sched_yield();
+	if (fib_worker_self() != w)
+		return 0;
+	after = fib_load(&w->runs, relaxed);
+	if (after - before == 1 || (after != before && after % 16 == 0))
+		fib_raw(SYS_sched_yield);
+	return 0;
+}
+
+long fib_sys_set_tid_address(uint32_t *word)
+{
+	fib_self()->thread.clear_tid = word;
+	return fib_sys_gettid();
+}
+
+/* The kernel's rseq area is a kernel thread's; fibers change theirs. */
+long fib_sys_rseq(void *area, uint32_t len, int flags, uint32_t sig)
+{
+	return -ENOSYS;
+}

@@ -1,0 +1,60 @@
+/* Timers, which signal the process or one thread of it. */
+#include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
+#include "hooks/signal/signal.h"
+#include "hooks/time/time.h"
+
+/* A timer that has been set anew or stopped sends nothing more of before. */
+static long synced(long r, uint64_t set)
+{
+	fib_signal_sync(set);
+	return r;
+}
+
+long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
+{
+	struct sigevent copy;
+	struct fib *f;
+	long r = fib_clock_dedicate(&clock);
+	int got;
+
+	if (r)
+		return r;
+	if (!ev || fib_copy(&copy, ev, sizeof(copy)) ||
+	    copy.sigev_notify != SIGEV_THREAD_ID)
+		return fib_raw(SYS_timer_create, clock, ev, id);
+	f = fib_by_tid(copy._sigev_un._tid);
+	if (!f)
+		return fib_raw(SYS_timer_create, clock, ev, id);
+	copy.sigev_notify = SIGEV_SIGNAL;
+	fib_signal_timer_expect(copy.sigev_signo);
+	r = fib_raw(SYS_timer_create, clock, &copy, &got);
+	if (r)
+		return r;
+	if (fib_signal_timer_add(got, fib_load(&f->tid, relaxed)))
+		return fib_copy(id, &got, sizeof(got));
+	fib_raw(SYS_timer_delete, got);
+	return -EAGAIN;
+}
+
+long fib_sys_timer_delete(int id)
+{
+	fib_signal_timer_remove(id);
+	return synced(fib_raw(SYS_timer_delete, id), ~0ull);
+}
+
+long fib_sys_timer_settime(int id, int flags, const void *new, void *old)
+{
+	return synced(fib_raw(SYS_timer_settime, id, flags, new, old), ~0ull);
+}
+
+long fib_sys_setitimer(int which, const void *new, void *old)
+{
+	return synced(fib_raw(SYS_setitimer, which, new, old),
+		      FIB_SIG(SIGALRM) | FIB_SIG(SIGVTALRM) | FIB_SIG(SIGPROF));
+}
+
+long fib_sys_alarm(unsigned seconds)
+{
+	return synced(fib_raw(SYS_alarm, seconds), FIB_SIG(SIGALRM));
+}

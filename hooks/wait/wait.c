@@ -1,0 +1,116 @@
+/* Parking inside a hook body, see wait.h. */
+#include <pthread.h>
+#include "hooks/core/hook.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/wait.h"
+#include "runtime/chaos.h"
+#include "runtime/timer.h"
+#include "runtime/trywait.h"
+
+/* What lies on the stack that may be unwound. */
+static void let_go(struct fib *f)
+{
+	if (f->io.hold)
+		fib_iom_let_go(f->io.hold);
+	f->io.hold = NULL;
+}
+
+static void test_cancel(struct fib *f)
+{
+	if (fib_likely(!fib_load(&f->hook.cancelled, acquire)) ||
+	    f->hook.door != FIB_DOOR_SYMBOL || !fib_libc.testcancel)
+		return;
+	/* If it unwinds, cleanup handlers are the program's own code. */
+	fib_no_lock("a cancel");
+	fib_store(&f->hook.in_hook, 0, relaxed);
+	fib_barrier();
+	fib_libc.testcancel();
+	fib_barrier();
+	fib_store(&f->hook.in_hook, 1, relaxed);
+	fib_barrier();
+}
+
+static bool signal_waits(const struct fib *f)
+{
+	return fib_load(&f->sig.pending, relaxed) & 1ull << 31;
+}
+
+void fib_cancel_begin(void)
+{
+	struct fib *f = fib_self();
+
+	if (fib_likely(!fib_cancel_is_near()) || f->io.part)
+		return;
+	let_go(f);
+	/* The signal may be what tells libc that there is a cancel. */
+	fib_signal_deliver_cancel(f);
+	test_cancel(f);
+}
+
+void fib_cancel_end(void)
+{
+	fib_cancel_begin();
+}
+
+bool fib_cancel_cuts(void)
+{
+	struct fib *f = fib_self();
+	int state = PTHREAD_CANCEL_DISABLE;
+
+	if (!f->io.part || !fib_cancel_is_near())
+		return false;
+	if (f->hook.door != FIB_DOOR_SYMBOL || f->thread.cancel_async)
+		return signal_waits(f);
+	/* Is it enabled? In the deferred type neither call acts. */
+	fib_libc.setcancelstate(state, &state);
+	fib_libc.setcancelstate(state, &(int){ 0 });
+	return state == PTHREAD_CANCEL_ENABLE;
+}
+
+int fib_io_wait(struct fib_io *io)
+{
+	int r;
+
+	fib_cancel_begin();
+	r = fib_io_park(io);
+	if (fib_unlikely(fib_cancel_is_near())) {
+		fib_io_end(io);
+		fib_cancel_end();
+	}
+	return r;
+}
+
+long fib_blocking(long nr, const long a[6])
+{
+	struct fib *f = fib_self();
+	long r;
+
+	fib_cancel_begin();
+	f->io.blocking_sp = (uintptr_t)__builtin_frame_address(0);
+	fib_block_enter();
+	r = fib_raw_intr(&f->attention, nr, a);
+	fib_block_leave();
+	f->io.blocking_sp = 0;
+	FIB_CHAOS_POINT(block_ended);
+	if (r != -EINTR && r != -FIB_ERESTARTNOINTR)
+		fib_signal_sync_handled(f);
+	if (r < 0)
+		fib_cancel_end();
+	return r;
+}
+
+static bool never(const void *arg)
+{
+	return false;
+}
+
+int fib_wait_until(uint64_t deadline_ns, uint8_t why)
+{
+	int r;
+
+	fib_cancel_begin();
+	r = fib_park_until(never, NULL, deadline_ns, why, 0);
+	if (r == -EINTR)
+		fib_cancel_end();
+	return r;
+}

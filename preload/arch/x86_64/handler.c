@@ -1,0 +1,76 @@
+/*
+ * Is a signal handler under way?
+ *
+ * A frame of the kernel's must not outlive activation: its saved pc may lie in
+ * a window that is rewritten, right behind a syscall instruction; and its mask
+ * and alternate stack, which sigreturn gives to the kernel thread, would be the
+ * program's on a worker. So a first thread that is made in a handler is a
+ * kernel thread, and the program runs unhooked.
+ *
+ * Frames are looked for by what they look like, from the caller's on to the end
+ * of the stack. One that is left over from a handler that has returned may lie in
+ * a gap there: as a rule more is blocked within a handler than before it.
+ */
+#include <linux/futex.h>
+#include <signal.h>
+#include <time.h>
+#include <ucontext.h>
+#include "frame_arch.h"
+#include "hooks/signal/signal.h"
+#include "preload/preload.h"
+
+#define PAGES_MAX 2048 /* of the stack that are searched */
+
+static bool is_frame(const struct fib_sigframe *s, uint64_t mask, bool nodefer)
+{
+	uint64_t before = s->uc.uc_sigmask;
+
+	return fib_sigframe_plausible(s) && !(before & ~mask) &&
+	       (nodefer || (mask & ~before));
+}
+
+/* Does some handler leave its signal open? */
+static bool any_nodefer(void)
+{
+	struct fib_kernel_sigaction a;
+
+	for (int sig = 1; sig <= 64; sig++)
+		if (!fib_raw(SYS_rt_sigaction, sig, 0, &a, 8) &&
+		    a.handler > 1 && (a.flags & SA_NODEFER))
+			return true;
+	return false;
+}
+
+/* Mapped, and to be read: no guard. The wait ends at once in any case. */
+static bool is_there(uintptr_t page)
+{
+	struct timespec now = { 0, 0 };
+
+	return fib_raw(SYS_futex, page, FUTEX_WAIT_PRIVATE, 0, &now) !=
+	       -EFAULT;
+}
+
+bool fib_in_handler(uint64_t mask)
+{
+	uintptr_t at = (uintptr_t)__builtin_frame_address(0) & ~15ul;
+	uintptr_t end = (at & -FIB_PAGE) + FIB_PAGE;
+	stack_t ss = { .ss_flags = 0 };
+	bool nodefer = any_nodefer();
+
+	fib_raw(SYS_sigaltstack, 0, &ss);
+	if (ss.ss_flags & SS_ONSTACK)
+		return true;
+	/* The kernel lays them 8 bytes below a multiple of 16. */
+	at += 8;
+	for (int pages = 0; pages < PAGES_MAX; at += 16) {
+		while (at + sizeof(struct fib_sigframe) > end) {
+			if (++pages == PAGES_MAX || !is_there(end))
+				return false;
+			end += FIB_PAGE;
+		}
+		if (is_frame((const struct fib_sigframe *)at, mask,
+			     nodefer))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,450 @@
+/*
+ * The table of rewritten sites, and writing them.
+ *
+ * A site goes through: free (object 0) - scanned (bytes prepared, nothing
+ * written) - applied. A scan that fails gives back all sites it has taken.
+ * The index of a site is the number of its slot.
+ */
+#include "preload/rewrite/internal.h"
+
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "preload/object.h"
+#include "runtime/base.h"
+#include "raw_arch.h"
+
+#define ARCH_SHSTK_STATUS 0x5005
+#define BLOCKS_SIZE	  (FIB_MAX_SITES * FIB_SLOT_SIZE)
+
+/* A loaded object, known by its place. */
+struct object {
+	uintptr_t addr;
+	const void *phdr;
+	uintptr_t blocks; /* near it, one for each slot; or 0 */
+	uint16_t nsites;
+	bool present;
+};
+
+struct fib_site fib_sites[FIB_MAX_SITES];
+static struct object objects[FIB_MAX_OBJECTS]; /* [0] stands for none */
+static uint32_t nobjects = 1;
+struct fib_range fib_ranges[FIB_MAX_RANGES];
+uint32_t fib_nranges;
+void (*fib_rewrite_left)(void) FIB_SEALED;
+static int late_sites, late_err; /* of objects loaded later */
+static bool scan_all;
+static struct fib_rewrite_stats stats;
+static char reason[256];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	fib_raw(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int fib_rewrite_fail(int err, const char *what, uintptr_t at,
+		     const char *object)
+{
+	if (object && !*object)
+		object = "the program itself";
+	if (object)
+		snprintf(reason, sizeof(reason), "%s %s (at %#lx)", what,
+			 object, (unsigned long)at);
+	else
+		snprintf(reason, sizeof(reason), "%s", what);
+	return err;
+}
+
+const char *fib_rewrite_trapped(uintptr_t at, const char *else_what)
+{
+	return *(const uint8_t *)at == 0xcc ? /* int3 */
+		       "a debugger has set a breakpoint in" :
+		       else_what;
+}
+
+const char *fib_rewrite_reason(void)
+{
+	return reason;
+}
+
+void fib_rewrite_stats(struct fib_rewrite_stats *out)
+{
+	*out = stats;
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
+		const struct fib_site *s = &fib_sites[i];
+
+		if (!s->object)
+			continue;
+		out->sites++;
+		if (!s->slot)
+			out->entries++;
+		else if (s->entry == FIB_SLOT_CORE)
+			out->forward++;
+		else
+			out->backward++;
+	}
+}
+
+void fib_rewrite_fork_child(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* ---- the table ---- */
+
+static uintptr_t slot_addr(uint32_t i)
+{
+	return (uintptr_t)fib_slots + (uintptr_t)i * FIB_SLOT_SIZE;
+}
+
+uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site)
+{
+	static uint32_t hint;
+
+	for (uint32_t n = 0; n < FIB_MAX_SITES; n++) {
+		uint32_t i = (hint + n) % FIB_MAX_SITES;
+
+		if (fib_sites[i].object)
+			continue;
+		hint = i + 1;
+		fib_sites[i] = (struct fib_site){ .object = scan->object };
+		scan->nsites++;
+		*site = &fib_sites[i];
+		return slot_addr(i);
+	}
+	return 0;
+}
+
+/* Free pages at most 1.5 GB from addr: below it if possible, where no heap
+ * wants to grow. */
+static uintptr_t map_near(uintptr_t addr)
+{
+	const uintptr_t step = 1 << 20, far = 1536 * step;
+
+	addr &= -step;
+	for (uintptr_t d = step; d < 2 * far; d += step) {
+		uintptr_t at = d < far ? addr - d : addr + 2 * far - d;
+		long p;
+
+		if (d < far && addr <= d)
+			continue;
+		p = fib_raw(SYS_mmap, at, BLOCKS_SIZE, PROT_READ | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+			    -1, 0);
+		if (p == (long)at)
+			return at;
+		if (p > 0) /* Linux before 4.17 */
+			fib_raw(SYS_munmap, p, BLOCKS_SIZE);
+	}
+	return 0;
+}
+
+uintptr_t fib_scan_near_block(struct fib_scan *scan, uintptr_t slot,
+			      uintptr_t addr)
+{
+	struct object *o = &objects[scan->object];
+
+	if (!o->blocks && fib_nranges < FIB_MAX_RANGES) {
+		o->blocks = map_near(addr);
+		if (o->blocks)
+			fib_ranges[fib_nranges++] = (struct fib_range){
+				.start = o->blocks,
+				.end = o->blocks + BLOCKS_SIZE,
+				.prot = PROT_READ | PROT_EXEC,
+				.object = scan->object,
+			};
+	}
+	return o->blocks ? o->blocks + (slot - (uintptr_t)fib_slots) : 0;
+}
+
+static void forget_object(uint16_t id)
+{
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+		if (fib_sites[i].object == id)
+			fib_sites[i] = (struct fib_site){ 0 };
+	for (uint32_t i = 1; i < fib_nranges;)
+		if (fib_ranges[i].object == id)
+			fib_ranges[i] = fib_ranges[--fib_nranges];
+		else
+			i++;
+	if (objects[id].blocks)
+		fib_raw(SYS_munmap, objects[id].blocks, BLOCKS_SIZE);
+	objects[id] = (struct object){ 0 };
+}
+
+static uint16_t new_object(const struct dl_phdr_info *info)
+{
+	uint32_t id = 1;
+
+	while (id < nobjects && objects[id].phdr)
+		id++;
+	if (id == FIB_MAX_OBJECTS)
+		return 0;
+	if (id == nobjects)
+		nobjects++;
+	objects[id] =
+		(struct object){ info->dlpi_addr, info->dlpi_phdr, 0, 0, true };
+	return (uint16_t)id;
+}
+
+static uint16_t find_object(const struct dl_phdr_info *info)
+{
+	for (uint32_t i = 1; i < nobjects; i++)
+		if (objects[i].phdr == info->dlpi_phdr &&
+		    objects[i].addr == info->dlpi_addr)
+			return (uint16_t)i;
+	return 0;
+}
+
+static int add_ranges(const struct dl_phdr_info *info, uint16_t id)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X))
+			continue;
+		if (fib_nranges == FIB_MAX_RANGES)
+			return -ENOSPC;
+		fib_ranges[fib_nranges++] = (struct fib_range){
+			.start = start & -4096UL,
+			.end = (start + ph->p_memsz + 4095) & -4096UL,
+			.prot = PROT_EXEC |
+				(ph->p_flags & PF_R ? PROT_READ : 0) |
+				(ph->p_flags & PF_W ? PROT_WRITE : 0),
+			.object = id,
+		};
+	}
+	return 0;
+}
+
+/* ---- scanning ---- */
+
+static bool is_libc(const struct dl_phdr_info *info)
+{
+	return fib_object_has(info, (uintptr_t)gnu_get_libc_version);
+}
+
+static bool is_ldso(const struct dl_phdr_info *info)
+{
+	return info->dlpi_addr == _r_debug.r_ldbase ||
+	       (getauxval(AT_BASE) && info->dlpi_addr == getauxval(AT_BASE));
+}
+
+static const char *base_name(const struct dl_phdr_info *info)
+{
+	const char *base = strrchr(info->dlpi_name, '/');
+
+	return base ? base + 1 : info->dlpi_name;
+}
+
+/* What glibc 2.34 made parts of libc: libpthread.so.0, librt-2.31.so, ... */
+static bool is_part_of_libc(const struct dl_phdr_info *info)
+{
+	static const char *const part[] = { "libpthread", "librt" };
+	const char *base = base_name(info);
+
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+		size_t n = strlen(part[i]);
+
+		if (!strncmp(base, part[i], n) &&
+		    (!strncmp(base + n, ".so.", 4) ||
+		     !strncmp(base + n, "-2.", 3)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_ours(const struct dl_phdr_info *info)
+{
+	/* Or another copy, which stays away: fib_init() */
+	return fib_object_has(info, (uintptr_t)fib_slots) ||
+	       !strncmp(base_name(info), "libfibhook.so", 13);
+}
+
+static bool is_vdso(const struct dl_phdr_info *info)
+{
+	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+
+	return vdso && fib_object_has(info, vdso);
+}
+
+static void on_debug_state(void);
+
+struct walk {
+	int err;
+	int nsites;
+	bool libc, ldso;
+};
+
+static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
+{
+	bool libc = is_libc(info), ldso = is_ldso(info);
+	struct fib_scan scan = { .all = scan_all, .stats = &stats };
+	int err;
+
+	walk->libc |= libc;
+	walk->ldso |= ldso;
+	scan.object = new_object(info);
+	if (!scan.object)
+		return fib_rewrite_fail(-ENOSPC, "too many objects", 0, NULL);
+	if (is_ours(info) || is_vdso(info))
+		return scan.object;
+	err = fib_scan_object(&scan, info, libc || ldso || is_part_of_libc(info));
+	if (!err && ldso &&
+	    fib_scan_debug_state(&scan, _r_debug.r_brk, on_debug_state))
+		err = fib_rewrite_fail(-ENOENT,
+				       fib_rewrite_trapped(
+					       _r_debug.r_brk,
+					       "unknown _dl_debug_state in"),
+				       _r_debug.r_brk, info->dlpi_name);
+	if (!err && scan.nsites)
+		err = add_ranges(info, scan.object);
+	if (err < 0) {
+		forget_object(scan.object);
+		return err;
+	}
+	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+		objects[scan.object].nsites +=
+			fib_sites[i].object == scan.object;
+	return scan.object;
+}
+
+static int scan_cb(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct walk *walk = arg;
+	int id = scan_object(info, walk);
+
+	if (id < 0)
+		walk->err = id;
+	return walk->err;
+}
+
+static void forget_all(void)
+{
+	for (uint32_t i = 1; i < nobjects; i++)
+		if (objects[i].phdr)
+			forget_object((uint16_t)i);
+	nobjects = 1;
+	stats = (struct fib_rewrite_stats){ 0 };
+}
+
+int fib_rewrite_scan(bool all)
+{
+	struct walk walk = { 0 };
+	uint64_t t0 = now_ns(), shstk = 0;
+
+	reason[0] = 0;
+	if (!fib_raw(SYS_arch_prctl, ARCH_SHSTK_STATUS, &shstk) && shstk)
+		return fib_rewrite_fail(-EPERM, "shadow stacks are on", 0,
+					NULL);
+	if (fib_slots_end - fib_slots != FIB_MAX_SITES * FIB_SLOT_SIZE)
+		return fib_rewrite_fail(-EINVAL, "built with other slots", 0,
+					NULL);
+	scan_all = all;
+	forget_all();
+	fib_ranges[0] = (struct fib_range){
+		.start = (uintptr_t)fib_slots,
+		.end = ((uintptr_t)fib_slots_end + 4095) & -4096UL,
+		.prot = PROT_READ | PROT_EXEC,
+	};
+	fib_nranges = 1;
+	dl_iterate_phdr(scan_cb, &walk);
+	if (!walk.err && (!walk.libc || !walk.ldso))
+		walk.err = fib_rewrite_fail(-ENOENT, "libc or ld.so not found",
+					    0, NULL);
+	if (walk.err)
+		forget_all();
+	stats.scan_ns = now_ns() - t0;
+	return walk.err;
+}
+
+int fib_rewrite_apply(void)
+{
+	uint64_t t0 = now_ns();
+	int err = fib_write_alone();
+
+	stats.apply_ns = now_ns() - t0;
+	return err;
+}
+
+/* ---- objects loaded later ---- */
+
+static int update_cb(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uint16_t known = find_object(info);
+	struct walk *walk = arg;
+	int id, err;
+
+	if (known) {
+		objects[known].present = true;
+		return 0;
+	}
+	id = scan_object(info, walk);
+	if (id > 0) {
+		err = objects[id].nsites ? fib_write_unused() : 0;
+		if (!err) {
+			walk->nsites += objects[id].nsites;
+			return 0;
+		}
+		forget_object((uint16_t)id);
+		id = err;
+	}
+	walk->err = id;
+	if (fib_rewrite_left)
+		fib_rewrite_left();
+	/* Known from now on, as one that stays as it is. */
+	new_object(info);
+	return 0;
+}
+
+static void update(void)
+{
+	struct walk walk = { 0 };
+
+	for (uint32_t i = 1; i < nobjects; i++)
+		objects[i].present = false;
+	dl_iterate_phdr(update_cb, &walk);
+	for (uint32_t i = 1; i < nobjects; i++)
+		if (objects[i].phdr && !objects[i].present)
+			forget_object((uint16_t)i);
+	late_sites += walk.nsites;
+	if (walk.err)
+		late_err = walk.err;
+}
+
+/*
+ * In place of _dl_debug_state(), under the loader's lock: objects were added
+ * and none of their code, constructors included, has run; or some were taken
+ * away.
+ */
+static void on_debug_state(void)
+{
+	if (_r_debug.r_state != RT_CONSISTENT)
+		return;
+	pthread_mutex_lock(&lock);
+	update();
+	pthread_mutex_unlock(&lock);
+}
+
+int fib_rewrite_objects(void)
+{
+	int ret;
+
+	pthread_mutex_lock(&lock);
+	ret = late_err ? late_err : late_sites;
+	late_err = late_sites = 0;
+	pthread_mutex_unlock(&lock);
+	return ret;
+}

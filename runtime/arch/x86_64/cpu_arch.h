@@ -1,0 +1,123 @@
+/*
+ * What the CPU is asked directly: the register that leads a kernel thread to its
+ * worker, the thread pointer, the clock of cycles, and a few instructions that C
+ * has no words for. All are inline, and may be called anywhere.
+ */
+#ifndef FIB_CPU_ARCH_H
+#define FIB_CPU_ARCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The host register: %gs, which no program uses. Under the preload its base is
+ * the kernel thread's worker, or 0. The caller knows that the kernel allows
+ * FSGSBASE.
+ */
+static inline uintptr_t fib_host_reg(void)
+{
+	uintptr_t v;
+
+	__asm__ volatile("rdgsbase %0" : "=r"(v));
+	return v;
+}
+
+static inline void fib_host_reg_set(uintptr_t v)
+{
+	__asm__ volatile("wrgsbase %0" : : "r"(v) : "memory");
+}
+
+/** The word at @offset from it, in one instruction: no signal comes between. */
+#define fib_host_word(offset)                                                  \
+	({                                                                     \
+		void *v_;                                                      \
+                                                                               \
+		__asm__ volatile("movq %%gs:%c1, %0"                           \
+				 : "=r"(v_)                                    \
+				 : "i"(offset));                               \
+		v_;                                                            \
+	})
+
+/* The thread pointer, by which libc finds a thread's TLS: the base of %fs. */
+static inline uintptr_t fib_tls_base(void)
+{
+	uintptr_t v;
+
+	__asm__ volatile("rdfsbase %0" : "=r"(v));
+	return v;
+}
+
+static inline void fib_tls_base_set(uintptr_t v)
+{
+	__asm__ volatile("wrfsbase %0" : : "r"(v) : "memory");
+}
+
+/**
+ * Thread variable @name, an initial-exec pointer, as it is now: the compiler
+ * cannot keep it, nor its address, from one use to the next.
+ */
+#define fib_tls_read(name)                                                     \
+	({                                                                     \
+		void *v_;                                                      \
+                                                                               \
+		__asm__ volatile("movq " #name "@gottpoff(%%rip), %0\n\t"      \
+				 "movq %%fs:(%0), %0"                          \
+				 : "=r"(v_));                                  \
+		v_;                                                            \
+	})
+
+/** In a loop that waits for another CPU. */
+static inline void fib_cpu_relax(void)
+{
+	__asm__ volatile("pause" ::: "memory");
+}
+
+/** A clock that all CPUs share, in units of its own. */
+static inline uint64_t fib_cycles(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+/** @a * @b / @c with all 128 bits between; the result must have 64. */
+static inline uint64_t fib_muldiv(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t low, high;
+
+	__asm__("mulq %3" : "=a"(low), "=d"(high) : "a"(a), "r"(b) : "cc");
+	__asm__("divq %2" : "+a"(low), "+d"(high) : "r"(c) : "cc");
+	return low;
+}
+
+/* Bytes, upward, with no vector register. */
+static inline void fib_bytes_copy(void *to, const void *from, size_t n)
+{
+	__asm__ volatile("rep movsb"
+			 : "+D"(to), "+S"(from), "+c"(n)
+			 :
+			 : "memory");
+}
+
+static inline void fib_bytes_fill(void *to, int c, size_t n)
+{
+	__asm__ volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(c) : "memory");
+}
+
+/**
+ * A request to valgrind, by a sequence of instructions that does nothing
+ * elsewhere: the answer is 0 then.
+ */
+static inline unsigned long fib_valgrind(unsigned long request, unsigned long a,
+					 unsigned long b)
+{
+	unsigned long args[6] = { request, a, b, 0, 0, 0 }, answer = 0;
+
+	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi\n\t"
+			 "rolq $61, %%rdi; rolq $51, %%rdi\n\t"
+			 "xchgq %%rbx, %%rbx"
+			 : "+d"(answer)
+			 : "a"(args)
+			 : "cc", "memory");
+	return answer;
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* The runtime's own descriptors, see hidden.h. */
+#include <fcntl.h>
+#include <sys/resource.h>
+#include "runtime/hidden.h"
+#include "runtime/sched.h" /* FIB_FD_MAX */
+
+#define OURS_MAX 4096
+
+/* The descriptors that are ours. Few, long-lived, rarely changed. */
+static _Atomic int ours[OURS_MAX];
+static _Atomic uint32_t ours_top;      /* none of ours is behind */
+static _Atomic int ours_low = INT_MAX; /* none of ours is below */
+/* One in reserve, for fib_iom_evict() while the table is full; -1: in use. */
+static _Atomic int reserve = -1;
+
+#define REACH 32
+
+/* Where the numbers begin that only a raised limit gives; 0: not now. */
+static rlim_t reach_from;
+
+void fib_fd_reach(bool begin)
+{
+	struct rlimit lim = { 0, 0 };
+
+	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
+	if (begin && lim.rlim_cur < lim.rlim_max &&
+	    lim.rlim_cur <= FIB_FD_MAX - REACH) {
+		reach_from = lim.rlim_cur;
+		lim.rlim_cur = lim.rlim_max < reach_from + REACH ?
+				       lim.rlim_max :
+				       reach_from + REACH;
+		if (fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, 0) < 0)
+			reach_from = 0;
+	} else if (!begin && reach_from) {
+		lim.rlim_cur = reach_from;
+		reach_from = 0;
+		fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, 0);
+	}
+}
+
+bool fib_fd_has_reach(void)
+{
+	struct rlimit lim = { .rlim_cur = 1024 };
+
+	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
+	return reach_from || lim.rlim_cur > 64;
+}
+
+/* A duplicate of @fd, as high as may be; -errno. */
+static long dup_high(int fd)
+{
+	struct rlimit lim = { .rlim_cur = 1024 };
+	long d = reach_from ?
+			 fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, reach_from) :
+			 -EMFILE;
+
+	if (d >= 0)
+		return d;
+	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
+	if (lim.rlim_cur > FIB_FD_MAX)
+		lim.rlim_cur = FIB_FD_MAX;
+	return lim.rlim_cur > 64 ? fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC,
+					   lim.rlim_cur - 32) :
+				   -EMFILE;
+}
+
+/* False: there is no room to remember it. */
+static bool note_ours(int fd)
+{
+	int low = fib_load(&ours_low, relaxed);
+
+	while (fd < low && !fib_cas(&ours_low, &low, fd, relaxed))
+		;
+	for (unsigned i = 0; i < OURS_MAX; i++) {
+		uint32_t top = fib_load(&ours_top, relaxed);
+		int none = 0;
+
+		if (fib_load(&ours[i], relaxed) ||
+		    !fib_cas(&ours[i], &none, fd, seq_cst))
+			continue;
+		while (i >= top && !fib_cas(&ours_top, &top, i + 1, seq_cst))
+			;
+		return true;
+	}
+	return false;
+}
+
+int fib_fd_hide(int fd)
+{
+	long high = fd < 0 ? -1 : dup_high(fd);
+
+	if (high >= 0) {
+		fib_raw(SYS_close, fd);
+		fd = (int)high;
+	}
+	if (fd >= 0)
+		note_ours(fd);
+	return fd;
+}
+
+int fib_fd_dup_hidden(int fd)
+{
+	long d = dup_high(fd);
+	int spare;
+
+	if (d < 0)
+		d = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, fd);
+	if (d >= 0) {
+		if (note_ours((int)d))
+			return (int)d;
+		fib_raw(SYS_close, d);
+	}
+	/* It is known as ours already. */
+	spare = fib_xchg(&reserve, -1, seq_cst);
+	if (spare < 0)
+		return -EMFILE;
+	d = fib_raw(SYS_dup3, fd, spare, O_CLOEXEC);
+	if (d < 0)
+		fib_store(&reserve, spare, seq_cst);
+	return (int)d;
+}
+
+void fib_fd_spare_renew(int of)
+{
+	struct rlimit lim = { .rlim_cur = 1024 };
+	int spare = fib_load(&reserve, relaxed), none = -1;
+
+	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
+	if (spare >= 0 && (rlim_t)spare < lim.rlim_cur)
+		return;
+	fib_fd_spare_drop();
+	spare = fib_fd_dup_hidden(of);
+	if (spare >= 0 && !fib_cas(&reserve, &none, spare, seq_cst))
+		fib_fd_unhide(spare);
+}
+
+void fib_fd_spare_drop(void)
+{
+	fib_fd_unhide(fib_xchg(&reserve, -1, seq_cst));
+}
+
+void fib_fd_give_back(int fd, int of)
+{
+	int none = -1;
+
+	if (fib_load(&reserve, relaxed) < 0 &&
+	    fib_raw(SYS_dup3, of, fd, O_CLOEXEC) >= 0 &&
+	    fib_cas(&reserve, &none, fd, seq_cst))
+		return;
+	fib_fd_unhide(fd);
+}
+
+void fib_fd_close_hidden(void)
+{
+	fib_store(&reserve, -1, relaxed);
+	for (unsigned i = 0; i < OURS_MAX; i++) {
+		int fd = fib_xchg(&ours[i], 0, relaxed);
+
+		if (fd)
+			fib_raw(SYS_close, fd);
+	}
+}
+
+void fib_fd_lose(int fd)
+{
+	for (unsigned i = 0; fd > 0 && i < fib_load(&ours_top, acquire); i++) {
+		int want = fd;
+
+		if (fib_cas(&ours[i], &want, 0, seq_cst))
+			break;
+	}
+}
+
+void fib_fd_yield(int fd)
+{
+	int spare = fd;
+
+	if (fd >= 0 && fib_cas(&reserve, &spare, -1, seq_cst))
+		fib_fd_lose(fd);
+}
+
+bool fib_fd_is_ours(int fd)
+{
+	if (fd < fib_load(&ours_low, relaxed))
+		return false;
+	for (unsigned i = 0; i < fib_load(&ours_top, acquire); i++)
+		if (fib_load(&ours[i], relaxed) == fd)
+			return true;
+	return false;
+}
+
+unsigned fib_fd_next_of_ours(unsigned fd)
+{
+	unsigned next = UINT_MAX;
+
+	for (unsigned i = 0; i < fib_load(&ours_top, acquire); i++) {
+		unsigned o = (unsigned)fib_load(&ours[i], relaxed);
+
+		if (o && o >= fd && o < next)
+			next = o;
+	}
+	return next;
+}
+
+void fib_fd_unhide(int fd)
+{
+	if (fd < 0)
+		return;
+	fib_fd_lose(fd);
+	fib_raw(SYS_close, fd);
+}

@@ -1,0 +1,41 @@
+/*
+ * The runtime's own descriptors, which the program is not to see: high, out of
+ * its way, and known by their numbers. Few, long-lived, rarely changed; a table
+ * of atomics, so anybody may ask. One more is kept in reserve, for when the
+ * program's table of descriptors is full.
+ */
+#ifndef FIB_HIDDEN_H
+#define FIB_HIDDEN_H
+
+#include "runtime/base.h"
+
+/**
+ * Between fib_fd_reach(true) and fib_fd_reach(false), for a process with one
+ * thread, numbers are to be had from RLIMIT_NOFILE on: the program cannot have
+ * them, dup2() to them or count them. If it may raise the limit, that is.
+ */
+void fib_fd_reach(bool begin);
+/** Is there room there, or high? Ours would lie among the program's if not. */
+bool fib_fd_has_reach(void);
+/** Our own descriptors live there, or high, out of the way: move @fd there. */
+int fib_fd_hide(int fd);
+/** The program wants number @fd for itself: it can have that of the reserve. */
+void fib_fd_yield(int fd);
+/** A duplicate of @fd there, in the place of the reserve if the table is full. */
+int fib_fd_dup_hidden(int fd);
+/** @fd, such a duplicate, is not needed: the reserve, of file @of, if none is. */
+void fib_fd_give_back(int fd, int of);
+/** RLIMIT_NOFILE may have changed: have a reserve, a duplicate of @of, below. */
+void fib_fd_spare_renew(int of);
+void fib_fd_spare_drop(void);
+/** It is not ours any more. */
+void fib_fd_lose(int fd);
+bool fib_fd_is_ours(int fd);
+/** The lowest of ours from @fd on; UINT_MAX: none. */
+unsigned fib_fd_next_of_ours(unsigned fd);
+/** Close one that was hidden; none if @fd is negative. */
+void fib_fd_unhide(int fd);
+/** In a fork child: close all. */
+void fib_fd_close_hidden(void);
+
+#endif

@@ -1,0 +1,198 @@
+/* IOManager: what becomes of those who wait when a number is closed. See iom.h. */
+#include <linux/futex.h>
+#include <sys/epoll.h>
+#include "runtime/chaos.h"
+#include "runtime/hidden.h"
+#include "runtime/iom_int.h"
+
+/* --- holds --------------------------------------------------------------------- */
+
+bool fib_iom_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes)
+{
+	struct fib_waiter *w = &h->w;
+	bool in_time;
+
+	w->events = 0;
+	w->observer = w->hold = true;
+	fib_list_init(&w->node);
+	fib_store(&w->slot, s, relaxed);
+	FIB_CHAOS_POINT(iom_hold);
+	fib_lock(&s->lock);
+	in_time = !(closes & FIB_CLOSING) &&
+		  fib_load(&s->closes, relaxed) == closes; /* (C) */
+	if (in_time) {
+		fib_list_add_tail(&s->waiters, &w->node);
+		fib_store(&s->waiting, 1, relaxed);
+	}
+	fib_unlock(&s->lock);
+	return in_time;
+}
+
+struct fib_fd *fib_iom_try(struct fib_hold *h)
+{
+	struct fib_fd *s = fib_iom_lock_slot_of(&h->w);
+
+	if (fib_list_empty(&h->w.node)) {
+		fib_unlock(&s->lock);
+		return NULL;
+	}
+	h->tried = s;
+	fib_add(&s->tries, 1, relaxed); /* (E) */
+	fib_unlock(&s->lock);
+	return s;
+}
+
+void fib_iom_tried(struct fib_hold *h)
+{
+	struct fib_fd *s = h->tried;
+
+	/* Either this sees evicting, or (F) sees the count. */
+	fib_sub(&s->tries, 1, seq_cst);
+	if (fib_unlikely(fib_load(&s->evicting, seq_cst)))
+		fib_raw(SYS_futex, &s->tries, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+void fib_iom_let_go(struct fib_hold *h)
+{
+	struct fib_fd *s = fib_iom_lock_slot_of(&h->w);
+	bool linked = !fib_list_empty(&h->w.node);
+
+	if (linked)
+		fib_iom_unlink_locked(s, &h->w);
+	fib_unlock(&s->lock);
+	/* One that was moved is a guest there. */
+	if (linked && fib_load(&s->guests, relaxed))
+		fib_iom_guest_leave(s);
+}
+
+/* (F) */
+static void wait_for_tries(struct fib_fd *s)
+{
+	uint32_t n;
+
+	fib_add(&s->evicting, 1, seq_cst);
+	while ((n = fib_load(&s->tries, seq_cst)))
+		fib_raw(SYS_futex, &s->tries, FUTEX_WAIT_PRIVATE, n, 0);
+	fib_sub(&s->evicting, 1, relaxed);
+}
+
+/* --- closing ------------------------------------------------------------------- */
+
+bool fib_iom_closing(struct fib_fd *s)
+{
+	bool waited_for;
+
+	fib_lock(&s->lock);
+	fib_add(&s->closes, FIB_CLOSED + 1, relaxed); /* (G) */
+	waited_for = !fib_list_empty(&s->waiters);
+	fib_unlock(&s->lock);
+	return waited_for;
+}
+
+void fib_iom_forget(struct fib_fd *s, bool shared)
+{
+	fib_lock(&s->lock);
+	/* Another description of the same file would keep it registered. */
+	if (s->registered && shared && !fib_filtered())
+		fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd, EPOLL_CTL_DEL,
+			s->fd, 0);
+	s->registered = false;
+	fib_store(&s->untrusted, false, relaxed);
+	fib_add(&s->reads, 2, relaxed);
+	fib_and(&s->reads, ~1u, relaxed);
+	s->generation++;
+	fib_add(&s->files, FIB_FILE_LEFT, release);
+	s->busy = s->contended = 0;
+	/* whoever tries the old file is not to wait for the new one */
+	fib_add(&s->edges, 1, release);
+	fib_unlock(&s->lock);
+}
+
+void fib_iom_closed(struct fib_fd *s)
+{
+	bool again;
+
+	FIB_CHAOS_POINT(iom_closed);
+	fib_lock(&s->lock);
+	/* (H); but (G) may have been before there was a slot */
+	if (fib_load(&s->closes, relaxed) & FIB_CLOSING)
+		fib_add(&s->closes, FIB_CLOSED - 1, relaxed);
+	again = s->registered;
+	s->registered = false;
+	s->generation++;
+	fib_add(&s->files, FIB_FILE_NEXT, release);
+	/* They try again, each by itself or handed on. */
+	if (again || fib_load(&s->waiting, relaxed))
+		fib_iom_feed_locked(s, FIB_IO_READ | FIB_IO_WRITE, again);
+	fib_unlock(&s->lock);
+}
+
+/* No duplicate is to be had: the holders have lost their file. */
+static void evict_to_nowhere(struct fib_fd *s)
+{
+	fib_lock(&s->lock);
+	fib_list_for_each (it, &s->waiters) {
+		struct fib_waiter *w =
+			fib_container_of(it, struct fib_waiter, node);
+
+		if (w->hold)
+			fib_iom_unlink_locked(s, w);
+	}
+	/* They will see that it is closed. */
+	fib_iom_feed_locked(s, FIB_IO_READ | FIB_IO_WRITE, false);
+	fib_unlock(&s->lock);
+	wait_for_tries(s);
+}
+
+struct fib_fd *fib_iom_refuge(struct fib_fd *s)
+{
+	/* Under a filter there is no epoll for them to move to. */
+	int fd = fib_filtered() ? -1 : fib_fd_dup_hidden(s->fd);
+	struct fib_fd *to = fd < 0 ? NULL : fib_iom_slot(fib_sched_of(s), fd);
+
+	if (!to)
+		fib_fd_unhide(fd);
+	return to;
+}
+
+void fib_iom_evict(struct fib_fd *s, struct fib_fd *to)
+{
+	uint32_t moved = 0;
+
+	if (!to) {
+		evict_to_nowhere(s);
+		return;
+	}
+	FIB_CHAOS_POINT(iom_evict);
+	fib_lock(&s->lock);
+	/* A duplicate that nobody else knows. */
+	fib_lock_second(&to->lock);
+	fib_list_for_each (it, &s->waiters) {
+		struct fib_waiter *w =
+			fib_container_of(it, struct fib_waiter, node);
+
+		if (w->observer && !w->hold)
+			continue;
+		fib_iom_unlink_locked(s, w);
+		fib_list_add_tail(&to->waiters, &w->node);
+		fib_store(&to->waiting, 1, relaxed);
+		fib_store(&w->slot, to, release); /* (D) */
+		moved++;
+	}
+	fib_store(&to->guests, moved, relaxed);
+	if (moved)
+		fib_iom_register_locked(to);
+	fib_unlock(&to->lock);
+	fib_unlock(&s->lock);
+	if (!moved)
+		fib_fd_unhide(to->fd);
+	wait_for_tries(s);
+}
+
+void fib_iom_guest_leave(struct fib_fd *s)
+{
+	if (fib_sub(&s->guests, 1, acq_rel) != 1)
+		return;
+	fib_iom_forget(s, true);
+	fib_fd_give_back(s->fd, fib_sched_of(s)->iom.wakefd);
+}

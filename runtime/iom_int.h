@@ -1,0 +1,23 @@
+/* What the files of the IOManager share: iom.c, iom_close.c, iom_poll.c. */
+#ifndef FIB_IOM_INT_H
+#define FIB_IOM_INT_H
+
+#include "runtime/iom.h"
+
+/* In an event: the scheduler's own descriptor, that wakes it. */
+#define FIB_IOM_WAKE UINT64_MAX
+
+/** No slot above it was ever waited at. */
+extern _Atomic int fib_iom_watched_top;
+
+/** epoll_ctl() @op for @s. */
+long fib_iom_control(struct fib_fd *s, int op);
+/** Register @s, anew if it was: 0 or -errno. */
+int fib_iom_register_locked(struct fib_fd *s);
+void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w);
+/** Wake one consumer for each direction in @events, and @observers if so. */
+void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, bool observers);
+/** The slot where @w is now, locked. */
+struct fib_fd *fib_iom_lock_slot_of(struct fib_waiter *w);
+
+#endif

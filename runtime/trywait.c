@@ -1,0 +1,188 @@
+/* Calls that are tried until they would not block, see trywait.h. */
+#include "runtime/chaos.h"
+#include "runtime/trywait.h"
+#include "runtime/timer.h"
+
+static bool woken(const void *arg)
+{
+	const struct fib_waiter *w = arg;
+
+	return fib_load(&w->woken, acquire);
+}
+
+/*
+ * The file has gone to @s, and the wake-up was of the slot before perhaps: by
+ * the end of the close, which has told one of those that came too late to be
+ * moved.
+ */
+static void follow(struct fib_io *io, struct fib_fd *s)
+{
+	fib_io_end(io);
+	io->s = s;
+	io->closes = fib_load(&s->closes, relaxed);
+}
+
+bool fib_io_try(struct fib_io *io, struct fib_hold *h)
+{
+	struct fib_fd *s = fib_iom_try(h);
+
+	if (s && s != io->s)
+		follow(io, s);
+	return s;
+}
+
+int fib_io_park(struct fib_io *io)
+{
+	struct fib_waiter w;
+	int r = fib_iom_publish(io->s, &w, io->ev, false, io->seq);
+
+	if (r)
+		return r > 0 ? 0 : r;
+	fib_count(io_waits);
+	FIB_CHAOS_POINT(io_published);
+	r = fib_park_until(woken, &w, io->deadline_ns, FIB_WAIT_FD,
+			   (uint64_t)io->s->fd);
+	if (r)
+		fib_iom_retract(&w);
+	io->parked = true;
+	if (fib_unlikely(fib_load(&w.slot, acquire) != io->s)) {
+		follow(io, fib_load(&w.slot, relaxed));
+		io->moved = true;
+	}
+	if (!woken(&w))
+		return r;
+	io->woken = true;
+	return 0;
+}
+
+static int limit(struct fib_io *io)
+{
+	int r = io->limited ? 0 : io->rules->limit(io);
+
+	io->limited = r == 0;
+	return r;
+}
+
+long fib_io_again(struct fib_io *io)
+{
+	long r = limit(io);
+
+	if (r == 0)
+		r = io->rules->block(io);
+	if (r || !fib_io_lost(io))
+		return r;
+	if (!(io->closes & FIB_CLOSING))
+		return -EBADF;
+	fib_io_start(io);
+	return 0;
+}
+
+short fib_io_ready(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	long r;
+
+	do
+		r = fib_raw(SYS_poll, &p, 1, 0);
+	while (r == -EINTR); /* a kick: it says nothing of the file */
+	return r < 0 ? POLLNVAL : p.revents;
+}
+
+/*
+ * For chaos: before a call is tried, wait for a moment as if it would block.
+ * Whatever ends that, it is tried after; but by a thread that another one has put
+ * under a filter meanwhile: then it begins anew, as its rules say.
+ */
+static long __attribute__((noinline, cold)) detour(struct fib_io *io)
+{
+	uint64_t deadline;
+	long r;
+
+	if (limit(io))
+		return 0;
+	deadline = io->deadline_ns;
+	io->deadline_ns = fib_now_ns() + fib_chaos_number(1000000);
+	fib_io_begin(io);
+	r = io->rules->block(io);
+	io->deadline_ns = deadline;
+	return fib_filtered() ? r : 0;
+}
+
+_Atomic bool fib_io_urgent;
+
+static bool known_empty(const struct fib_io *io)
+{
+	return (fib_load(&io->s->reads, acquire) & 1) && !io->moved &&
+	       !fib_load(&io->s->untrusted, relaxed) &&
+	       !fib_load(&fib_io_urgent, relaxed);
+}
+
+/* The read that was number @turn had @r of @plain bytes: iom.h. */
+static void note_short(struct fib_fd *s, uint32_t turn, bool is_short)
+{
+	uint32_t seen = turn;
+	uint32_t want = is_short && !fib_load(&s->untrusted, relaxed) ?
+				turn | 1 :
+				turn & ~1u;
+
+	if (want != seen)
+		fib_cas(&s->reads, &seen, want, seq_cst);
+}
+
+long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
+{
+	struct fib_fd *s = io->s;
+	uint32_t turn = 0;
+	long r;
+
+	fib_io_start(io);
+	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
+		goto out;
+	fib_io_begin(io);
+	if (plain && known_empty(io) && limit(io) == 0) {
+		r = fib_io_again(io);
+		if (r)
+			goto out;
+	}
+	for (;;) {
+		if (plain)
+			turn = fib_add(&s->reads, 2, seq_cst) + 2;
+		fib_io_begin(io);
+		r = fib_raw6(nr, io->s->fd, a[1], a[2], a[3], a[4], a[5]);
+		if (r != -EAGAIN || (r = fib_io_again(io)))
+			break;
+	}
+	FIB_CHAOS_POINT(io_short);
+	if (plain && r > 0 && !io->moved)
+		note_short(s, turn, (size_t)r < plain);
+out:
+	fib_io_end(io);
+	return r;
+}
+
+long fib_io_polled(struct fib_io *io, long nr, const long a[6])
+{
+	short events = io->ev == FIB_IO_READ ? POLLIN : POLLOUT, ready = 0;
+	long r;
+
+	fib_io_start(io);
+	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
+		goto out;
+	for (;;) {
+		fib_io_begin(io);
+		r = -EAGAIN;
+		if (fib_iom_claim(io->s, io->ev)) {
+			ready = fib_io_ready(io->s->fd, events);
+			if (ready)
+				r = fib_host_call_may_block(nr, io->s->fd, a);
+			fib_iom_release(io->s, io->ev);
+		}
+		if (r != -EAGAIN || (r = fib_io_again(io)))
+			break;
+	}
+	if (r == 0 && io->woken && (ready & POLLHUP))
+		r = io->hung_up;
+out:
+	fib_io_end(io);
+	return r;
+}

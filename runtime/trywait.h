@@ -1,0 +1,115 @@
+/*
+ * Blocking calls on descriptors: made so that they do not block, and repeated
+ * when the descriptor may be ready. One loop for the hook bodies and for
+ * fib_read() and its like:
+ *
+ *	fib_io_begin()		what comes from now on counts (iom.h)
+ *	try			MSG_DONTWAIT, RWF_NOWAIT, or a poll first
+ *	  not EAGAIN: done
+ *	rules->limit()		once: may it wait, and how long?
+ *	rules->block()		fib_io_park(); again
+ *	fib_io_end()		hand the wake-up on
+ *
+ * Who has waited, and finds the number closed meanwhile, has lost its file: that
+ * is EBADF, and not the data of the file that has the number now. (Who began
+ * while it was being closed begins anew.) A call in parts holds on to its file
+ * (iom.h).
+ *
+ * What is the layer's above: how long a call may wait (a socket's time limit, an
+ * argument), and what ends a wait (signals and cancellation, which a library
+ * does not have). For fibers; as a library for threads as well, which wait in
+ * the kernel.
+ */
+#ifndef FIB_TRYWAIT_H
+#define FIB_TRYWAIT_H
+
+#include <poll.h>
+#include "runtime/iom.h"
+
+struct fib_io;
+
+/* What the layer above knows of how to wait. */
+struct fib_io_rules {
+	/** 0 and io->deadline_ns, or what a call returns that may not wait. */
+	int (*limit)(struct fib_io *io);
+	/** Wait: 0 to try again, else what the call returns. */
+	long (*block)(struct fib_io *io);
+};
+
+/* One call on one descriptor. */
+struct fib_io {
+	struct fib_fd *s;
+	const struct fib_io_rules *rules;
+	uint64_t deadline_ns;
+	uint32_t seq;	 /* edges when the try began */
+	uint32_t closes; /* of the number, when the call began */
+	uint8_t ev;
+	bool limited; /* deadline_ns is known */
+	bool woken;   /* by an edge: others may want to know */
+	bool moved;   /* the descriptor was closed; s is a duplicate's slot */
+	bool parked;
+	int hung_up;  /* in the place of 0, where a hang-up has ended a wait */
+	FIB_HOST_IO
+};
+#define FIB_IO(slot, event, how)                                               \
+	((struct fib_io){ .s = (slot),                                         \
+			  .ev = (event),                                       \
+			  .rules = (how),                                      \
+			  .deadline_ns = FIB_NEVER })
+
+/** Once, before the first try. */
+static inline void fib_io_start(struct fib_io *io)
+{
+	io->closes = fib_load(&io->s->closes, relaxed);
+}
+
+static inline void fib_io_begin(struct fib_io *io)
+{
+	io->seq = fib_iom_begin(io->s);
+}
+
+/** A wait has ended, and the number is another file's, or nobody's. */
+static inline bool fib_io_lost(const struct fib_io *io)
+{
+	return io->parked &&
+	       io->closes != fib_load(&io->s->closes, relaxed);
+}
+
+/**
+ * Park until the descriptor may be ready, or io->deadline_ns: 0: try again;
+ * -EINTR; -ETIMEDOUT; what epoll_ctl says; -ENOMEM: no room for a timer.
+ */
+int fib_io_park(struct fib_io *io);
+
+/** Also before io->s is another's: who waits at this one is to know. */
+static inline void fib_io_end(struct fib_io *io)
+{
+	if (io->woken)
+		fib_iom_pass(io->s, io->ev);
+	if (fib_unlikely(io->moved))
+		fib_iom_guest_leave(io->s);
+	io->woken = io->moved = false;
+}
+
+/** fib_iom_try() for @io, which goes to where @h is. False: the file is lost. */
+bool fib_io_try(struct fib_io *io, struct fib_hold *h);
+
+/**
+ * Make call @nr, which is not going to block (MSG_DONTWAIT, RWF_NOWAIT), until
+ * it is not EAGAIN. a[0] stands for the descriptor. @plain: that many bytes of a
+ * plain TCP socket, which a short count proves to be empty; 0 if it proves nothing.
+ */
+long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6]);
+/**
+ * Somebody has received urgent data, before an edge told of it perhaps: a read
+ * that ends at its mark is short, too.
+ */
+extern _Atomic bool fib_io_urgent;
+/** What is ready of @events, POLLHUP and the like; a signal is no answer. */
+short fib_io_ready(int fd, short events);
+/** EAGAIN: may it wait? Then wait. 0: try again, else what the call returns. */
+long fib_io_again(struct fib_io *io);
+/** Make call @nr, which would block, when poll says that it does not. */
+long fib_io_polled(struct fib_io *io, long nr, const long a[6]);
+
+#endif

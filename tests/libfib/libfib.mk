@@ -1,0 +1,58 @@
+# The library through its public header: make check-library.
+#
+# The same programs run against libfib.so, and built with AddressSanitizer and
+# ThreadSanitizer. LIBRARY_BUILDS restricts the builds.
+
+LIBRARY_BUILDS ?= so asan tsan
+LIBRARY_SRC    := $(wildcard tests/libfib/*.c)
+LIBRARY_CFLAGS := -std=gnu11 -O1 -g -pthread -D_GNU_SOURCE -I. -I$(B)/include \
+                  -Wall -Wextra -Wno-unused-parameter $(WERROR) \
+                  $(shell pkg-config --cflags check 2>/dev/null)
+LIBRARY_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
+LIBRARY_HDR    := $(B)/include/fib.h tests/libfib/library.h
+
+# As it is installed: nothing of the project lies beside it.
+$(B)/include/fib.h: libfib/fib.h
+	@mkdir -p $(@D)
+	@cp $< $@
+
+$(B)/tests/libfib/so: $(LIBRARY_SRC) $(LIBRARY_HDR) $(B)/libfib.so
+	@mkdir -p $(@D)
+	$(V)$(CC) $(LIBRARY_CFLAGS) -o $@ $(LIBRARY_SRC) -L$(B) -lfib \
+	  -Wl,-rpath,'$$ORIGIN/../..' $(LIBRARY_LIBS)
+
+$(B)/tests/libfib/asan: $(LIBRARY_SRC) $(LIBRARY_HDR) \
+    $(addprefix $(B)/asan/,$(LIB_OBJ))
+	@mkdir -p $(@D)
+	$(V)$(CC) $(LIBRARY_CFLAGS) $(ASAN) -o $@ $(filter %.c %.o,$^) \
+	  $(LIBRARY_LIBS)
+
+$(B)/tests/libfib/tsan: $(LIBRARY_SRC) $(LIBRARY_HDR) \
+    $(addprefix $(B)/tsan/,$(LIB_OBJ))
+	@mkdir -p $(@D)
+	$(V)$(CC) $(LIBRARY_CFLAGS) $(TSAN) -o $@ $(filter %.c %.o,$^) \
+	  $(LIBRARY_LIBS)
+
+# A program that uses the library and runs under the preload.
+BOTH := $(B)/tests/libfib/both-so $(B)/tests/libfib/both-a
+BOTH_CFLAGS := $(filter-out -I.,$(LIBRARY_CFLAGS))
+
+$(B)/tests/libfib/both-so: tests/libfib/both/both.c $(LIBRARY_HDR) \
+    $(B)/libfib.so
+	@mkdir -p $(@D)
+	$(V)$(CC) $(BOTH_CFLAGS) -o $@ $< -L$(B) -lfib \
+	  -Wl,-rpath,'$$ORIGIN/../..'
+
+$(B)/tests/libfib/both-a: tests/libfib/both/both.c $(LIBRARY_HDR) \
+    $(B)/libfib.a
+	@mkdir -p $(@D)
+	$(V)$(CC) $(BOTH_CFLAGS) -o $@ $< $(B)/libfib.a
+
+.PHONY: check-library build-library
+build-library: $(LIBRARY_BUILDS:%=$(B)/tests/libfib/%) $(BOTH)
+
+check-library: all build-library
+	@B='$(B)' CC='$(CC)' CXX='$(CXX)' MAKE='$(MAKE)' tests/libfib/run.sh \
+	  $(LIBRARY_BUILDS:%=$(B)/tests/libfib/%) tests/libfib/examples.sh \
+	  tests/libfib/manual.sh \
+	  tests/libfib/both/run.sh

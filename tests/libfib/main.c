@@ -1,0 +1,141 @@
+/* The runner. Its last line is "N passed, N failed". */
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include "tests/support/patience.h"
+#include "tests/libfib/library.h"
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * SEC + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * SEC + (uint64_t)ts.tv_nsec;
+}
+
+void until(bool (*cond)(void))
+{
+	struct patience p = { 0 };
+
+	while (!cond()) {
+		if (patience_ends(&p, now_ns())) {
+			patience_tell();
+			ck_abort_msg("waited in vain");
+		}
+		sched_yield();
+	}
+}
+
+struct fib_sched *started(unsigned threads, bool use_caller)
+{
+	struct fib_sched *s;
+
+	OK(fib_sched_create(&s, threads, use_caller, "test"));
+	OK(fib_sched_start(s));
+	return s;
+}
+
+void finish(struct fib_sched *s)
+{
+	OK(fib_sched_stop(s));
+	OK(fib_sched_destroy(s));
+}
+
+int threads_called(const char *name)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+	int n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d))) {
+		char path[300], comm[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
+			 e->d_name);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		if (fgets(comm, sizeof(comm), f)) {
+			comm[strcspn(comm, "\n")] = 0;
+			n += strcmp(comm, name) == 0;
+		}
+		fclose(f);
+	}
+	closedir(d);
+	return n;
+}
+
+void threads_gone(const char *name)
+{
+	while (threads_called(name))
+		sched_yield();
+}
+
+bool sleeps(int tid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+	fclose(f);
+	return state == 'S';
+}
+
+static int skipped;
+
+bool left_out(const char *name, const char *why)
+{
+	if (!SANITIZED)
+		return false;
+	printf("skip %s under a sanitizer: %s\n", name, why);
+	skipped++;
+	return true;
+}
+
+int main(void)
+{
+	Suite *s = suite_create("library");
+	SRunner *sr;
+	int run, failed;
+
+	suite_add_tcase(s, library_channel());
+	suite_add_tcase(s, library_executor());
+	suite_add_tcase(s, library_fiber());
+	suite_add_tcase(s, library_fork());
+	suite_add_tcase(s, library_limits());
+	suite_add_tcase(s, library_process());
+	suite_add_tcase(s, library_sched());
+	suite_add_tcase(s, library_stop());
+	suite_add_tcase(s, library_submit());
+	suite_add_tcase(s, library_sync());
+	suite_add_tcase(s, library_task());
+	suite_add_tcase(s, library_iom());
+	suite_add_tcase(s, library_io());
+	suite_add_tcase(s, library_message());
+	suite_add_tcase(s, library_timer());
+	suite_add_tcase(s, library_wait());
+	sr = srunner_create(s);
+	srunner_run_all(sr, getenv("UNIT_VERBOSE") ? CK_VERBOSE : CK_NORMAL);
+	run = srunner_ntests_run(sr);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	printf("%d passed, %d failed, %d skipped\n", run - failed, failed,
+	       skipped);
+	return failed != 0;
+}
