@@ -55,6 +55,13 @@ uint64_t cpu_ns(void);
 void until(bool (*cond)(void));
 /** Kernel threads of this process that are called @name. */
 int threads_called(const char *name);
+/** What they have done whose names begin with @prefix. */
+struct work {
+	unsigned threads;
+	uint64_t cpu;	 /* ns */
+	uint64_t sleeps; /* each wait in the kernel that began */
+};
+struct work work_of(const char *prefix);
 /** Wait for them to be gone: one that was joined may be listed for a moment. */
 void threads_gone(const char *name);
 /** Does kernel thread @tid of this process sleep? */

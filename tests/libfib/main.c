@@ -78,6 +78,51 @@ int threads_called(const char *name)
 	return n;
 }
 
+/* What file @name in /proc says of task @tid; false: it is gone. */
+static bool task_file(const char *tid, const char *name, char *buf, size_t size)
+{
+	char path[300];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/%s", tid, name);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	n = fread(buf, 1, size - 1, f);
+	fclose(f);
+	buf[n] = 0;
+	return n > 0;
+}
+
+struct work work_of(const char *prefix)
+{
+	static const char key[] = "\nvoluntary_ctxt_switches:";
+	DIR *d = opendir("/proc/self/task");
+	struct work sum = { 0 };
+	struct dirent *e;
+
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d))) {
+		unsigned long long ns;
+		char text[4096], *at;
+
+		if (!task_file(e->d_name, "comm", text, sizeof(text)) ||
+		    strncmp(text, prefix, strlen(prefix)) != 0)
+			continue;
+		ck_assert(task_file(e->d_name, "schedstat", text, 4096));
+		ck_assert_int_eq(sscanf(text, "%llu", &ns), 1);
+		ck_assert(task_file(e->d_name, "status", text, 4096));
+		at = strstr(text, key);
+		ck_assert_ptr_nonnull(at);
+		sum.threads++;
+		sum.cpu += ns;
+		sum.sleeps += strtoull(at + sizeof(key) - 1, NULL, 10);
+	}
+	closedir(d);
+	return sum;
+}
+
 void threads_gone(const char *name)
 {
 	while (threads_called(name))
