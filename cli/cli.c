@@ -4,7 +4,10 @@
  *   cli.c       main(): options, where the library is, becoming the command
  *   target.c    which file the command is, and whether it would load the library
  *   say.c       what is said to the user: the line of a failure, foreign names
- *   dump/       fibhook dump: every fiber of a running process (dump/dump.h)
+ *   status.c    fibhook status: which processes are hooked
+ *   stats.c     fibhook stats: the counters of one
+ *   dump/       fibhook dump: every fiber of a running process; and all that
+ *               the others need to read one (dump/dump.h)
  *
  *                   main()
  *      "dump" |        | a command
@@ -43,6 +46,8 @@
 
 static const char usage_text[] =
 	"usage: fibhook [options] [--] command [args]\n"
+	"       fibhook status [--json] [PID...]\n"
+	"       fibhook stats PID [--every SECONDS] [--json|--prometheus]\n"
 	"       fibhook dump PID [--all]\n"
 	"       fibhook help | version\n";
 
@@ -61,6 +66,12 @@ static const char help_text[] =
 	"  -V, --version       print the version\n"
 	"  -h, --help          print this text\n"
 	"\n"
+	"  fibhook status [--json] [PID...]\n"
+	"                  which processes have loaded the library, whether "
+	"their\n"
+	"                  threads are fibers, and if not, why\n"
+	"  fibhook stats PID [--every SECONDS] [--json|--prometheus]\n"
+	"                  the counters of a running process\n"
 	"  fibhook dump PID [--all]\n"
 	"                  every fiber of a running hooked process: its "
 	"state,\n"
@@ -105,7 +116,7 @@ static void set_stats(const char *arg)
 	}
 	if (!*arg)
 		cli_fail(CLI_USAGE, "--stats: the name of the file is empty");
-	if (*arg == '/') {
+	if (*arg == '/' || !strcmp(arg, "-")) {
 		put("FIBHOOK_STATS", arg);
 		return;
 	}
@@ -322,21 +333,41 @@ static void run_by_shell(const char *path, char **argv, int argc)
 	execv("/bin/sh", args);
 }
 
+static const struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} verbs[] = {
+	{ "dump", cli_dump },
+	{ "status", cli_status },
+	{ "stats", cli_stats },
+};
+
+static const struct verb *verb_of(const char *word)
+{
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (!strcmp(verbs[i].name, word))
+			return &verbs[i];
+	return NULL;
+}
+
 /* Words in a command's place that are ours; "--" before them, and they are not. */
 static void run_verb(int argc, char **argv)
 {
+	const struct verb *verb;
+
 	if (argc < 2)
 		return;
 	if (!strcmp(argv[1], "help"))
 		print_and_exit(usage_text, help_text);
 	if (!strcmp(argv[1], "version"))
 		print_and_exit("fibhook " FIB_VERSION "\n", "");
-	if (strcmp(argv[1], "dump") != 0)
+	verb = verb_of(argv[1]);
+	if (!verb)
 		return;
 	for (int i = 2; i < argc; i++)
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
 			print_and_exit(usage_text, help_text);
-	exit(cli_dump(argc - 1, argv + 1));
+	exit(verb->run(argc - 1, argv + 1));
 }
 
 int main(int argc, char **argv)
@@ -353,9 +384,11 @@ int main(int argc, char **argv)
 		fputs(usage_text, stderr);
 		return CLI_USAGE;
 	}
-	if (!strcmp(argv[0], "dump") && strcmp(before, "--") != 0)
-		cli_fail(CLI_USAGE, "dump goes before all options; a command "
-				    "of that name after --");
+	if (verb_of(argv[0]) && strcmp(before, "--") != 0)
+		cli_fail(CLI_USAGE,
+			 "%s goes before all options; a command of that name "
+			 "after --",
+			 argv[0]);
 	find_library(lib);
 	if (!strcmp(before, "--stats") || !strcmp(before, "-s"))
 		cli_hint = " (a file for --stats is given as --stats=FILE)";

@@ -6,10 +6,11 @@
 #define FIB_CLI_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Exit statuses, as shells and env(1) have them. */
 enum cli_status {
-	CLI_ERROR = 1,	   /* fibhook dump could not */
+	CLI_ERROR = 1,	   /* a process could not be read */
 	CLI_USAGE = 2,	   /* bad option or value */
 	CLI_CANNOT = 126,  /* found, but cannot be run hooked */
 	CLI_MISSING = 127, /* no such command */
@@ -23,6 +24,10 @@ enum cli_status {
  */
 void cli_fail(int status, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), noreturn, cold));
+/** The same line alone. */
+void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+/** A process id; anything else is bad usage of @verb. */
+pid_t cli_pid(const char *verb, const char *arg);
 /* Put behind the line of cli_fail(): what may be the cause; or "". */
 extern const char *cli_hint;
 
@@ -49,9 +54,13 @@ void cli_target_find(const char *name, char *path);
  */
 void cli_target_check(const char *path);
 
-/* --- dump/ ----------------------------------------------------------------- */
+/* --- status.c, stats.c, dump/: argv[0] is the word; the exit status --------- */
 
-/** fibhook dump PID [--all]; the exit status. */
+/** fibhook status [--json] [PID...] */
+int cli_status(int argc, char **argv);
+/** fibhook stats PID [--every S] [--json|--prometheus] */
+int cli_stats(int argc, char **argv);
+/** fibhook dump PID [--all] */
 int cli_dump(int argc, char **argv);
 
 #endif

@@ -2,6 +2,7 @@
  * What the command says: the line with which it fails, and foreign text in it
  * and elsewhere. All of cli/ stands on this file.
  */
+#include <errno.h>
 #include <langinfo.h>
 #include <limits.h>
 #include <locale.h>
@@ -27,18 +28,45 @@ static bool is_utf8(void)
 	return known;
 }
 
-void cli_fail(int status, const char *fmt, ...)
+static void say(const char *fmt, va_list ap)
 {
 	char line[2 * PATH_MAX], text[4 * PATH_MAX];
-	va_list ap;
 
-	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
 	fprintf(stderr, "fibhook: %s%s\n",
 		fib_text(text, sizeof(text), line, sizeof(line), is_utf8()),
 		cli_hint);
+}
+
+void cli_say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+void cli_fail(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
 	exit(status);
+}
+
+pid_t cli_pid(const char *verb, const char *arg)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(arg, &end, 10);
+	if (end == arg || *end || errno || pid < 1 || pid > INT_MAX)
+		cli_fail(CLI_USAGE, "%s: '%s' is not a process id", verb, arg);
+	return (pid_t)pid;
 }
 
 const char *cli_text_of(const char *s, size_t len)

@@ -26,7 +26,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
@@ -44,6 +43,7 @@
 #include "runtime/chaos.h"
 #include "runtime/hidden.h"
 #include "runtime/iom.h"
+#include "shared/text.h"
 #include "ctx_arch.h"
 #include "pkru_arch.h"
 
@@ -252,53 +252,8 @@ static void fork_child(void)
 {
 	fib_rewrite_fork_child();
 	refused = false;
-}
-
-/*
- * The file is written when the process ends, by whatever it is then: so it is
- * the user's own, and the only name of it. A FIFO without a reader, a terminal
- * that becomes the process's, a link that somebody has laid: none of them.
- */
-static int open_stats_file(const char *path)
-{
-	struct stat st;
-	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, path,
-			      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
-				      O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
-			      0600);
-
-	if (fd < 0)
-		return fd;
-	if (fib_raw(SYS_fstat, fd, &st) == 0 &&
-	    (S_ISCHR(st.st_mode) ||
-	     (S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-	      st.st_uid == (uid_t)fib_raw(SYS_geteuid))))
-		return fd;
-	fib_raw(SYS_close, fd);
-	return -EPERM;
-}
-
-static void open_stats(void)
-{
-	const char *path = fib_options.stats;
-	int fd = -EBADF;
-
-	if (!path || fib_stats_wanted())
-		return;
-	if (strcmp(path, "stderr") != 0)
-		fd = open_stats_file(path);
-	else if (fib_file_is(&fib_stderr, STDERR_FILENO))
-		fd = (int)fib_raw(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-	if (fd >= 0)
-		fib_stats_at_exit(fib_fd_hide(fd));
-	else if (fd == -ELOOP)
-		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: %s is a link", path);
-	else if (fd == -EPERM)
-		fib_log(FIB_LOG_WARN,
-			"FIBHOOK_STATS: %s is not a file of this user alone",
-			path);
-	else
-		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: cannot open %s", path);
+	fib_symtab.reason[0] = 0;
+	fib_store(&fib_symtab.state, FIB_STATE_LOADED, relaxed);
 }
 
 /*
@@ -434,10 +389,11 @@ static const char *start(uint64_t mask)
 	fib_futex_init();
 	fib_signalfd_init();
 	fib_fd_reach(!filtered);
-	open_stats();
+	fib_stats_open();
 	fib_fd_reach(false);
 	fib_main_fiber = f;
 	fib_hooks_start(f, mask);
+	fib_state_begins();
 	fib_sched_run(&fib_sched, f);
 	fib_signal_thread_init(fib_worker_self());
 	if (fib_tids_are_real())
@@ -479,6 +435,7 @@ static void activate(bool early)
 	return;
 refuse:
 	refused = true;
+	fib_state_tell(FIB_STATE_UNHOOKED, why);
 	if (!silent)
 		fib_log(FIB_LOG_WARN, "running unhooked: %s", why);
 }
@@ -495,11 +452,16 @@ void fib_init(void)
 	if (done)
 		return;
 	done = true;
+	fib_text(fib_symtab.program, sizeof(fib_symtab.program),
+		 program_invocation_short_name, SIZE_MAX, false);
 	fib_options_read();
 	fib_real_init();
 	/* Of two copies, the one that is last in LD_PRELOAD runs. */
-	if (fib_lookup("fib_symtab", NULL))
+	if (fib_lookup("fib_symtab", NULL)) {
 		fib_options.disable = true;
+		fib_state_tell(FIB_STATE_DISABLED,
+			       "another copy of the library runs the program");
+	}
 }
 
 /* A constructor that runs before this one may have had the first thread. */

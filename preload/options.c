@@ -13,10 +13,13 @@
 #include "preload/preload.h"
 #include "shared/text.h"
 #include "runtime/base.h"
+#include "runtime/symtab.h"
 
 #define MAX_WORKERS 1024
 
 struct fib_options fib_options FIB_SEALED = { .log = FIB_LOG_WARN };
+
+struct fib_file fib_stdout;
 
 extern char **environ;
 
@@ -61,6 +64,21 @@ static void bad_value(const char *name, const char *val, const char *used)
 		val, used);
 }
 
+/* 1, 0, or -1: neither. */
+static int truth_of(const char *val)
+{
+	static const char *const words[2][5] = {
+		{ "0", "no", "false", "off", "" },
+		{ "1", "yes", "true", "on", "1" },
+	};
+
+	for (int is = 0; is < 2; is++)
+		for (int i = 0; i < 5; i++)
+			if (!strcasecmp(val, words[is][i]))
+				return is;
+	return -1;
+}
+
 static void read_workers(const char *val)
 {
 	char *end;
@@ -80,12 +98,19 @@ static void read_start(const char *val)
 		bad_value("START", val, "lazy");
 }
 
+/* Who writes something there that is not clear does not want it to start. */
 static void read_disable(const char *val)
 {
-	if (!strcmp(val, "1"))
-		fib_options.disable = true;
-	else if (strcmp(val, "0") != 0)
-		bad_value("DISABLE", val, "0");
+	int is = truth_of(val);
+	char why[80];
+
+	if (is == 0)
+		return;
+	fib_options.disable = true;
+	snprintf(why, sizeof(why), "FIBHOOK_DISABLE=%s", val);
+	fib_state_tell(FIB_STATE_DISABLED, why);
+	if (is < 0)
+		bad_value("DISABLE", val, "1");
 }
 
 static void read_rewrite(const char *val)
@@ -116,6 +141,10 @@ static void read_stats(const char *val)
 
 	if (!*val || strlen(val) >= sizeof(name))
 		bad_value("STATS", val, "no statistics");
+	else if (!strcmp(val, "-"))
+		fib_options.stats = "stdout";
+	else if (!strcmp(val, "1"))
+		fib_options.stats = "stderr";
 	else
 		fib_options.stats = strcpy(name, val);
 }
@@ -157,10 +186,13 @@ void fib_options_read(void)
 
 	if (getauxval(AT_SECURE)) {
 		fib_options.disable = true;
+		fib_state_tell(FIB_STATE_DISABLED,
+			       "it has more rights than who started it");
 		fib_options.log = FIB_LOG_NONE;
 		return;
 	}
 	fib_file_note(&fib_stderr, STDERR_FILENO);
+	fib_file_note(&fib_stdout, STDOUT_FILENO);
 	if (log)
 		read_log(log);
 	for (char **e = environ; e && *e; e++) {

@@ -12,13 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct fib_file;
+
 struct fib_options {
 	bool disable, eager, rewrite_all;
 	int workers;		/* 0: as many as CPUs may be used */
 	int log;		/* FIB_LOG_* */
 	uint64_t chaos;		/* seed; 0: none */
 	const char *chaos_only; /* points, or NULL for all */
-	const char *stats;	/* NULL: none; "stderr", or a file */
+	const char *stats;	/* NULL: none; "stderr", "stdout", or a file */
 };
 
 enum fib_log {
@@ -38,6 +40,16 @@ void fib_log(enum fib_log level, const char *fmt, ...)
 void fib_log_plain(const char *text);
 /** Usable CPUs: affinity mask and cgroup quota. At least 1. */
 int fib_cpus(void);
+
+/* --- tell.c --- */
+/** What fibhook status says: enum fib_symtab_state, and @why. */
+void fib_state_tell(uint32_t state, const char *why);
+/** The fibers begin to run now. */
+void fib_state_begins(void);
+/** Open what FIBHOOK_STATS names; complains if that cannot be. */
+void fib_stats_open(void);
+/* What standard output was when the library was loaded, as fib_stderr. */
+extern struct fib_file fib_stdout;
 
 /**
  * Before the first thread: become fibers, unless that is not wanted, not

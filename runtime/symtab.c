@@ -8,6 +8,7 @@ struct fib_symtab fib_symtab = {
 	.size_fib = sizeof(struct fib),
 	.size_worker = sizeof(struct fib_worker),
 	.size_sched = sizeof(struct fib_sched),
+	.version = FIB_VERSION,
 	.sched = FIB_HOST_SCHEDULER,
 };
 

@@ -14,103 +14,27 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "cli/dump/dump.h"
+#include "cli/dump/table.h"
 #include "cli/dump/walk.h"
-#include "runtime/compat.h"
 #include "runtime/cputime.h"
-#include "runtime/sched.h"
-#include "runtime/symtab.h"
 
-#define LIBRARY	    "libfibhook.so"
-#define SLAB	    256u
 #define LINE_WIDTH  78
 #define TOP_HOLDUPS 8
 
-static struct fib_symtab tab;
-static struct fib_sched sched;
-static struct dump_object *library;
 static bool all_frames;
 
-/* --- names --------------------------------------------------------------- */
-
-static const char *const call_names[] = {
-#define FIB_HOOK(name, ...) [SYS_##name] = #name,
-#include "hooks/hooks.def"
-};
-
-static const char *const stat_names[] = {
-#define FIB_STAT(name, text) #name,
-#include "runtime/stats.def"
-#undef FIB_STAT
-};
-
-static const char *call_name(unsigned nr)
-{
-	static char other[32];
-
-	if (nr < FIB_ARRAY_SIZE(call_names) && call_names[nr])
-		return call_names[nr];
-	snprintf(other, sizeof(other), "system call %u", nr);
-	return other;
-}
-
-static const char *process_name(void)
-{
-	static char name[64];
-	FILE *f = dump_file("comm");
-
-	if (!f || !fgets(name, sizeof(name), f))
-		strcpy(name, "?");
-	if (f)
-		fclose(f);
-	name[strcspn(name, "\n")] = 0;
-	return cli_text(name);
-}
-
 /* --- the head ------------------------------------------------------------ */
-
-static void find_table(void)
-{
-	uint64_t at;
-
-	library = dump_object_named(LIBRARY);
-	if (!library)
-		cli_fail(CLI_ERROR,
-			 "process %d is not hooked: " LIBRARY " is not loaded",
-			 (int)dump_pid);
-	at = dump_object_symbol(library, "fib_symtab");
-	if (!at || !dump_read(at, &tab, offsetof(struct fib_symtab, slabs))) {
-		if (dump_ended())
-			dump_explain(0);
-		cli_fail(CLI_ERROR, "process %d: %s has no table of fibers",
-			 (int)dump_pid, library->path);
-	}
-	if (tab.magic != FIB_SYMTAB_MAGIC || tab.size_self != sizeof(tab) ||
-	    tab.size_fib != sizeof(struct fib) ||
-	    tab.size_worker != sizeof(struct fib_worker) ||
-	    tab.size_sched != sizeof(sched))
-		cli_fail(CLI_ERROR,
-			 "process %d: %s was built from another version",
-			 (int)dump_pid, library->path);
-	if (!dump_read(at, &tab, sizeof(tab)) ||
-	    !dump_read((uintptr_t)tab.sched, &sched, sizeof(sched)))
-		dump_explain(errno);
-}
-
-static uint32_t count_of(uint32_t n, uint32_t max)
-{
-	return n < max ? n : max;
-}
 
 /* The index of the fiber at @addr in the process, or -1. */
 static long index_of(uint64_t addr)
 {
-	uint32_t n = count_of(tab.fibers, FIB_MAX);
+	uint32_t n = dump_fibers_max();
 
-	for (uint32_t i = 0; i < n / SLAB; i++) {
-		uint64_t slab = (uintptr_t)tab.slabs[i];
+	for (uint32_t i = 0; i < n / DUMP_SLAB; i++) {
+		uint64_t slab = (uintptr_t)dump_tab.slabs[i];
 
-		if (addr >= slab && addr < slab + SLAB * sizeof(struct fib))
-			return (long)(i * SLAB +
+		if (addr >= slab && addr < slab + DUMP_SLAB * sizeof(struct fib))
+			return (long)(i * DUMP_SLAB +
 				      (addr - slab) / sizeof(struct fib));
 	}
 	return -1;
@@ -121,7 +45,7 @@ static void print_worker(uint32_t i)
 	struct fib_worker w;
 	long fiber;
 
-	if (!dump_read((uintptr_t)sched.worker[i], &w, sizeof(w))) {
+	if (!dump_read((uintptr_t)dump_sched.worker[i], &w, sizeof(w))) {
 		printf("worker %u  (changed while being read)\n", i);
 		return;
 	}
@@ -145,24 +69,24 @@ static void print_worker(uint32_t i)
 
 static void print_head(void)
 {
-	uint32_t n = count_of(sched.workers, FIB_SCHED_WORKERS);
+	uint32_t n = dump_workers_max();
 	int column;
 
 	printf("process %d (%s): %u workers, %s\n", (int)dump_pid,
-	       process_name(), n, cli_text(library->path));
+	       dump_process_name(), n, cli_text(dump_library->path));
 	for (uint32_t i = 0; i < n; i++)
 		print_worker(i);
-	if (tab.chaos)
-		printf("chaos, seed %lu\n", tab.chaos);
+	if (dump_tab.chaos)
+		printf("chaos, seed %lu\n", dump_tab.chaos);
 	column = printf("counters ");
 	for (unsigned i = 0; i < FIB_STATS; i++) {
 		char item[64];
 		int len;
 
-		if (!tab.stats[i])
+		if (!dump_tab.stats[i])
 			continue;
-		len = snprintf(item, sizeof(item), " %s=%lu", stat_names[i],
-			       tab.stats[i]);
+		len = snprintf(item, sizeof(item), " %s=%lu", dump_stat_name(i),
+			       dump_tab.stats[i]);
 		if (column + len > LINE_WIDTH)
 			column = printf("\n         ") - 1;
 		column += printf("%s", item);
@@ -172,21 +96,13 @@ static void print_head(void)
 
 /* --- one fiber ----------------------------------------------------------- */
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ll + now.tv_nsec;
-}
-
 static void print_deadline(uint64_t deadline_ns)
 {
 	int64_t left;
 
 	if (!deadline_ns || deadline_ns >= INT64_MAX)
 		return;
-	left = (int64_t)deadline_ns - now_ns();
+	left = (int64_t)deadline_ns - dump_now_ns();
 	if (left < 0)
 		left = 0;
 	printf(", %lld.%03lld s left", (long long)left / 1000000000,
@@ -215,7 +131,7 @@ static void print_fd(int fd)
 
 static void print_wait(const struct fib *f)
 {
-	printf("waits in %s", call_name(f->hook.call));
+	printf("waits in %s", dump_call_name(f->hook.call));
 	switch (f->wait) {
 	case FIB_WAIT_FD:
 		printf(": ");
@@ -253,7 +169,7 @@ static void print_state(const struct dump_walk *w)
 		if (w->thread)
 			printf(" on worker %u", w->worker);
 		if (w->f.hook.in_hook)
-			printf(", in %s", call_name(w->f.hook.call));
+			printf(", in %s", dump_call_name(w->f.hook.call));
 		break;
 	case FIB_IS_PARKED:
 		print_wait(&w->f);
@@ -285,7 +201,7 @@ static int first_frame(const struct dump_walk *w)
 
 	if (all_frames)
 		return 0;
-	while (i < w->n && dump_object_at(w->frame[i].ip) == library)
+	while (i < w->n && dump_object_at(w->frame[i].ip) == dump_library)
 		i++;
 	if (i == w->n)
 		return 0;
@@ -319,8 +235,8 @@ static void print_place(const struct dump_frame *f, int depth)
 /* See runtime/cputime.h; what it does right now is not counted yet. */
 static double cpu_sec(const struct fib *f)
 {
-	double ns = (double)now_ns() - (double)tab.start_ns;
-	double cycles = (double)(fib_cycles() - tab.start_cycles);
+	double ns = (double)dump_now_ns() - (double)dump_tab.start_ns;
+	double cycles = (double)(fib_cycles() - dump_tab.start_cycles);
 
 	return ((double)f->cpu_ns + (double)f->cycles * ns / cycles) / 1e9;
 }
@@ -345,18 +261,18 @@ static void print_fiber(uint32_t index, const struct dump_walk *w)
 static uint32_t print_fibers(void)
 {
 	static struct dump_walk w;
-	static struct fib slab[SLAB];
-	uint32_t n = count_of(tab.fibers, FIB_MAX), found = 0;
+	static struct fib slab[DUMP_SLAB];
+	uint32_t n = dump_fibers_max(), found = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t at = (uintptr_t)tab.slabs[i / SLAB];
+		uint64_t at = (uintptr_t)dump_tab.slabs[i / DUMP_SLAB];
 
 		dump_threads_late();
-		if (i % SLAB == 0 && !dump_read(at, slab, sizeof(slab)))
+		if (i % DUMP_SLAB == 0 && !dump_read(at, slab, sizeof(slab)))
 			memset(slab, 0, sizeof(slab));
-		if (slab[i % SLAB].state == FIB_IS_FREE)
+		if (slab[i % DUMP_SLAB].state == FIB_IS_FREE)
 			continue;
-		if (!dump_walk(at + i % SLAB * sizeof(struct fib), &w))
+		if (!dump_walk(at + i % DUMP_SLAB * sizeof(struct fib), &w))
 			continue;
 		print_fiber(i, &w);
 		found++;
@@ -375,18 +291,18 @@ static int by_count(const void *a, const void *b)
 
 static void print_holdups(void)
 {
-	qsort(tab.holdups, FIB_HOLDUPS, sizeof(*tab.holdups), by_count);
-	for (int i = 0; i < TOP_HOLDUPS && tab.holdups[i].count; i++) {
-		const struct fib_holdup *s = &tab.holdups[i];
+	qsort(dump_tab.holdups, FIB_HOLDUPS, sizeof(*dump_tab.holdups), by_count);
+	for (int i = 0; i < TOP_HOLDUPS && dump_tab.holdups[i].count; i++) {
+		const struct fib_holdup *s = &dump_tab.holdups[i];
 		struct dump_frame at = { .ip = s->at };
 
 		printf("held up   %lu times in ", s->count);
 		if (s->what == FIB_HOLDUP_CODE)
 			printf("the program's code: a loop, or page faults\n");
 		else if (!s->at)
-			printf("%s\n", call_name(s->what));
+			printf("%s\n", dump_call_name(s->what));
 		else {
-			printf("%s from ", call_name(s->what));
+			printf("%s from ", dump_call_name(s->what));
 			print_place(&at, 1);
 		}
 	}
@@ -394,32 +310,30 @@ static void print_holdups(void)
 
 /* --- the command --------------------------------------------------------- */
 
-static pid_t read_pid(const char *arg)
-{
-	char *end;
-	long pid;
-
-	errno = 0;
-	pid = strtol(arg, &end, 10);
-	if (end == arg || *end || errno || pid < 1 || pid > INT_MAX)
-		cli_fail(CLI_USAGE, "dump: '%s' is not a process id", arg);
-	return (pid_t)pid;
-}
-
 static pid_t wanted;
 
-static void dump(void)
+/* Why none of its threads is a fiber. */
+static const char *why_not(void)
+{
+	switch (dump_tab.state) {
+	case FIB_STATE_UNHOOKED:
+	case FIB_STATE_DISABLED:
+		return cli_text_of(dump_tab.reason, sizeof(dump_tab.reason));
+	}
+	return "it has created no thread yet";
+}
+
+static int dump(void)
 {
 	uint32_t n;
 
 	dump_open(wanted);
-	dump_objects_find();
-	find_table();
-	if (!tab.active) {
-		printf("process %d (%s): hooked, but no fiber runs: it has "
-		       "created no thread yet, or runs unhooked\n0 fibers\n",
-		       (int)dump_pid, process_name());
-		return;
+	dump_table_need();
+	if (!dump_tab.active) {
+		printf("process %d (%s): hooked, but no fiber runs: %s\n"
+		       "0 fibers\n",
+		       (int)dump_pid, dump_process_name(), why_not());
+		return 0;
 	}
 	dump_unwind_init();
 	print_head();
@@ -428,6 +342,7 @@ static void dump(void)
 	if (dump_ended())
 		dump_explain(0);
 	printf("\n%u fibers\n", n);
+	return 0;
 }
 
 int cli_dump(int argc, char **argv)
@@ -441,9 +356,9 @@ int cli_dump(int argc, char **argv)
 		else if (wanted)
 			cli_fail(CLI_USAGE, "dump: one process id is enough");
 		else
-			wanted = read_pid(argv[i]);
+			wanted = cli_pid("dump", argv[i]);
 	}
 	if (!wanted)
 		cli_fail(CLI_USAGE, "dump: which process? See fibhook --help");
-	return dump_guard(wanted, dump);
+	return dump_guard(wanted, dump, false);
 }

@@ -1,8 +1,10 @@
 /*
- * fibhook dump, which reads a running process from outside.
+ * fibhook dump, and what reads a running process from outside beside it:
+ * status.c and stats.c in cli/.
  *
  *   dump.c      the command: finds fibers and workers, and prints them
  *   guard.c     the time it may take: a child does all that follows
+ *   table.c     the exported table, by which all is found
  *   walk.c      one fiber and its backtrace, as they are at one moment
  *   thread.c    threads that run: whose they are, stopping them
  *   unwind.c    backtraces, by libunwind
@@ -46,9 +48,10 @@
 
 /**
  * Run @work in a child for at most DUMP_SECONDS, and print what it has printed
- * by then; the exit status. It says so where the child did not come to its end.
+ * by then; what it returns. CLI_ERROR, and a line, where the child did not come
+ * to its end. @quiet: neither that line nor the child's own.
  */
-int dump_guard(pid_t pid, void (*work)(void));
+int dump_guard(pid_t pid, int (*work)(void), bool quiet);
 
 /** realloc() of memory for what was read. Fails where that is too much. */
 void *dump_grow(void *old, size_t size, size_t more);
@@ -73,6 +76,9 @@ void dump_open(pid_t pid);
 FILE *dump_file(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** True, and the rest of the line, if /proc/PID/status has @field ("Uid:"). */
 bool dump_status(const char *field, char *val, size_t size);
+/** When it was born, in ticks since the boot; that of @pid. 0: not known. */
+unsigned long long dump_born(void);
+unsigned long long dump_born_of(pid_t pid);
 /** It has ended since, or runs another program. */
 bool dump_ended(void);
 /** The mapping around @addr, or NULL. */

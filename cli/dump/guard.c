@@ -31,7 +31,7 @@
 
 /* What the child writes to one of its descriptors. */
 struct stream {
-	int from, to;
+	int pipe, from, to; /* from: -1 at the end of it */
 	char *data;
 	size_t len, room;
 };
@@ -116,7 +116,7 @@ static void print(struct stream *s, bool whole)
 }
 
 /* It may stay behind, in a read that does not end, and then holds nothing. */
-static void child(const int to[2], pid_t parent, void (*work)(void))
+static void child(const int to[2], pid_t parent, int (*work)(void))
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -129,9 +129,9 @@ static void child(const int to[2], pid_t parent, void (*work)(void))
 	    dup2(to[1], STDERR_FILENO) < 0)
 		_exit(CLI_ERROR);
 	syscall(SYS_close_range, 3, ~0u, 0);
-	work();
+	null = work();
 	fflush(stdout);
-	_exit(0);
+	_exit(null);
 }
 
 static int high(int fd)
@@ -150,14 +150,12 @@ static void make_pipe(struct stream *s, int *write_end)
 
 	if (pipe2(ends, O_CLOEXEC))
 		cli_fail(CLI_ERROR, "pipe: %s", strerror(errno));
-	s->from = high(ends[0]);
+	s->from = s->pipe = high(ends[0]);
 	*write_end = high(ends[1]);
 }
 
-int dump_guard(pid_t pid, void (*work)(void))
+static int run(pid_t pid, int (*work)(void), struct stream s[2])
 {
-	struct stream s[2] = { { .to = STDOUT_FILENO },
-			       { .to = STDERR_FILENO } };
 	pid_t me = getpid(), worker;
 	int to[2], status;
 	bool done;
@@ -165,6 +163,7 @@ int dump_guard(pid_t pid, void (*work)(void))
 	make_pipe(&s[0], &to[0]);
 	make_pipe(&s[1], &to[1]);
 	signal(SIGCHLD, SIG_DFL); /* or there is nothing to wait for */
+	fflush(stdout);
 	worker = fork();
 	if (worker < 0)
 		cli_fail(CLI_ERROR, "fork: %s", strerror(errno));
@@ -176,19 +175,36 @@ int dump_guard(pid_t pid, void (*work)(void))
 	if (!done)
 		kill(worker, SIGKILL);
 	status = reap(worker);
-	done = done && status >= 0;
-	print(&s[0], done && WIFEXITED(status));
-	print(&s[1], true);
-	if (!done && s[0].len >= DUMP_OUTPUT)
-		cli_fail(CLI_ERROR, "process %d: given up after %lu MiB",
-			 (int)pid, DUMP_OUTPUT >> 20);
-	if (!done)
-		cli_fail(CLI_ERROR,
-			 "process %d: given up after %d s; what was read by "
-			 "then is above",
-			 (int)pid, DUMP_SECONDS);
-	if (!WIFEXITED(status))
-		cli_fail(CLI_ERROR, "process %d: reading it ended by signal %d",
-			 (int)pid, WTERMSIG(status));
-	return WEXITSTATUS(status);
+	return done ? status : -1;
+}
+
+int dump_guard(pid_t pid, int (*work)(void), bool quiet)
+{
+	struct stream s[2] = { { .to = STDOUT_FILENO },
+			       { .to = STDERR_FILENO } };
+	int status = run(pid, work, s);
+	bool much = s[0].len >= DUMP_OUTPUT;
+
+	print(&s[0], status >= 0 && WIFEXITED(status));
+	if (!quiet)
+		print(&s[1], true);
+	for (int i = 0; i < 2; i++) {
+		free(s[i].data);
+		close(s[i].pipe);
+	}
+	if (status >= 0 && WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (quiet)
+		return CLI_ERROR;
+	if (status >= 0)
+		cli_say("process %d: reading it ended by signal %d", (int)pid,
+			WTERMSIG(status));
+	else if (much)
+		cli_say("process %d: given up after %lu MiB", (int)pid,
+			DUMP_OUTPUT >> 20);
+	else
+		cli_say("process %d: given up after %d s; what was read by "
+			"then is above",
+			(int)pid, DUMP_SECONDS);
+	return CLI_ERROR;
 }

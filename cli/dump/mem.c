@@ -78,6 +78,37 @@ bool dump_status(const char *field, char *val, size_t size)
 	return found;
 }
 
+/* The 22nd field of stat; the name, the second, may hold anything. */
+static unsigned long long born_in(FILE *f)
+{
+	char text[1024], *at = NULL;
+	unsigned long long born = 0;
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	text[n] = 0;
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (at && sscanf(at, "%llu", &born) != 1)
+		born = 0;
+	if (f)
+		fclose(f);
+	return born;
+}
+
+unsigned long long dump_born(void)
+{
+	return born_in(dump_file("stat"));
+}
+
+unsigned long long dump_born_of(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	return born_in(fopen(path, "re"));
+}
+
 bool dump_ended(void)
 {
 	return ended;

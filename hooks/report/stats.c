@@ -1,6 +1,7 @@
 /* The counters, printed when the process ends. */
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include "hooks/report/report.h"
 #include "runtime/digits.h"
 #include "runtime/hidden.h"
@@ -25,26 +26,94 @@ static bool has_room(int fd)
 	return fib_raw(SYS_ppoll, &p, 1, &ts, 0, 8) != 0;
 }
 
+/*
+ * What is printed when the process ends: one block, which begins with a line "#
+ * fibhook". It is composed first and written at once, so that a reader of the file
+ * sees all of it or nothing.
+ */
+static struct {
+	char text[8192];
+	size_t n;
+} block;
+
+static void put(const char *s)
+{
+	while (*s && block.n < sizeof(block.text) - 1)
+		block.text[block.n++] = *s++;
+}
+
+static void put_number(uint64_t v)
+{
+	char digits[FIB_DECIMAL_MAX];
+
+	fib_put_decimal(digits, v);
+	put(digits);
+}
+
+static void put_head(void)
+{
+	uint64_t ms = (fib_now_ns() - fib_symtab.began_ns) / 1000000;
+
+	put("# fibhook " FIB_VERSION " pid ");
+	put_number((uint64_t)fib_raw(SYS_getpid));
+	put(" workers ");
+	put_number(fib_sched.target);
+	put(" start ");
+	put(fib_symtab.start);
+	put(" seconds ");
+	put_number(ms / 1000);
+	put(".");
+	for (unsigned d = 100; d; d /= 10)
+		put_number(ms / d % 10);
+	put(" program ");
+	put(fib_symtab.program);
+	put("\n");
+}
+
+static void compose(void)
+{
+	block.n = 0;
+	put_head();
+	for (unsigned i = 0; i < FIB_STATS; i++) {
+		put(fib_stat_name(i));
+		put(" ");
+		put_number(fib_load(&fib_symtab.stats[i], relaxed));
+		put("\n");
+	}
+}
+
+static void tell_failure(long r)
+{
+	fib_host.log(r == -ENOSPC || r >= 0 ?
+			     "FIBHOOK_STATS: no space left on the device; "
+			     "nothing was written" :
+		     r == -EFBIG ? "FIBHOOK_STATS: the file would be larger "
+				   "than is allowed; nothing was written" :
+				   "FIBHOOK_STATS: the file cannot be written");
+}
+
 void fib_stats_print(int fd)
 {
-	char line[96];
+	uint64_t xfsz = 1ull << (SIGXFSZ - 1), mask;
+	long r, before, none = 0;
 
-	for (unsigned i = 0; i < FIB_STATS; i++) {
-		const char *name = fib_stat_name(i);
-		unsigned n = 0;
+	compose();
+	if (!has_room(fd))
+		return;
+	/* What cannot be written whole must not end the process in our name. */
+	fib_raw(SYS_rt_sigprocmask, SIG_BLOCK, &xfsz, &mask, 8);
+	before = fib_raw(SYS_lseek, fd, 0, SEEK_END);
+	r = fib_raw(SYS_write, fd, block.text, block.n);
+	if (r >= 0 && (size_t)r < block.n && before >= 0)
+		fib_raw(SYS_ftruncate, fd, before);
+	if (r == -EFBIG) {
+		struct timespec now = { 0, 0 };
 
-		while (name[n] && n < 64) {
-			line[n] = name[n];
-			n++;
-		}
-		line[n++] = ' ';
-		n += fib_put_decimal(line + n,
-				     fib_load(&fib_symtab.stats[i], relaxed));
-		line[n++] = '\n';
-		if (!has_room(fd))
-			return;
-		fib_raw(SYS_write, fd, line, n);
+		fib_raw(SYS_rt_sigtimedwait, &xfsz, none, &now, 8);
 	}
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	if (r < 0 || ((size_t)r < block.n && before >= 0))
+		tell_failure(r);
 }
 
 void fib_stats_end(void)

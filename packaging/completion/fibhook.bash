@@ -7,10 +7,18 @@ _fibhook()
 		--version --help'
 
 	COMPREPLY=()
-	if [ "${COMP_WORDS[1]}" = dump ] && [ "$COMP_CWORD" -gt 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W \
-			"--all $(cd /proc && echo [0-9]*)" -- "$cur")
-		return
+	if [ "$COMP_CWORD" -gt 1 ]; then
+		case ${COMP_WORDS[1]} in
+		dump) word='--all' ;;
+		stats) word='--every --json --prometheus' ;;
+		status) word='--json' ;;
+		*) word= ;;
+		esac
+		if [ -n "$word" ]; then
+			mapfile -t COMPREPLY < <(compgen -W \
+				"$word $(cd /proc && echo [0-9]*)" -- "$cur")
+			return
+		fi
 	fi
 	# Where the command begins.
 	while [ "$i" -lt "$COMP_CWORD" ]; do
@@ -42,8 +50,10 @@ _fibhook()
 		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace
 	else
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
-		[ "$COMP_CWORD" -gt 1 ] || [[ dump != "$cur"* ]] ||
-			COMPREPLY+=(dump)
+		for word in dump stats status; do
+			[ "$COMP_CWORD" -gt 1 ] || [[ $word != "$cur"* ]] ||
+				COMPREPLY+=("$word")
+		done
 	fi
 }
 complete -F _fibhook fibhook

@@ -145,7 +145,16 @@ warns "unknown variable" FIBHOOK_WRONG FIBHOOK_WRONG=1
 warns "bad FIBHOOK_WORKERS" FIBHOOK_WORKERS FIBHOOK_WORKERS=none
 warns "bad FIBHOOK_START" FIBHOOK_START FIBHOOK_START=now
 warns "bad FIBHOOK_LOG" FIBHOOK_LOG FIBHOOK_LOG=loud
-warns "bad FIBHOOK_DISABLE" FIBHOOK_DISABLE FIBHOOK_DISABLE=yes
+warns "bad FIBHOOK_DISABLE" FIBHOOK_DISABLE FIBHOOK_DISABLE=maybe
+for word in 1 yes true on YES maybe; do
+	run env FIBHOOK_DISABLE=$word FIBHOOK_STATS=stderr FIBHOOK_LOG=none \
+		"$F" "$B/tests/cli/threads"
+	check "FIBHOOK_DISABLE=$word: not hooked" [ "$status" = 0 -a ! -s "$T/err" ]
+done
+for word in 0 no false off ""; do
+	run env FIBHOOK_DISABLE=$word FIBHOOK_STATS=stderr "$F" "$B/tests/cli/threads"
+	check "FIBHOOK_DISABLE=$word: hooked" grep -qx "fibers_created 1" "$T/err"
+done
 warns "bad FIBHOOK_REWRITE" FIBHOOK_REWRITE FIBHOOK_REWRITE=some
 warns "bad FIBHOOK_STATS" FIBHOOK_STATS FIBHOOK_STATS=
 prints "FIBHOOK_LOG=none is silent" 0 text \

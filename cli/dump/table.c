@@ -1,0 +1,164 @@
+/* The exported table of a process: see table.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cli/cli.h"
+#include "cli/dump/table.h"
+#include "runtime/compat.h"
+
+#define LIBRARY "libfibhook.so"
+
+struct fib_symtab dump_tab;
+struct fib_sched dump_sched;
+struct dump_object *dump_library;
+
+/* --- names --------------------------------------------------------------- */
+
+static const char *const call_names[] = {
+#define FIB_HOOK(name, ...) [SYS_##name] = #name,
+#include "hooks/hooks.def"
+};
+
+static const char *const stat_names[] = {
+#define FIB_STAT(name, text) #name,
+#include "runtime/stats.def"
+#undef FIB_STAT
+};
+
+const char *dump_call_name(unsigned nr)
+{
+	static char other[32];
+
+	if (nr < FIB_ARRAY_SIZE(call_names) && call_names[nr])
+		return call_names[nr];
+	snprintf(other, sizeof(other), "system call %u", nr);
+	return other;
+}
+
+const char *dump_stat_name(unsigned i)
+{
+	return stat_names[i];
+}
+
+const char *dump_process_name(void)
+{
+	static char name[64];
+	FILE *f = dump_file("comm");
+
+	if (!f || !fgets(name, sizeof(name), f))
+		strcpy(name, "?");
+	if (f)
+		fclose(f);
+	name[strcspn(name, "\n")] = 0;
+	return cli_text(name);
+}
+
+const char *dump_json(const char *text)
+{
+	static char ring[4][2 * CLI_TEXT_MAX];
+	static unsigned next;
+	char *out = ring[next++ % 4], *p = out;
+
+	for (; *text && p < out + sizeof(*ring) - 2; text++) {
+		if (*text == '\\' || *text == '"')
+			*p++ = '\\';
+		*p++ = *text;
+	}
+	*p = 0;
+	return out;
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+enum dump_table dump_table_find(void)
+{
+	const size_t head = offsetof(struct fib_symtab, program);
+	uint64_t at;
+
+	dump_objects_find();
+	dump_library = dump_object_named(LIBRARY);
+	if (!dump_library)
+		return DUMP_TABLE_NONE;
+	at = dump_object_symbol(dump_library, "fib_symtab");
+	if (!at || !dump_read(at, &dump_tab, head)) {
+		if (dump_ended())
+			dump_explain(0);
+		cli_fail(CLI_ERROR, "process %d: %s has no table of fibers",
+			 (int)dump_pid, dump_library->path);
+	}
+	if (dump_tab.magic != FIB_SYMTAB_MAGIC)
+		return DUMP_TABLE_OLD;
+	if (dump_tab.size_self != sizeof(dump_tab) ||
+	    dump_tab.size_fib != sizeof(struct fib) ||
+	    dump_tab.size_worker != sizeof(struct fib_worker) ||
+	    dump_tab.size_sched != sizeof(dump_sched) ||
+	    strncmp(dump_tab.version, FIB_VERSION, sizeof(dump_tab.version)))
+		return DUMP_TABLE_OTHER;
+	if (!dump_read(at, &dump_tab, sizeof(dump_tab)) ||
+	    !dump_read((uintptr_t)dump_tab.sched, &dump_sched,
+		       sizeof(dump_sched)))
+		dump_explain(errno);
+	return DUMP_TABLE;
+}
+
+void dump_table_need(void)
+{
+	switch (dump_table_find()) {
+	case DUMP_TABLE:
+		return;
+	case DUMP_TABLE_NONE:
+		cli_fail(CLI_ERROR,
+			 "process %d is not hooked: " LIBRARY " is not loaded",
+			 (int)dump_pid);
+	default:
+		cli_fail(CLI_ERROR,
+			 "process %d: %s was built from another version",
+			 (int)dump_pid, dump_library->path);
+	}
+}
+
+static uint32_t least(uint32_t n, uint32_t max)
+{
+	return n < max ? n : max;
+}
+
+uint32_t dump_fibers_max(void)
+{
+	return least(dump_tab.fibers, FIB_MAX);
+}
+
+uint32_t dump_workers_max(void)
+{
+	return least(dump_sched.workers, FIB_SCHED_WORKERS);
+}
+
+uint32_t dump_fibers_count(void)
+{
+	static struct fib slab[DUMP_SLAB];
+	uint32_t n = dump_fibers_max(), found = 0;
+
+	for (uint32_t i = 0; i < n / DUMP_SLAB; i++) {
+		if (!dump_read((uintptr_t)dump_tab.slabs[i], slab, sizeof(slab)))
+			continue;
+		for (uint32_t k = 0; k < DUMP_SLAB; k++)
+			found += slab[k].state != FIB_IS_FREE;
+	}
+	return found;
+}
+
+int64_t dump_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+double dump_seconds(void)
+{
+	double s = ((double)dump_now_ns() - (double)dump_tab.began_ns) / 1e9;
+
+	return s > 0 ? s : 0;
+}

@@ -1,0 +1,118 @@
+/* What the process tells of itself: its state, and where its counters go. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "hooks/core/hook.h"
+#include "hooks/report/report.h"
+#include "preload/preload.h"
+#include "runtime/hidden.h"
+
+/* For fibhook status, which asks when nobody has the message any more. */
+void fib_state_tell(uint32_t state, const char *why)
+{
+	snprintf(fib_symtab.reason, sizeof(fib_symtab.reason), "%s", why);
+	fib_store(&fib_symtab.state, state, release);
+}
+
+void fib_state_begins(void)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (gmtime_r(&now, &tm))
+		strftime(fib_symtab.start, sizeof(fib_symtab.start),
+			 "%Y-%m-%dT%H:%M:%SZ", &tm);
+	fib_symtab.began_ns = fib_now_ns();
+}
+
+/* --- the file for the counters ---------------------------------------------- */
+
+/* "%p" is the process id, "%e" the program's name, "%%" a "%". */
+static bool expand(const char *from, char *to, size_t size)
+{
+	size_t n = 0;
+
+	for (; *from && n < size; from++) {
+		if (from[0] != '%' || !from[1] || !strchr("pe%", from[1])) {
+			to[n++] = *from;
+			continue;
+		}
+		from++;
+		if (*from == 'p')
+			n += (size_t)snprintf(to + n, size - n, "%d", getpid());
+		else if (*from == 'e')
+			n += (size_t)snprintf(to + n, size - n, "%s",
+					      program_invocation_short_name);
+		else
+			to[n++] = '%';
+	}
+	if (n < size)
+		to[n] = 0;
+	return n < size;
+}
+
+/*
+ * The file is written when the process ends, by whatever it is then: so it is
+ * the user's own, and the only name of it. A FIFO without a reader, a terminal
+ * that becomes the process's, a link that somebody has laid: none of them.
+ */
+static int open_file(const char *path)
+{
+	struct stat st;
+	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, path,
+			      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
+				      O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
+			      0600);
+
+	if (fd < 0)
+		return fd;
+	if (fib_raw(SYS_fstat, fd, &st) == 0 &&
+	    (S_ISCHR(st.st_mode) ||
+	     (S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+	      st.st_uid == (uid_t)fib_raw(SYS_geteuid))))
+		return fd;
+	fib_raw(SYS_close, fd);
+	return -EPERM;
+}
+
+static int open_standard(const struct fib_file *file, int fd)
+{
+	if (!fib_file_is(file, fd))
+		return -EBADF;
+	return (int)fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+}
+
+void fib_stats_open(void)
+{
+	const char *name = fib_options.stats;
+	static char path[PATH_MAX];
+	int fd;
+
+	if (!name || fib_stats_wanted())
+		return;
+	if (!strcmp(name, "stderr"))
+		fd = open_standard(&fib_stderr, STDERR_FILENO);
+	else if (!strcmp(name, "stdout"))
+		fd = open_standard(&fib_stdout, STDOUT_FILENO);
+	else if (expand(name, path, sizeof(path)))
+		fd = open_file(name = path);
+	else
+		fd = -ENAMETOOLONG;
+	if (fd >= 0)
+		fib_stats_at_exit(fib_fd_hide(fd));
+	else if (fd == -ELOOP)
+		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: %s is a link", name);
+	else if (fd == -EPERM)
+		fib_log(FIB_LOG_WARN,
+			"FIBHOOK_STATS: %s is not a file of this user alone",
+			name);
+	else
+		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: cannot open %s: %s", name,
+			strerror(-fd));
+}
