@@ -45,7 +45,7 @@ $(eval $(call FIB_VARIANT,cli-asan,$(PRE_HOST) $(ASAN)))
 $(CT)/hostile: tests/cli/hostile.c tests/cli/hostile_object.c \
     tests/cli/hostile.h
 	@mkdir -p $(@D)
-	$(V)$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter $(PRE_HOST) $(INC) \
+	$(V)$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter -DFIB_VERSION='"$(VERSION)"' $(PRE_HOST) $(INC) \
 	  $(filter %.c,$^) -o $@
 
 $(CT)/fibhook-asan: $(patsubst %.c,$(B)/cli-asan/%.o,$(CLI) $(SHARED))

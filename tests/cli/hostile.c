@@ -104,6 +104,7 @@ static void make_stack(struct fib *f, char *sp)
 static void make_fibers(void)
 {
 	table = (struct fib_symtab){ .magic = FIB_SYMTAB_MAGIC,
+				     .version = FIB_VERSION,
 				     .size_self = sizeof(table),
 				     .size_fib = sizeof(struct fib),
 				     .size_worker = sizeof(struct fib_worker),
