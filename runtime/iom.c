@@ -97,8 +97,41 @@ void fib_iom_disarm_locked(struct fib_fd *s)
 	}
 }
 
-int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
-		    bool observer, uint32_t seq)
+static uint32_t draw_turn_locked(struct fib_fd *s)
+{
+	do
+		s->turns++;
+	while (s->turns == 0 || s->turns == FIB_TURN_FIRST);
+	return s->turns;
+}
+
+static void queue_locked(struct fib_fd *s, struct fib_waiter *w, uint32_t *turn)
+{
+	struct fib_list *at = &s->waiters;
+
+	if (*turn == 0) {
+		*turn = w->turn = draw_turn_locked(s);
+	} else if (*turn == FIB_TURN_FIRST) {
+		w->turn = draw_turn_locked(s);
+		at = s->waiters.next;
+	} else {
+		w->turn = *turn;
+		fib_list_for_each (it, &s->waiters) {
+			const struct fib_waiter *x =
+				fib_container_of(it, struct fib_waiter, node);
+
+			if (!x->observer && (int32_t)(x->turn - *turn) > 0) {
+				at = it;
+				break;
+			}
+		}
+	}
+	/* before @at */
+	fib_list_add_tail(at, &w->node);
+}
+
+static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
+		   bool observer, uint32_t seq, uint32_t *turn)
 {
 	int r = 0;
 
@@ -116,7 +149,10 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	if (r == 0 && !observer && fib_load(&s->edges, relaxed) != seq)
 		r = 1;
 	if (r == 0) {
-		fib_list_add_tail(&s->waiters, &w->node);
+		if (observer)
+			fib_list_add_tail(&s->waiters, &w->node);
+		else
+			queue_locked(s, w, turn);
 		fib_store(&s->waiting, 1, relaxed);
 		fib_store(&s->fresh, 2, relaxed);
 		if (fib_unlikely(s->fd >
@@ -125,6 +161,18 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	}
 	fib_unlock(&s->lock);
 	return r;
+}
+
+int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
+		    bool observer, uint32_t seq)
+{
+	return publish(s, w, events, observer, seq, &(uint32_t){ 0 });
+}
+
+int fib_iom_publish_turn(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
+			 uint32_t seq, uint32_t *turn)
+{
+	return publish(s, w, events, false, seq, turn);
 }
 
 void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w)

@@ -28,6 +28,11 @@
  * it (fib_iom_pass): at the slot where it was woken, so before it follows its
  * file to another.
  *
+ * Consumers are served first come, first served, as the exclusive waiters of the
+ * kernel are. Who was woken by what was handed on, and found nothing, has not had
+ * its turn: it keeps the number that it drew when it first published, and goes
+ * back to where it stood.
+ *
  * After a short read from a plain TCP socket the socket is known to be empty,
  * unless an edge came meanwhile: then the next read may wait at once, without
  * a call that fails first. That holds only while no HUP, RDHUP, ERR or PRI was
@@ -120,10 +125,11 @@ struct fib_fd {
 	bool registered;
 	_Atomic bool untrusted;	 /* short reads prove nothing */
 	_Atomic uint8_t fresh;	 /* the registration is to be looked after */
+	_Atomic uint16_t evicting; /* for closes alone: who waits at (F) */
 	_Atomic uint32_t guests; /* fibers that a close moved here */
 	/* for closes alone */
-	_Atomic uint32_t tries;	   /* of holds, under way */
-	_Atomic uint32_t evicting; /* somebody waits at (F) */
+	_Atomic uint32_t tries; /* of holds, under way */
+	uint32_t turns;		/* of consumers, ever; lock */
 	FIB_HOST_FD
 } __attribute__((aligned(64)));
 
@@ -138,6 +144,7 @@ struct fib_waiter {
 	bool observer;
 	bool hold;
 	_Atomic bool woken;
+	uint32_t turn; /* of a consumer */
 	struct fib_fd *_Atomic slot; /* where it is published */
 };
 
@@ -176,6 +183,13 @@ static inline uint32_t fib_iom_begin(struct fib_fd *s)
  */
 int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    bool observer, uint32_t seq);
+/**
+ * The same for a consumer that has waited before perhaps: *@turn says where it
+ * stands. 0: behind all, and it becomes its turn; FIB_TURN_FIRST: before all.
+ */
+int fib_iom_publish_turn(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
+			 uint32_t seq, uint32_t *turn);
+#define FIB_TURN_FIRST UINT32_MAX
 /** Take @w back. */
 void fib_iom_retract(struct fib_waiter *w);
 /** (G): the number of @s is going to be closed. Does anybody wait for it? */

@@ -179,6 +179,7 @@ void fib_iom_evict(struct fib_fd *s, struct fib_fd *to)
 		fib_store(&w->slot, to, release); /* (D) */
 		moved++;
 	}
+	to->turns = s->turns;
 	fib_store(&to->guests, moved, relaxed);
 	if (moved)
 		fib_iom_register_locked(to);

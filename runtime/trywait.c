@@ -34,7 +34,7 @@ bool fib_io_try(struct fib_io *io, struct fib_hold *h)
 int fib_io_park(struct fib_io *io)
 {
 	struct fib_waiter w;
-	int r = fib_iom_publish(io->s, &w, io->ev, false, io->seq);
+	int r = fib_iom_publish_turn(io->s, &w, io->ev, io->seq, &io->turn);
 
 	if (r)
 		return r > 0 ? 0 : r;

@@ -43,6 +43,7 @@ struct fib_io {
 	uint64_t deadline_ns;
 	uint32_t seq;	 /* edges when the try began */
 	uint32_t closes; /* of the number, when the call began */
+	uint32_t turn;	 /* among those who wait: iom.h */
 	uint8_t ev;
 	bool limited; /* deadline_ns is known */
 	bool woken;   /* by an edge: others may want to know */

@@ -92,6 +92,9 @@ $(T_CC:%.cc=$(B)/%): $(B)/%: %.cc $(wildcard tests/support/*.h)
 	@mkdir -p $(@D)
 	@$(CXX) -std=gnu++20 $(T_FLAGS) $(T_EXTRA) $< -o $@ $(T_RPATH) $(T_LINK) $(T_LIBC)
 
+# What programs share beside tests/support, which all depend on.
+$(patsubst %.c,$(B)/%,$(shell grep -l '"../calls.h"' $(T_C))): tests/hooks/calls.h
+
 # The compiler turns read() into __read_chk() and so on.
 $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2
 # This one has a library whose constructor starts a thread before main().

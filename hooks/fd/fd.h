@@ -62,6 +62,8 @@ struct fib_known {
 	uint8_t polled;	   /* FIB_IO_*: where RWF_NOWAIT does not work */
 	uint8_t tty;	   /* enum fib_tty */
 	bool tells_room;   /* poll has once said that there is room to write */
+	bool tells_end;	   /* it says so when there is no writer (any more) */
+	_Atomic uint8_t undone; /* how often connect(AF_UNSPEC) was called */
 	int lowat;	   /* SO_RCVLOWAT */
 	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
 } __attribute__((aligned(64)));

@@ -129,7 +129,7 @@ static void begin_locked(struct fib_known *k, uint32_t files)
 		return;
 	k->kind = FIB_FD_UNKNOWN;
 	k->attr_epoch = k->born_epoch = 0;
-	k->listening = k->tells_room = false;
+	k->listening = k->tells_room = k->tells_end = false;
 	k->polled = 0;
 	/* It cannot be asked, and may have been set since the number was left. */
 	if ((fib_load(&k->files, relaxed) ^ files) >= FIB_FILE_LEFT)

@@ -115,7 +115,9 @@ struct fib_worker_signal {
 
 #define FIB_HOST_SCHED
 #define FIB_HOST_FD
-#define FIB_HOST_IO long *flags; /* of the call, MSG_DONTWAIT among them */
+#define FIB_HOST_IO                                                            \
+	long *flags;	/* of the call, MSG_DONTWAIT among them */             \
+	uint8_t undone; /* its connection, when the wait began: fd/fd.h */
 #define FIB_HOST_TIMER
 
 #endif

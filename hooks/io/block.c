@@ -65,6 +65,7 @@ static int limit(struct fib_io *io)
 	if (fib_fd_nonblock(k) || (k->impatient & io->ev))
 		return -EAGAIN;
 	io->deadline_ns = fib_fd_deadline(k, io->ev);
+	io->undone = fib_load(&k->undone, acquire);
 	return 0;
 }
 
@@ -76,6 +77,17 @@ static bool is_shut(const struct fib_io *io)
 {
 	return io->flags && fib_load(&io->s->untrusted, relaxed) &&
 	       (fib_io_ready(io->s->fd, POLLIN | POLLRDHUP) & POLLRDHUP);
+}
+
+/*
+ * Its connection was taken back under it, connect(AF_UNSPEC): EPIPE, and the error
+ * stays with the socket (sk_wait_event(), since Linux 6.6). A send takes the error
+ * itself (sk_stream_error()).
+ */
+static bool is_undone(const struct fib_io *io)
+{
+	return io->ev == FIB_IO_READ &&
+	       io->undone != fib_load(&fib_fd_of(io->s)->undone, acquire);
 }
 
 static long block(struct fib_io *io)
@@ -90,6 +102,8 @@ static long block(struct fib_io *io)
 
 	if (r != 0 && r != -EINTR && r != -ETIMEDOUT)
 		r = wait_in_kernel(io);
+	if (fib_unlikely(is_undone(io)))
+		return -EPIPE;
 	/* Only a handler ends a call of which a part may be done. */
 	if (r >= 0 || (r == -EINTR && !fib_cancel_cuts() &&
 		       fib_attention_clear(fib_self())))

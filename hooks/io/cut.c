@@ -3,6 +3,8 @@
  * done, whatever it is for; natively only one that has a handler comes. So where
  * it was a kick alone, the rest follows.
  */
+#include <sys/ioctl.h>
+#include <termios.h>
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
@@ -53,6 +55,43 @@ long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 		}
 	} while (goes_on_after(r, asked));
 	return p.done;
+}
+
+/*
+ * In raw mode a read is done when it has VMIN bytes, and a signal ends it with
+ * fewer. After a kick the rest of them is waited for. (Not with VTIME, whose clock
+ * runs between bytes.)
+ */
+static long least(int fd, long count)
+{
+	struct {
+		uint32_t iflag, oflag, cflag, lflag;
+		uint8_t line, cc[19];
+	} m;
+
+	if (fib_raw(SYS_ioctl, fd, TCGETS, &m) || (m.lflag & ICANON) ||
+	    m.cc[VTIME])
+		return 0;
+	return count < m.cc[VMIN] ? count : m.cc[VMIN];
+}
+
+long fib_io_read_tty(struct fib_known *k, long nr, const long a[6])
+{
+	struct fib *f = fib_self();
+	long v[6] = { a[0], a[1], a[2] }, r, done = 0, want = 0;
+
+	do {
+		fib_store(&f->sig.kicked, false, relaxed);
+		r = fib_io_in_kernel(k, FIB_IO_READ, false, nr, v);
+		if (r <= 0 || nr != SYS_read)
+			break;
+		if (fib_unlikely(fib_load(&f->sig.kicked, relaxed)) && !done)
+			want = least(k->fd, a[2]);
+		done += r;
+		v[1] += r;
+		v[2] = want - done;
+	} while (fib_unlikely(done < want) && fib_io_was_cut());
+	return done ? done : r;
 }
 
 /* Only a handler cuts it short, and the end of either file. */

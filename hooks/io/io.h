@@ -64,6 +64,8 @@ bool fib_io_was_cut(void);
 /** After @done bytes of @iov: how many are written in the end. */
 long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 		       const struct iovec *iov, size_t n, long done);
+/** Read from a terminal, by call @nr: the kernel does. */
+long fib_io_read_tty(struct fib_known *k, long nr, const long a[6]);
 /** Of the program's vector. */
 size_t fib_io_length(const struct iovec *iov, int n);
 

@@ -458,6 +458,22 @@ long fib_sys_accept(int fd, void *addr, int *addrlen)
 }
 
 /*
+ * tcp_disconnect(), which does not wait: who waits for data hears of it. (Who waits
+ * for a connection finds that nobody listens.)
+ */
+static long undo(struct fib_known *k, const long a[6])
+{
+	uint8_t one = !is_listening(k);
+	long r;
+
+	fib_add(&k->undone, one, release);
+	r = fib_pass(SYS_connect, a);
+	if (r)
+		fib_sub(&k->undone, one, release);
+	return r;
+}
+
+/*
  * There is no flag for one connect that does not block, and what comes of one
  * depends on what else is done with the socket meanwhile: the kernel waits. (A
  * datagram's is done at once.)
@@ -466,7 +482,12 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 {
 	struct fib_known *k = socket_slot(fd);
 	long a[6] = { fd, (long)addr, addrlen };
+	sa_family_t family;
 
-	return k ? fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a) :
-		   fib_pass(SYS_connect, a);
+	if (!k)
+		return fib_pass(SYS_connect, a);
+	if (k->kind == FIB_FD_TCP && addrlen >= sizeof(family) &&
+	    !fib_copy(&family, addr, sizeof(family)) && family == AF_UNSPEC)
+		return undo(k, a);
+	return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
 }

@@ -108,6 +108,8 @@ long fib_io_parts(struct fib_parts *p)
 			p->done += r;
 			p->skip += (size_t)r;
 			f->hook.restarted = 0;
+			/* pipe_write(): the next part is behind the others */
+			p->io.turn = 0;
 			fib_part_done();
 			/* sock_alloc_send_pskb(): one limit for each buffer */
 			if (p->io.limited && is_stream(&p->io))

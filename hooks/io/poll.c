@@ -472,6 +472,8 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 		return fib_raw(SYS_epoll_wait, fd, events, max, 0);
 	io = FIB_HOOK_IO(k, FIB_IO_READ);
 	io.deadline_ns = deadline_ns;
+	/* ep_poll(): the last one to come is the first to go */
+	io.turn = FIB_TURN_FIRST;
 	for (;;) {
 		fib_io_begin(&io);
 		r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);

@@ -1,6 +1,7 @@
 /* read, write and their vectors: pick the way that suits the descriptor. */
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/stat.h>
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
@@ -17,6 +18,30 @@ static bool tells_room(struct fib_known *k)
 	if (!k->tells_room)
 		k->tells_room = fib_io_ready(k->fd, POLLOUT) != 0;
 	return k->tells_room;
+}
+
+/*
+ * A FIFO that was opened without waiting for a writer: until there has been one,
+ * a read finds the end at once, and poll does not say so (fifo_open(), pipe_poll()).
+ */
+static bool tells_end(struct fib_known *k)
+{
+	struct stat st;
+
+	if (!k->tells_end)
+		k->tells_end = fib_io_ready(k->fd, POLLIN) ||
+			       fib_raw(SYS_fstat, k->fd, &st) ||
+			       !S_ISFIFO(st.st_mode);
+	return k->tells_end;
+}
+
+static long read_fifo(struct fib_known *k, long nr, const long a[6])
+{
+	long r = fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
+
+	if (r > 0)
+		k->tells_end = true;
+	return r;
 }
 
 /* The kernel is too old, or a filter has it not. */
@@ -41,8 +66,14 @@ static long polled(struct fib_known *k, uint8_t ev, long nr, const long a[6])
 	/* One that has to fail at once would wait for data first. */
 	if (k->kind == FIB_FD_NOWAIT && fib_load(&no_preadv2, relaxed))
 		return fib_blocking(nr, a);
-	if (ev == FIB_IO_READ)
+	if (ev == FIB_IO_READ) {
+		/* How many bytes, how long after the first: n_tty_read() */
+		if (k->kind == FIB_FD_POLLED && k->tty == FIB_TTY_IS)
+			return fib_io_read_tty(k, nr, a);
+		if (k->kind == FIB_FD_NOWAIT && !tells_end(k))
+			return read_fifo(k, nr, a);
 		return fib_io_polled(&io, nr, a);
+	}
 	/*
 	 * An eventfd or the like: there is room for some values and not for
 	 * others, and wrong ones fail at once. It is full once in a blue moon.

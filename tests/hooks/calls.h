@@ -1,0 +1,94 @@
+/*
+ * Calls that wait, each made by a thread of its own, and what came of them.
+ *
+ *	t_begin(&c, fn, arg)	fn(arg) is called; it is likely to wait by now
+ *	t_waits(&c)		and still waits
+ *	t_end(&c)		its result, or -errno, when it has ended
+ *	t_ended("name", &c)	the same, in the transcript
+ *
+ * That a thread waits in the kernel cannot be seen from inside in the same way
+ * natively and hooked. So both give it time, as t_settle() does.
+ */
+#ifndef T_CALLS_H
+#define T_CALLS_H
+
+#include "t.h"
+#include <stdatomic.h>
+
+struct t_call {
+	long (*fn)(void *);
+	void *arg;
+	pthread_t th;
+	sem_t begun;
+	long r;
+	atomic_int ended;
+};
+
+/* Longer than a wake-up takes on a machine that has other things to do. */
+static inline void t_pause(void)
+{
+	struct timespec ts = { 0, 20 * T_MS };
+
+	while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
+		;
+}
+
+static inline void *t_call_body(void *arg)
+{
+	struct t_call *c = arg;
+
+	CHECK(sem_post(&c->begun) == 0);
+	errno = 0;
+	c->r = c->fn(c->arg);
+	if (c->r < 0)
+		c->r = -errno;
+	atomic_store(&c->ended, 1);
+	return NULL;
+}
+
+static inline void t_begin(struct t_call *c, long (*fn)(void *), void *arg)
+{
+	c->fn = fn;
+	c->arg = arg;
+	atomic_store(&c->ended, 0);
+	CHECK(sem_init(&c->begun, 0, 0) == 0);
+	c->th = t_thread(t_call_body, c);
+	while (sem_wait(&c->begun))
+		CHECK(errno == EINTR);
+	t_pause();
+}
+
+static inline void t_waits(struct t_call *c)
+{
+	t_pause();
+	CHECK(!atomic_load(&c->ended));
+}
+
+static inline long t_end(struct t_call *c)
+{
+	t_join(c->th);
+	return c->r;
+}
+
+static inline void t_result(const char *what, long r)
+{
+	if (r < 0)
+		t_say("%s: %s", what, strerrorname_np((int)-r));
+	else
+		t_say("%s: %ld", what, r);
+}
+
+/* Of a call in this thread: its result as above. */
+#define T_RESULT(what, expr)                                                   \
+	do {                                                                   \
+		errno = 0;                                                     \
+		long t_res_ = (long)(expr);                                    \
+		t_result(what, t_res_ < 0 ? -(long)errno : t_res_);            \
+	} while (0)
+
+static inline void t_ended(const char *what, struct t_call *c)
+{
+	t_result(what, t_end(c));
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* FIFOs: what a read finds while there is no writer, before and after one. */
+#include "../calls.h"
+
+static char path[PATH_MAX];
+
+static long reads(void *arg)
+{
+	char b[8];
+
+	return read(*(int *)arg, b, sizeof(b));
+}
+
+static long readvs(void *arg)
+{
+	char b[8];
+
+	return readv(*(int *)arg, &(struct iovec){ b, sizeof(b) }, 1);
+}
+
+static int open_fifo(int flags)
+{
+	int fd = open(path, flags | O_NONBLOCK);
+
+	CHECK(fd >= 0);
+	CHECK(fcntl(fd, F_SETFL, 0) == 0);
+	return fd;
+}
+
+int main(void)
+{
+	struct t_call c;
+	int r, w, both;
+
+	t_be_threaded();
+	snprintf(path, sizeof(path), "%s/fifo", getenv("T_TMP"));
+	CHECK(mkfifo(path, 0600) == 0);
+	r = open_fifo(O_RDONLY);
+	t_begin(&c, reads, &r);
+	t_ended("no writer yet", &c);
+	t_begin(&c, readvs, &r);
+	t_ended("no writer yet, readv", &c);
+	w = open_fifo(O_WRONLY);
+	t_begin(&c, reads, &r);
+	t_waits(&c);
+	t_put(w, 'x');
+	t_ended("a writer writes", &c);
+	t_begin(&c, reads, &r);
+	t_waits(&c);
+	t_close(w);
+	t_ended("the writer goes", &c);
+	T_RESULT("no writer any more", read(r, &(char){ 0 }, 1));
+	w = open_fifo(O_WRONLY);
+	t_begin(&c, reads, &r);
+	t_waits(&c);
+	t_close(w);
+	t_ended("another one, which writes nothing", &c);
+	both = open_fifo(O_RDWR);
+	t_begin(&c, reads, &both);
+	t_waits(&c);
+	t_put(both, 'x');
+	t_ended("who writes to itself", &c);
+	t_begin(&c, reads, &r);
+	t_waits(&c);
+	t_close(both);
+	t_ended("and goes", &c);
+	t_close(r);
+	/* The next reader begins anew. */
+	r = open_fifo(O_RDONLY);
+	T_RESULT("a new reader, no writer", read(r, &(char){ 0 }, 1));
+	T_RESULT("no reader", write(r, "x", 1));
+	t_handle(SIGPIPE, SIG_IGN, 0);
+	w = open_fifo(O_WRONLY);
+	t_close(r);
+	T_RESULT("the reader has gone", write(w, "x", 1));
+	return 0;
+}

@@ -1,0 +1,204 @@
+/*
+ * Several threads wait for one descriptor: who is served first. Exclusive waiters
+ * of the kernel (pipes, datagrams, connections) first come, first served; those
+ * of epoll_wait() the other way round.
+ *
+ * t-case: pipe
+ * t-case: dgram
+ * t-case: accept
+ * t-case: epoll
+ * t-case: fifo
+ * t-case: moved
+ * t-case: writers
+ */
+#include "../calls.h"
+#include <sys/epoll.h>
+
+#define N 5
+
+static int at, served[N], nserved;
+static long (*one)(void);
+
+static long take(void *arg)
+{
+	long r = one();
+
+	/* one at a time: the next is served when this is counted */
+	served[__atomic_fetch_add(&nserved, 1, __ATOMIC_SEQ_CST)] =
+		(int)(intptr_t)arg;
+	return r;
+}
+
+static void wait_served(int n)
+{
+	while (__atomic_load_n(&nserved, __ATOMIC_SEQ_CST) < n)
+		t_settle();
+}
+
+static struct t_call call[N];
+
+static void begin_all(void)
+{
+	for (long i = 0; i < N; i++)
+		t_begin(&call[i], take, (void *)i);
+}
+
+static void end_all(const char *what)
+{
+	char text[N + 1] = "";
+
+	for (int i = 0; i < N; i++) {
+		CHECK(t_end(&call[i]) >= 0);
+		text[i] = (char)('0' + served[i]);
+	}
+	t_say("%s: %s", what, text);
+}
+
+static long read_one(void)
+{
+	char c;
+
+	return read(at, &c, 1);
+}
+
+static long recv_one(void)
+{
+	char c;
+
+	return recv(at, &c, 1, 0);
+}
+
+static long accept_one(void)
+{
+	return accept(at, NULL, NULL);
+}
+
+static int epfd;
+
+static long epoll_one(void)
+{
+	struct epoll_event ev;
+	char c;
+
+	CHECK(epoll_wait(epfd, &ev, 1, -1) == 1);
+	return read(at, &c, 1);
+}
+
+static void feed(int fd)
+{
+	for (int i = 1; i <= N; i++) {
+		t_put(fd, 'x');
+		wait_served(i);
+	}
+}
+
+static void run_accept(void)
+{
+	int port;
+
+	at = t_listen(&port);
+	one = accept_one;
+	begin_all();
+	for (int i = 0; i < N; i++) {
+		t_connect(port);
+		wait_served(i + 1);
+	}
+	end_all("accept");
+}
+
+static void run_epoll(int p[2])
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+
+	at = p[0];
+	epfd = epoll_create1(0);
+	CHECK(epoll_ctl(epfd, EPOLL_CTL_ADD, at, &ev) == 0);
+	one = epoll_one;
+	begin_all();
+	feed(p[1]);
+	end_all("epoll_wait");
+}
+
+static void run_fifo(void)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/fifo", getenv("T_TMP"));
+	CHECK(mkfifo(path, 0600) == 0);
+	at = open(path, O_RDWR);
+	CHECK(at >= 0);
+	one = read_one;
+	begin_all();
+	feed(at);
+	end_all("fifo");
+}
+
+/* They go on waiting for the pipe when the number is closed. */
+static void run_moved(int p[2])
+{
+	at = p[0];
+	one = read_one;
+	begin_all();
+	t_close(p[0]);
+	feed(p[1]);
+	end_all("closed meanwhile");
+}
+
+static long write_page(void)
+{
+	static char page[4096];
+
+	return write(at, page, sizeof(page));
+}
+
+/* Each has room for one when a page has been read. */
+static void run_writers(int p[2])
+{
+	char page[4096] = "";
+
+	at = p[1];
+	CHECK(fcntl(p[1], F_SETPIPE_SZ, 4096) == 4096);
+	CHECK(write(p[1], page, sizeof(page)) == sizeof(page));
+	one = write_page;
+	begin_all();
+	for (int i = 1; i <= N; i++) {
+		t_read(p[0], page, sizeof(page));
+		wait_served(i);
+	}
+	end_all("writers");
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	int p[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, p) == 0);
+	if (!strcmp(how, "dgram")) {
+		at = p[0];
+		one = recv_one;
+		begin_all();
+		feed(p[1]);
+		end_all("datagrams");
+		return 0;
+	}
+	t_pipe(p);
+	if (!strcmp(how, "accept")) {
+		run_accept();
+	} else if (!strcmp(how, "epoll")) {
+		run_epoll(p);
+	} else if (!strcmp(how, "fifo")) {
+		run_fifo();
+	} else if (!strcmp(how, "moved")) {
+		run_moved(p);
+	} else if (!strcmp(how, "writers")) {
+		run_writers(p);
+	} else {
+		at = p[0];
+		one = read_one;
+		begin_all();
+		feed(p[1]);
+		end_all("pipe");
+	}
+	return 0;
+}
