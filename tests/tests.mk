@@ -6,7 +6,7 @@
 #   make check-native      behaviour programs, natively only
 #   make check-apps        real programs from Debian packages
 #   make check-sandbox     programs in sandboxes, their own and others'
-#   make check-<part>      one part: unit patch fuzz stress model cli hostile
+#   make check-<part>      one part: unit patch fuzz fuzz-io stress model cli hostile
 #   make check-distros     on other releases of Debian, in chroots
 #   make check-suites      other projects' test suites, all of them
 #
@@ -30,7 +30,7 @@ TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              bubblewrap libcap2-bin prometheus tmux \
              systemtap-sdt-dev libncurses-dev
 
-CHECKS := unit library patch hooks locks fuzz stress apps sandbox cli hostile install distros
+CHECKS := unit library patch hooks locks fuzz fuzz-io stress apps sandbox cli hostile install distros
 
 T_WARN  := -Wall -Wextra $(WERROR)
 T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/support $(T_WARN)
@@ -57,7 +57,7 @@ soak:
 	@$(MAKE) --no-print-directory RUNS=$(RUNS) check-apps
 	@$(MAKE) --no-print-directory FIB_SEEDS=$(or $(FIB_SEEDS),1000) \
 	  check-stress
-	@$(MAKE) --no-print-directory soak-fuzz
+	@$(MAKE) --no-print-directory soak-fuzz soak-fuzz-io
 	@$(MAKE) --no-print-directory HOSTILE_SECONDS=600 \
 	  HOSTILE_SEED=$(or $(FIB_SEED),100000) check-hostile
 

@@ -1,9 +1,11 @@
 # Arguments of system calls, fuzzed: make check-fuzz, and soak-fuzz for long.
+# Programs of descriptor calls: make check-fuzz-io, and soak-fuzz-io.
 #
-# check-fuzz makes the same FUZZ_CASES cases of FUZZ_SEED each time, so that its
-# verdict is one; soak-fuzz those of a new seed, for FUZZ_SECONDS.
+# The checks make the same cases of FUZZ_SEED each time, so that their verdict is
+# one; the soaks those of a new seed, for FUZZ_SECONDS.
 
 FUZZ_CASES   ?= 2000
+FUZZ_SCRIPTS ?= 250
 FUZZ_SEED    ?= 1
 FUZZ_SECONDS ?= 600
 
@@ -22,3 +24,17 @@ check-fuzz: all $(B)/tests/fuzz/args
 
 soak-fuzz: all $(B)/tests/fuzz/args
 	@python3 tests/fuzz/args.py --build $(B) --seconds $(FUZZ_SECONDS)
+
+$(B)/tests/fuzz/io/play: $(wildcard tests/fuzz/io/*.c) tests/fuzz/io/io.h
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu11 $(T_FLAGS) $(filter %.c,$^) -o $@ $(T_LIBC)
+
+FUZZ_IO := python3 tests/fuzz/io/fuzz.py --build $(B) \
+             --replay $(wildcard tests/fuzz/io/corpus/*.io)
+
+.PHONY: check-fuzz-io soak-fuzz-io
+check-fuzz-io: all $(B)/tests/fuzz/io/play
+	@$(FUZZ_IO) --scripts $(FUZZ_SCRIPTS) --seed $(FUZZ_SEED)
+
+soak-fuzz-io: all $(B)/tests/fuzz/io/play
+	@$(FUZZ_IO) --seconds $(FUZZ_SECONDS) --each 1000

@@ -1,0 +1,308 @@
+/*
+ * The actors: threads that make one call for each line they are given. The
+ * same binary natively and hooked; it knows nothing of the library.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <poll.h>
+#include "io.h"
+
+struct fz_shared *fz_shared;
+static int files[26];
+static pthread_t threads[FZ_THREADS];
+static char *buffers[FZ_ACTORS];
+static size_t buffer_sizes[FZ_ACTORS];
+static __thread int own;
+
+static const struct {
+	const char *name;
+	long value;
+} words[] = {
+	/* send, recv */
+	{ "waitall", MSG_WAITALL }, { "peek", MSG_PEEK }, { "oob", MSG_OOB },
+	{ "dontwait", MSG_DONTWAIT }, { "nosignal", MSG_NOSIGNAL },
+	{ "trunc", MSG_TRUNC }, { "more", MSG_MORE }, { "eor", MSG_EOR },
+	{ "waitforone", MSG_WAITFORONE }, { "fastopen", MSG_FASTOPEN },
+	{ "errqueue", MSG_ERRQUEUE }, { "cmsgcloexec", MSG_CMSG_CLOEXEC },
+	/* poll; epoll has the same numbers */
+	{ "in", POLLIN }, { "out", POLLOUT }, { "pri", POLLPRI },
+	{ "rdhup", POLLRDHUP }, { "et", (long)EPOLLET },
+	{ "oneshot", EPOLLONESHOT }, { "excl", EPOLLEXCLUSIVE },
+	/* preadv2 */
+	{ "nowait", RWF_NOWAIT }, { "hipri", RWF_HIPRI },
+	/* wait4 */
+	{ "nohang", WNOHANG }, { "untraced", WUNTRACED },
+	{ "nothread", (long)__WNOTHREAD }, { "continued", WCONTINUED },
+};
+
+static const struct {
+	const char *name;
+	int number;
+} signals[] = {
+#define ONE(nm) { #nm, SIG##nm },
+	FZ_SIGNALS(ONE)
+#undef ONE
+	{ "STOP", SIGSTOP }, { "CONT", SIGCONT }, { "KILL", SIGKILL },
+	{ "TERM", SIGTERM }, { "CHLD", SIGCHLD }, { "TSTP", SIGTSTP },
+};
+
+int fz_signal(const char *name)
+{
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		if (!strcmp(signals[i].name, name))
+			return signals[i].number;
+	return -1;
+}
+
+pthread_t fz_thread(int self)
+{
+	return threads[self];
+}
+
+static void handler(int sig)
+{
+	for (int i = 0; i < FZ_NSIGNALS; i++)
+		if (signals[i].number == sig)
+			fz_shared->slot[own].handled[i]++;
+}
+
+void fz_say(struct fz_call *c, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(c->out + c->used, FZ_RESULT - c->used, fmt, ap);
+	va_end(ap);
+	c->used += (size_t)n;
+	if (c->used >= FZ_RESULT)
+		c->used = FZ_RESULT - 1;
+}
+
+void fz_ret(struct fz_call *c, long r)
+{
+	int err = errno;
+
+	if (r == -1)
+		fz_say(c, "-1 %s", strerrorname_np(err));
+	else
+		fz_say(c, "%ld", r);
+}
+
+/* How much a TCP connection or a terminal holds depends on more than the program. */
+static bool elastic(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t len = sizeof(int);
+
+	if (isatty(fd))
+		return true;
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) &&
+	       domain == AF_INET && type == SOCK_STREAM;
+}
+
+void fz_moved(struct fz_call *c, int fd, long r, size_t asked)
+{
+	int err = errno;
+
+	if (r > 4096 && (size_t)r < asked && elastic(fd)) {
+		fz_say(c, "part");
+		return;
+	}
+	errno = err;
+	fz_ret(c, r);
+}
+
+void fz_data(struct fz_call *c, int fd, const char *b, long n)
+{
+	bool loose = n > 4096 && elastic(fd);
+
+	for (long i = 0, k; i < n; i = k) {
+		for (k = i; k < n && b[k] == b[i]; k++)
+			;
+		if (loose)
+			fz_say(c, " %c", b[i] < ' ' ? '?' : b[i]);
+		else if (b[i] >= ' ')
+			fz_say(c, " %ld*%c", k - i, b[i]);
+		else
+			fz_say(c, " %ld*%d", k - i, b[i]);
+	}
+}
+
+char *fz_buffer(struct fz_call *c, size_t n)
+{
+	if (n > buffer_sizes[c->self]) {
+		free(buffers[c->self]);
+		buffers[c->self] = malloc(n);
+		if (!buffers[c->self])
+			abort();
+		buffer_sizes[c->self] = n;
+	}
+	return buffers[c->self];
+}
+
+static int letter(struct fz_call *c, int i)
+{
+	if (i >= c->n || c->w[i][0] < 'a' || c->w[i][0] > 'z' || c->w[i][1])
+		return -1;
+	return c->w[i][0] - 'a';
+}
+
+int fz_fd(struct fz_call *c, int i)
+{
+	int at = letter(c, i);
+
+	return at < 0 ? -1 : files[at];
+}
+
+void fz_set(struct fz_call *c, int i, int fd)
+{
+	int at = letter(c, i);
+
+	if (at >= 0 && fd >= 0)
+		files[at] = fd;
+}
+
+long fz_num(struct fz_call *c, int i)
+{
+	return i < c->n ? strtol(c->w[i], NULL, 0) : 0;
+}
+
+long fz_flags(struct fz_call *c, int from)
+{
+	long all = 0;
+
+	for (int i = from; i < c->n; i++)
+		for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++)
+			if (!strcmp(c->w[i], words[k].name))
+				all |= words[k].value;
+	return all;
+}
+
+bool fz_has(struct fz_call *c, const char *word)
+{
+	for (int i = 1; i < c->n; i++)
+		if (!strcmp(c->w[i], word))
+			return true;
+	return false;
+}
+
+long fz_ms(struct fz_call *c)
+{
+	for (int i = 1; i < c->n; i++) {
+		char *end;
+		long n = strtol(c->w[i], &end, 10);
+
+		if (end != c->w[i] && !strcmp(end, "ms"))
+			return n;
+	}
+	return -1;
+}
+
+static const struct fz_op *find(const char *name)
+{
+	static const struct fz_op *const all[] = {
+		fz_make_ops, fz_state_ops, fz_data_ops,
+		fz_net_ops,  fz_wait_ops,  fz_task_ops,
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		for (const struct fz_op *op = all[i]; op->name; op++)
+			if (!strcmp(op->name, name))
+				return op;
+	return NULL;
+}
+
+static void one_step(int self)
+{
+	struct fz_slot *s = &fz_shared->slot[self];
+	struct fz_call c = { .self = self, .out = s->result };
+	const struct fz_op *op;
+	char *rest;
+
+	c.step = (int)s->posted - 1;
+	memcpy(c.text, s->line, sizeof(c.text));
+	for (char *w = strtok_r(c.text, " ", &rest); w && c.n < FZ_WORDS;
+	     w = strtok_r(NULL, " ", &rest))
+		c.w[c.n++] = w;
+	s->result[0] = 0;
+	op = c.n ? find(c.w[0]) : NULL;
+	if (op)
+		op->fn(&c);
+	else
+		fz_say(&c, "no such step");
+	s->done = (uint32_t)c.step + 1;
+}
+
+_Noreturn void fz_serve(int self)
+{
+	char b;
+
+	own = self;
+	fz_shared->slot[self].pid = getpid();
+	for (;;) {
+		ssize_t r = read(FZ_COMMANDS + self, &b, 1);
+
+		if (r == 1)
+			one_step(self);
+		else if (r == 0 || errno != EINTR)
+			_exit(9);
+	}
+}
+
+static void *thread(void *arg)
+{
+	fz_serve((int)(intptr_t)arg);
+}
+
+int fz_actors(void)
+{
+	struct rlimit limit = { 512, 4096 };
+	struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
+
+	fz_shared = mmap(NULL, sizeof(*fz_shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED, FZ_COMMANDS + FZ_ACTORS, 0);
+	if (fz_shared == MAP_FAILED ||
+	    close(FZ_COMMANDS + FZ_ACTORS) ||
+	    setrlimit(RLIMIT_NOFILE, &limit) || sigaction(SIGPIPE, &sa, NULL))
+		return 1;
+	for (int i = 0; i < 26; i++)
+		files[i] = -1;
+	threads[0] = pthread_self();
+	for (int i = 1; i < FZ_THREADS; i++)
+		if (pthread_create(&threads[i], NULL, thread,
+				   (void *)(intptr_t)i))
+			return 1;
+	fz_serve(0);
+}
+
+/* The step "action SIGNAL restart|plain|ign|dfl". */
+static void op_action(struct fz_call *c)
+{
+	struct sigaction sa = { .sa_handler = handler };
+
+	if (fz_has(c, "restart"))
+		sa.sa_flags = SA_RESTART;
+	if (fz_has(c, "ign"))
+		sa.sa_handler = SIG_IGN;
+	if (fz_has(c, "dfl"))
+		sa.sa_handler = SIG_DFL;
+	fz_ret(c, sigaction(fz_signal(c->w[1]), &sa, NULL));
+}
+
+const struct fz_op fz_state_ops[] = { { "action", op_action }, { 0 } };

@@ -1,0 +1,5 @@
+# open: accept() looks for a free descriptor once there is a connection
+# accept() without a free descriptor fails at once.
+0 tcplisten a 1
+4 table 30
+1 accept a e

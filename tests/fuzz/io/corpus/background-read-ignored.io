@@ -1,0 +1,8 @@
+0 pty a b
+0 fork 5
+5 session b
+5 fork 6
+6 group
+6 action TTIN ign
+6 threaded
+6 read b 1

@@ -1,0 +1,6 @@
+# connect(AF_UNSPEC) ends a connect() that waits.
+0 tcplisten a 0
+0 tcpsock b
+0 crowd a
+1 connect b a
+0 disconnect b

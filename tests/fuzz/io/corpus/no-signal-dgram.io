@@ -1,0 +1,3 @@
+0 pair a b dgram
+0 shutdown a wr
+1 send a 1

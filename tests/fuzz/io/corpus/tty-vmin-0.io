@@ -1,0 +1,5 @@
+# open: a terminal is polled, and poll goes by VMIN
+# VMIN 0: a read never waits.
+0 pty a b raw
+0 mode b 0 0
+1 read b 3

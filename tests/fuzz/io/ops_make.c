@@ -1,0 +1,424 @@
+/* Steps that make descriptors, or change what they are. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <termios.h>
+#include <unistd.h>
+#include "io.h"
+
+/* What makes two at once: their numbers. */
+static void two(struct fz_call *c, long r, const int fd[2])
+{
+	if (r) {
+		fz_ret(c, -1);
+		return;
+	}
+	fz_set(c, 1, fd[0]);
+	fz_set(c, 2, fd[1]);
+	fz_say(c, "%d %d", fd[0], fd[1]);
+}
+
+static void one(struct fz_call *c, int at, int fd)
+{
+	fz_set(c, at, fd);
+	fz_ret(c, fd);
+}
+
+/* pair A B stream|dgram|seqpacket */
+static void op_pair(struct fz_call *c)
+{
+	int fd[2], type = SOCK_STREAM;
+
+	if (fz_has(c, "dgram"))
+		type = SOCK_DGRAM;
+	if (fz_has(c, "seqpacket"))
+		type = SOCK_SEQPACKET;
+	two(c, socketpair(AF_UNIX, type, 0, fd), fd);
+}
+
+static int inet(int type, int backlog)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, type, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) ||
+	    (backlog >= 0 && listen(fd, backlog)))
+		return -1;
+	return fd;
+}
+
+static int join(int fd, int to)
+{
+	struct sockaddr_in a;
+	socklen_t len = sizeof(a);
+
+	return getsockname(to, (struct sockaddr *)&a, &len) ||
+			       connect(fd, (struct sockaddr *)&a, len) ?
+		       -1 :
+		       0;
+}
+
+/* tcp A B: both ends of a connection */
+static void op_tcp(struct fz_call *c)
+{
+	int l = inet(SOCK_STREAM, 1), fd[2], on = 1;
+	long r = -1;
+
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	if (l >= 0 && fd[0] >= 0 && !join(fd[0], l)) {
+		fd[1] = accept(l, NULL, NULL);
+		r = fd[1] < 0 ? -1 : 0;
+		/* What is sent is there when the step ends. */
+		setsockopt(fd[0], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		setsockopt(fd[1], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	}
+	close(l);
+	two(c, r, fd);
+}
+
+/* udppair A B: connected to each other; udp A: bound, not connected */
+static void op_udppair(struct fz_call *c)
+{
+	int fd[2] = { inet(SOCK_DGRAM, -1), inet(SOCK_DGRAM, -1) };
+
+	two(c, join(fd[0], fd[1]) || join(fd[1], fd[0]) ? -1 : 0, fd);
+}
+
+static void op_udp(struct fz_call *c)
+{
+	one(c, 1, inet(SOCK_DGRAM, -1));
+}
+
+/* tcplisten A BACKLOG, unixlisten A BACKLOG; tcpsock A, unixsock A */
+static void op_tcplisten(struct fz_call *c)
+{
+	one(c, 1, inet(SOCK_STREAM, (int)fz_num(c, 2)));
+}
+
+static void op_unixlisten(struct fz_call *c)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	/* An abstract name that the kernel chooses. */
+	if (bind(fd, (struct sockaddr *)&a, sizeof(sa_family_t)) ||
+	    listen(fd, (int)fz_num(c, 2)))
+		fz_ret(c, -1);
+	else
+		one(c, 1, fd);
+}
+
+static void op_tcpsock(struct fz_call *c)
+{
+	one(c, 1, socket(AF_INET, SOCK_STREAM, 0));
+}
+
+static void op_unixsock(struct fz_call *c)
+{
+	one(c, 1, socket(AF_UNIX, SOCK_STREAM, 0));
+}
+
+/* pipe A B [packet] */
+static void op_pipe(struct fz_call *c)
+{
+	int fd[2];
+
+	two(c, pipe2(fd, fz_has(c, "packet") ? O_DIRECT : 0), fd);
+}
+
+/* fifo A r|w|rw [nonblock]: the one FIFO that there is */
+static void op_fifo(struct fz_call *c)
+{
+	int flags = fz_has(c, "rw") ? O_RDWR :
+		    fz_has(c, "w")  ? O_WRONLY :
+				      O_RDONLY;
+	char path[80];
+
+	snprintf(path, sizeof(path), "%s/fifo", fz_shared->dir);
+	if (mkfifo(path, 0600) && errno != EEXIST)
+		fz_ret(c, -1);
+	else
+		one(c, 1, open(path, flags | (fz_has(c, "nonblock") ? O_NONBLOCK : 0)));
+}
+
+static int mode(int fd, bool raw, int vmin, int vtime)
+{
+	struct termios t;
+
+	if (tcgetattr(fd, &t))
+		return -1;
+	if (raw)
+		cfmakeraw(&t);
+	t.c_cc[VMIN] = (cc_t)vmin;
+	t.c_cc[VTIME] = (cc_t)vtime;
+	return tcsetattr(fd, TCSANOW, &t);
+}
+
+/* pty A B [raw]: A is the master. mode A VMIN VTIME: raw, and that */
+static void op_pty(struct fz_call *c)
+{
+	int fd[2];
+	long r = openpty(&fd[0], &fd[1], NULL, NULL, NULL);
+
+	if (!r && fz_has(c, "raw"))
+		r = mode(fd[1], true, 1, 0);
+	two(c, r, fd);
+}
+
+static void op_mode(struct fz_call *c)
+{
+	fz_ret(c, mode(fz_fd(c, 1), true, (int)fz_num(c, 2), (int)fz_num(c, 3)));
+}
+
+/* ptsopen A B r|w|rw: another descriptor of master A's slave */
+static void op_ptsopen(struct fz_call *c)
+{
+	char name[64];
+	int flags = fz_has(c, "rw") ? O_RDWR :
+		    fz_has(c, "w")  ? O_WRONLY :
+				      O_RDONLY;
+
+	if (ptsname_r(fz_fd(c, 1), name, sizeof(name))) {
+		errno = ENOTTY;
+		fz_ret(c, -1);
+	} else {
+		one(c, 2, open(name, flags | O_NOCTTY));
+	}
+}
+
+/* tostop A: who is in the background may not write */
+static void op_tostop(struct fz_call *c)
+{
+	struct termios t;
+	int fd = fz_fd(c, 1);
+
+	if (tcgetattr(fd, &t)) {
+		fz_ret(c, -1);
+		return;
+	}
+	t.c_lflag |= TOSTOP;
+	fz_ret(c, tcsetattr(fd, TCSANOW, &t));
+}
+
+/* eventfd A N [sem] */
+static void op_eventfd(struct fz_call *c)
+{
+	one(c, 1, eventfd((unsigned)fz_num(c, 2),
+			  fz_has(c, "sem") ? EFD_SEMAPHORE : 0));
+}
+
+/* timerfd A; timerset A NNNms [every] */
+static void op_timerfd(struct fz_call *c)
+{
+	one(c, 1, timerfd_create(CLOCK_MONOTONIC, 0));
+}
+
+static void op_timerset(struct fz_call *c)
+{
+	struct itimerspec t = { 0 };
+	long ms = fz_ms(c);
+
+	t.it_value.tv_sec = ms / 1000;
+	t.it_value.tv_nsec = ms % 1000 * 1000000;
+	if (fz_has(c, "every"))
+		t.it_interval = t.it_value;
+	fz_ret(c, timerfd_settime(fz_fd(c, 1), 0, &t, NULL));
+}
+
+/* signalfd A SIGNAL */
+static void op_signalfd(struct fz_call *c)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, fz_signal(c->w[2]));
+	one(c, 1, signalfd(-1, &set, 0));
+}
+
+/* memfd A N: a file of N bytes, at its beginning */
+static void op_memfd(struct fz_call *c)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	long n = fz_num(c, 2);
+	char *b = fz_buffer(c, (size_t)n + 1);
+
+	memset(b, 'a' + c->step % 26, (size_t)n);
+	if (fd >= 0 && pwrite(fd, b, (size_t)n, 0) != n)
+		fz_say(c, "short ");
+	one(c, 1, fd);
+}
+
+/* dup A B; dup2 A B: B's number is A's file then; dupat A B N */
+static void op_dup(struct fz_call *c)
+{
+	one(c, 2, dup(fz_fd(c, 1)));
+}
+
+static void op_dup2(struct fz_call *c)
+{
+	fz_ret(c, dup2(fz_fd(c, 1), fz_fd(c, 2)));
+}
+
+static void op_dupat(struct fz_call *c)
+{
+	one(c, 2, dup2(fz_fd(c, 1), (int)fz_num(c, 3)));
+}
+
+/* close A: the letter keeps the number */
+static void op_close(struct fz_call *c)
+{
+	fz_ret(c, close(fz_fd(c, 1)));
+}
+
+/* table N: no more than N descriptors, and those below N taken */
+static void op_table(struct fz_call *c)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = (rlim_t)fz_num(c, 1);
+	if (setrlimit(RLIMIT_NOFILE, &limit)) {
+		fz_ret(c, -1);
+		return;
+	}
+	while (dup(FZ_COMMANDS) >= 0)
+		;
+	fz_ret(c, -1);
+}
+
+/* nonblock A 0|1 */
+static void op_nonblock(struct fz_call *c)
+{
+	int fd = fz_fd(c, 1), flags = fcntl(fd, F_GETFL);
+
+	flags = fz_num(c, 2) ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
+	fz_ret(c, fcntl(fd, F_SETFL, flags));
+}
+
+static const struct {
+	const char *name;
+	int level, number;
+} options[] = {
+	{ "rcvlowat", SOL_SOCKET, SO_RCVLOWAT },
+	{ "oobinline", SOL_SOCKET, SO_OOBINLINE },
+	{ "sndbuf", SOL_SOCKET, SO_SNDBUF },
+	{ "rcvbuf", SOL_SOCKET, SO_RCVBUF },
+	{ "peekoff", SOL_SOCKET, SO_PEEK_OFF },
+	{ "passcred", SOL_SOCKET, SO_PASSCRED },
+	{ "deferaccept", IPPROTO_TCP, TCP_DEFER_ACCEPT },
+	{ "cork", IPPROTO_TCP, TCP_CORK },
+	{ "nodelay", IPPROTO_TCP, TCP_NODELAY },
+};
+
+/* opt A NAME N; opt A rcvtimeo|sndtimeo NNNms|-1; opt A reset */
+static void op_opt(struct fz_call *c)
+{
+	struct linger l = { 1, 0 };
+	struct timeval tv = { 0 };
+	int fd = fz_fd(c, 1), n = (int)fz_num(c, 3);
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+		if (!strcmp(c->w[2], options[i].name)) {
+			fz_ret(c, setsockopt(fd, options[i].level,
+					     options[i].number, &n, sizeof(n)));
+			return;
+		}
+	if (fz_has(c, "reset")) {
+		fz_ret(c, setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+		return;
+	}
+	tv.tv_sec = n < 0 ? n : n / 1000;
+	tv.tv_usec = n < 0 ? 0 : n % 1000 * 1000;
+	fz_ret(c, setsockopt(fd, SOL_SOCKET,
+			     fz_has(c, "rcvtimeo") ? SO_RCVTIMEO : SO_SNDTIMEO,
+			     &tv, sizeof(tv)));
+}
+
+/* What can be asked of a file. */
+static void op_soerror(struct fz_call *c)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (getsockopt(fz_fd(c, 1), SOL_SOCKET, SO_ERROR, &err, &len))
+		fz_ret(c, -1);
+	else
+		fz_say(c, "%s", err ? strerrorname_np(err) : "0");
+}
+
+static void op_unread(struct fz_call *c)
+{
+	int n = 0, fd = fz_fd(c, 1);
+	long r = ioctl(fd, FIONREAD, &n);
+
+	fz_moved(c, fd, r ? -1 : n, 1 << 30);
+}
+
+static void op_atmark(struct fz_call *c)
+{
+	int at = 0;
+
+	fz_ret(c, ioctl(fz_fd(c, 1), SIOCATMARK, &at) ? -1 : at);
+}
+
+static void op_flags(struct fz_call *c)
+{
+	int fl = fcntl(fz_fd(c, 1), F_GETFL);
+
+	fz_say(c, "%s", fl < 0 ? "-1" : fl & O_NONBLOCK ? "nonblock" : "block");
+}
+
+static void op_peer(struct fz_call *c)
+{
+	struct sockaddr_storage a;
+	socklen_t len = sizeof(a);
+
+	fz_ret(c, getpeername(fz_fd(c, 1), (struct sockaddr *)&a, &len));
+}
+
+/* owner A: SIGIO and SIGURG of A go to the calling thread's id */
+static void op_owner(struct fz_call *c)
+{
+	int fd = fz_fd(c, 1);
+	int r = fcntl(fd, F_SETOWN, fz_has(c, "process") ? getpid() : gettid());
+
+	fz_ret(c, r ? r : fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC));
+}
+
+const struct fz_op fz_make_ops[] = {
+	{ "pair", op_pair },	     { "tcp", op_tcp },
+	{ "udppair", op_udppair },   { "udp", op_udp },
+	{ "tcplisten", op_tcplisten }, { "unixlisten", op_unixlisten },
+	{ "tcpsock", op_tcpsock },   { "unixsock", op_unixsock },
+	{ "pipe", op_pipe },	     { "fifo", op_fifo },
+	{ "pty", op_pty },	     { "mode", op_mode },
+	{ "ptsopen", op_ptsopen },   { "tostop", op_tostop },
+	{ "eventfd", op_eventfd },   { "timerfd", op_timerfd },
+	{ "timerset", op_timerset }, { "signalfd", op_signalfd },
+	{ "memfd", op_memfd },	     { "dup", op_dup },
+	{ "dup2", op_dup2 },	     { "dupat", op_dupat },
+	{ "close", op_close },	     { "table", op_table },
+	{ "nonblock", op_nonblock }, { "opt", op_opt },
+	{ "soerror", op_soerror },   { "unread", op_unread },
+	{ "atmark", op_atmark },     { "flags", op_flags },
+	{ "peer", op_peer },	     { "owner", op_owner },
+	{ 0 },
+};

@@ -1,0 +1,291 @@
+/* Steps that wait for many, for signals, for time, for processes, for locks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include "io.h"
+
+#define FILES 8
+
+static int timeout(struct fz_call *c)
+{
+	return (int)fz_ms(c);
+}
+
+static struct timespec *spec(struct fz_call *c, struct timespec *ts)
+{
+	long ms = fz_ms(c);
+
+	*ts = (struct timespec){ ms / 1000, ms % 1000 * 1000000 };
+	return ms < 0 ? NULL : ts;
+}
+
+/* The mask of a call with "opens SIGNAL": nothing blocked but the others. */
+static sigset_t *opened(struct fz_call *c, sigset_t *set)
+{
+	for (int i = 1; i + 1 < c->n; i++)
+		if (!strcmp(c->w[i], "opens")) {
+			pthread_sigmask(SIG_SETMASK, NULL, set);
+			sigdelset(set, fz_signal(c->w[i + 1]));
+			return set;
+		}
+	return NULL;
+}
+
+/* poll A:in B:out,pri ... [NNNms]; a word with a colon is one descriptor */
+static int vector(struct fz_call *c, struct pollfd *p)
+{
+	int n = 0;
+
+	for (int i = 1; i < c->n && n < FILES; i++) {
+		char *colon = strchr(c->w[i], ':'), *rest, *w;
+		struct fz_call one = { .n = 2 };
+
+		if (!colon)
+			continue;
+		*colon = 0;
+		p[n] = (struct pollfd){ .fd = fz_fd(c, i) };
+		for (w = strtok_r(colon + 1, ",", &rest); w;
+		     w = strtok_r(NULL, ",", &rest)) {
+			one.w[1] = w;
+			p[n].events |= (short)fz_flags(&one, 1);
+		}
+		n++;
+	}
+	return n;
+}
+
+static void events(struct fz_call *c, unsigned e)
+{
+	static const struct {
+		unsigned bit;
+		const char *name;
+	} of[] = { { POLLIN, "in" },	 { POLLOUT, "out" },
+		   { POLLPRI, "pri" },	 { POLLERR, "err" },
+		   { POLLHUP, "hup" },	 { POLLNVAL, "nval" },
+		   { POLLRDHUP, "rdhup" } };
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+		if (e & of[i].bit)
+			fz_say(c, "+%s", of[i].name);
+}
+
+static void polled(struct fz_call *c, long r, const struct pollfd *p, int n)
+{
+	fz_ret(c, r);
+	for (int i = 0; i < n && r >= 0; i++) {
+		fz_say(c, " ");
+		events(c, (unsigned)p[i].revents);
+	}
+}
+
+static void op_poll(struct fz_call *c)
+{
+	struct pollfd p[FILES];
+	int n = vector(c, p);
+
+	polled(c, poll(p, (nfds_t)n, timeout(c)), p, n);
+}
+
+/* ppoll ... [NNNms] [opens SIGNAL] */
+static void op_ppoll(struct fz_call *c)
+{
+	struct pollfd p[FILES];
+	struct timespec ts;
+	sigset_t set;
+	int n = vector(c, p);
+
+	polled(c, ppoll(p, (nfds_t)n, spec(c, &ts), opened(c, &set)), p, n);
+}
+
+/* select, pselect: as poll */
+static void chosen(struct fz_call *c, bool masked)
+{
+	struct timespec ts, *left = spec(c, &ts);
+	struct timeval tv = { ts.tv_sec, ts.tv_nsec / 1000 };
+	struct pollfd p[FILES];
+	fd_set s[3];
+	sigset_t set;
+	int n = vector(c, p), top = 0;
+	long r;
+
+	for (int i = 0; i < 3; i++)
+		FD_ZERO(&s[i]);
+	for (int i = 0; i < n; i++) {
+		if (p[i].fd < 0 || p[i].fd >= FD_SETSIZE)
+			continue;
+		if (p[i].events & POLLIN)
+			FD_SET(p[i].fd, &s[0]);
+		if (p[i].events & POLLOUT)
+			FD_SET(p[i].fd, &s[1]);
+		if (p[i].events & POLLPRI)
+			FD_SET(p[i].fd, &s[2]);
+		if (p[i].fd >= top)
+			top = p[i].fd + 1;
+	}
+	r = masked ? pselect(top, &s[0], &s[1], &s[2], left, opened(c, &set)) :
+		     select(top, &s[0], &s[1], &s[2], left ? &tv : NULL);
+	fz_ret(c, r);
+	for (int i = 0; i < n && r >= 0; i++)
+		fz_say(c, " %s%s%s", FD_ISSET(p[i].fd, &s[0]) ? "+r" : "",
+		       FD_ISSET(p[i].fd, &s[1]) ? "+w" : "",
+		       FD_ISSET(p[i].fd, &s[2]) ? "+x" : "");
+}
+
+static void op_select(struct fz_call *c)
+{
+	chosen(c, false);
+}
+
+static void op_pselect(struct fz_call *c)
+{
+	chosen(c, true);
+}
+
+/* epoll A; epadd|epmod|epdel A B EVENTS */
+static void op_epoll(struct fz_call *c)
+{
+	int fd = epoll_create1(0);
+
+	fz_set(c, 1, fd);
+	fz_ret(c, fd);
+}
+
+static void control(struct fz_call *c, int op)
+{
+	struct epoll_event e = { .events = (uint32_t)fz_flags(c, 3),
+				 .data.u32 = (uint32_t)c->w[2][0] };
+
+	fz_ret(c, epoll_ctl(fz_fd(c, 1), op, fz_fd(c, 2), &e));
+}
+
+static void op_epadd(struct fz_call *c)
+{
+	control(c, EPOLL_CTL_ADD);
+}
+
+static void op_epmod(struct fz_call *c)
+{
+	control(c, EPOLL_CTL_MOD);
+}
+
+static void op_epdel(struct fz_call *c)
+{
+	control(c, EPOLL_CTL_DEL);
+}
+
+static void found(struct fz_call *c, long r, const struct epoll_event *e)
+{
+	fz_ret(c, r);
+	for (int i = 0; i < r; i++) {
+		fz_say(c, " %c", (char)e[i].data.u32);
+		events(c, e[i].events);
+	}
+}
+
+/* epwait A MAX [NNNms]; eppwait, eppwait2 also [opens SIGNAL] */
+static void op_epwait(struct fz_call *c)
+{
+	struct epoll_event e[FILES];
+
+	found(c, epoll_wait(fz_fd(c, 1), e, (int)fz_num(c, 2), timeout(c)), e);
+}
+
+static void op_eppwait(struct fz_call *c)
+{
+	struct epoll_event e[FILES];
+	sigset_t set;
+
+	found(c,
+	      epoll_pwait(fz_fd(c, 1), e, (int)fz_num(c, 2), timeout(c),
+			  opened(c, &set)),
+	      e);
+}
+
+static void op_eppwait2(struct fz_call *c)
+{
+	struct epoll_event e[FILES];
+	struct timespec ts;
+	sigset_t set;
+
+	found(c,
+	      syscall(SYS_epoll_pwait2, fz_fd(c, 1), e, (int)fz_num(c, 2),
+		      spec(c, &ts), opened(c, &set), 8),
+	      e);
+}
+
+/* sleep NNNms */
+static void op_sleep(struct fz_call *c)
+{
+	struct timespec ts;
+
+	fz_ret(c, nanosleep(spec(c, &ts), NULL));
+}
+
+/* sigwait SIGNAL [NNNms]: which must be blocked */
+static void op_sigwait(struct fz_call *c)
+{
+	struct timespec ts;
+	sigset_t set;
+	int r;
+
+	sigemptyset(&set);
+	sigaddset(&set, fz_signal(c->w[1]));
+	r = spec(c, &ts) ? sigtimedwait(&set, NULL, &ts) :
+			   sigwaitinfo(&set, NULL);
+	fz_ret(c, r);
+}
+
+/* sigsuspend SIGNAL: waits with that one let in */
+static void op_sigsuspend(struct fz_call *c)
+{
+	sigset_t set;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &set);
+	sigdelset(&set, fz_signal(c->w[1]));
+	fz_ret(c, sigsuspend(&set));
+}
+
+/* flock A sh|ex|un [nowait]; lock A ex|sh|un [ofd]: the whole file */
+static void op_flock(struct fz_call *c)
+{
+	fz_ret(c, flock(fz_fd(c, 1),
+			(fz_has(c, "sh") ? LOCK_SH :
+			 fz_has(c, "ex") ? LOCK_EX :
+					   LOCK_UN) |
+				(fz_has(c, "nowait") ? LOCK_NB : 0)));
+}
+
+static void op_lock(struct fz_call *c)
+{
+	struct flock l = { .l_type = fz_has(c, "sh") ? F_RDLCK :
+				     fz_has(c, "ex") ? F_WRLCK :
+						       F_UNLCK };
+
+	fz_ret(c, fcntl(fz_fd(c, 1), fz_has(c, "ofd") ? F_OFD_SETLKW : F_SETLKW,
+			&l));
+}
+
+const struct fz_op fz_wait_ops[] = {
+	{ "poll", op_poll },	   { "ppoll", op_ppoll },
+	{ "select", op_select },   { "pselect", op_pselect },
+	{ "epoll", op_epoll },	   { "epadd", op_epadd },
+	{ "epmod", op_epmod },	   { "epdel", op_epdel },
+	{ "epwait", op_epwait },   { "eppwait", op_eppwait },
+	{ "eppwait2", op_eppwait2 }, { "sleep", op_sleep },
+	{ "sigwait", op_sigwait }, { "sigsuspend", op_sigsuspend },
+	{ "flock", op_flock },	   { "lock", op_lock },
+	{ 0 },
+};

@@ -1,0 +1,206 @@
+"""Plays scripts by tests/fuzz/io/play, compares, and shrinks what differs."""
+import os
+import re
+import subprocess
+
+SLOW = 3
+HOLD, HOLD_HOOKED = 5, 25
+
+
+class Player:
+    """The program, and the library that it is hooked with."""
+
+    def __init__(self, build, library=None):
+        self.prog = os.path.join(build, "tests/fuzz/io/play")
+        self.library = library or os.path.join(build, "libfibhook.so")
+
+    def play(self, steps, variant=None, want=None, hold=None, stuck=1000):
+        """(status, lines); @variant "2e": hooked, 2 workers, eagerly."""
+        env = {k: v for k, v in os.environ.items()
+               if not k.startswith("FIBHOOK_") and k != "LD_PRELOAD"}
+        argv = [self.prog, "--stuck", str(stuck), "--hold",
+                str(hold or (HOLD_HOOKED if variant else HOLD))]
+        if variant:
+            env["FIBHOOK_WORKERS"] = variant.rstrip("e")
+            if variant.endswith("e"):
+                env["FIBHOOK_START"] = "eager"
+            argv += ["--hooked", self.library]
+        text = "\n".join(steps) + "\n"
+        if want is not None:
+            text += "--\n" + "\n".join(want) + "\n"
+        try:
+            r = subprocess.run(argv, env=env, input=text.encode(),
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, timeout=120,
+                               check=False)
+        except subprocess.TimeoutExpired:
+            return -1, ["the play did not end"]
+        return r.returncode, r.stdout.decode("utf-8", "replace").splitlines()
+
+
+def same_until(a, b):
+    n = 0
+    while n < len(a) and n < len(b) and a[n] == b[n]:
+        n += 1
+    return n
+
+
+class Difference:
+    def __init__(self, steps, variant, want, got):
+        self.steps, self.variant = steps, variant
+        self.want, self.got = want, got
+        self.phase = same_until(want, got)
+
+    def lines(self):
+        n = self.phase
+        return ((self.want[n:n + 1] or ["-"])[0],
+                (self.got[n:n + 1] or ["-"])[0])
+
+    def signature(self):
+        """What kind: the call, and what came of it natively and hooked."""
+        a, b = (dict(x.split(" = ", 1) if " = " in x else (x, x)
+                     for x in line.split("\t")[1:]) for line in self.lines())
+        for k in sorted(a.keys() | b.keys(),
+                        key=lambda k: (not k.isdigit(), k.zfill(3))):
+            if a.get(k) == b.get(k):
+                continue
+            what = re.sub(r"\d+", "", k).strip() or "?"
+            if k.isdigit() and int(k) < len(self.steps):
+                what = self.steps[int(k)].split()[1]
+            return (f"{what}: {shape(a.get(k))} -> {shape(b.get(k))}")
+        return f"? {a} {b}"
+
+
+def shape(result):
+    if result is None:
+        return "blocks" if result is None else result
+    w = result.split()
+    return " ".join(w[:2]) if w[:1] == ["-1"] else \
+        ("done" if w and w[0].isdigit() else w[0] if w else "nothing")
+
+
+def natively(player, steps, holds=(HOLD, 12)):
+    """What comes of @steps in every native run: (lines, why not all)."""
+    status, want = player.play(steps, hold=holds[0])
+    if status:
+        return [], f"natively status {status} {want[-1:]}"
+    for hold in holds[1:]:
+        status, again = player.play(steps, want=want, hold=hold)
+        if status:
+            return [], f"natively status {status} {again[-1:]}"
+        n = same_until(want, again)
+        if n < len(want):
+            want = want[:n]
+    return want, None
+
+
+def hooked(player, steps, variant, want, **how):
+    """None if as natively, "slow", or the Difference."""
+    if not want:
+        return None
+    status, got = player.play(steps, variant, want, **how)
+    if status == SLOW:
+        return "slow"
+    if got[:len(want)] == want:
+        return None
+    return Difference(steps, variant, want, got)
+
+
+def confirm(player, found):
+    """Is it there again? The runs in which it is, of how many; 0, 0 where the
+    native runs do not agree on the phase after all."""
+    want = found.want[:found.phase + 1]
+    for hold in (30, 8, 60):
+        status, again = player.play(found.steps, want=want, hold=hold)
+        if status or again[:len(want)] != want:
+            return 0, 0
+    bad = runs = 0
+    while runs < 3 or (0 < bad < 2 and runs < 12) or (bad == 0 and runs < 8):
+        again = hooked(player, found.steps, found.variant, want, hold=40)
+        runs += 1
+        bad += isinstance(again, Difference)
+    return bad, runs
+
+
+def without(steps, first, count):
+    """@steps without some; what they are waited for by goes as well."""
+    gone = set(range(first, first + count))
+    for i, s in enumerate(steps):
+        w = s.split()
+        if w[1] in ("await", "until") and int(w[2]) in gone:
+            gone.add(i)
+    out, number = [], {}
+    for i, s in enumerate(steps):
+        if i in gone:
+            continue
+        number[i] = len(out)
+        w = s.split()
+        if w[1] in ("await", "until"):
+            w[2] = str(number[int(w[2])])
+        out.append(" ".join(w))
+    return out
+
+
+def simpler(step):
+    """Simpler forms of one step."""
+    w = step.split()
+    for i in range(len(w) - 1, 1, -1):
+        if len(w[i]) > 1 and not w[i][0].isdigit() and ":" not in w[i] and \
+           w[1] not in ("action", "mask", "opt", "await", "until", "killchild"):
+            yield " ".join(w[:i] + w[i + 1:])
+        if w[i].isdigit() and w[1] not in ("await", "until", "fork", "tkill",
+                                             "mode"):
+            for n in ("1", "3", "10", "300000"):
+                if len(n) < len(w[i]) or (len(n) == len(w[i]) and n < w[i]):
+                    yield " ".join(w[:i] + [n] + w[i + 1:])
+    if w[0] not in "*01567" and w[1] != "epwait":
+        yield " ".join(["1"] + w[1:])
+
+
+def shrink(player, found, tries=150):
+    """The Difference with fewer steps, of the same kind."""
+    kind = found.signature()
+
+    def differs(steps):
+        nonlocal tries
+        tries -= 1
+        want, _ = natively(player, steps)
+        d = hooked(player, steps, found.variant, want, stuck=400)
+        return d if isinstance(d, Difference) and d.signature() == kind \
+            else None
+
+    best = differs(found.steps[:found.phase + 1]) or found
+    size = max(1, len(best.steps) // 2)
+    while size and tries > 0:
+        at, any_gone = len(best.steps) - size, False
+        while at >= 0 and tries > 0:
+            steps = without(best.steps, at, size)
+            d = differs(steps) if steps else None
+            if d:
+                best, any_gone = d, True
+                at = min(at, len(best.steps)) - 1
+            else:
+                at -= size
+        if not any_gone or size > 1:
+            size //= 2
+    for at in range(len(best.steps)):
+        for step in simpler(best.steps[at]):
+            if tries <= 0:
+                break
+            d = differs(best.steps[:at] + [step] + best.steps[at + 1:])
+            if d:
+                best = d
+                break
+    return best
+
+
+def readable(found):
+    """The script with what came of each step, natively and hooked."""
+    out = []
+    for i, step in enumerate(found.steps[:found.phase + 1]):
+        out.append(f"    {i:2} {step}")
+    a, b = found.lines()
+    for name, line in (("natively", a), ("hooked", b)):
+        said = "; ".join(line.split("\t")[1:]) or "nothing happens"
+        out.append(f"    {name}: {said}")
+    return "\n".join(out)
