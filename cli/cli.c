@@ -61,6 +61,10 @@ static const char help_text[] =
 	"  -s, --stats[=FILE]  print counters at exit, to stderr or to FILE\n"
 	"  -e, --eager         start at once, not before the first thread\n"
 	"  -l, --log LEVEL     none, warn (default) or info, on stderr\n"
+	"      --only GLOB,...    hook programs of these names alone\n"
+	"      --except GLOB,...  hook all but programs of these names\n"
+	"      --no-hook FAMILY,...  leave io, poll or sleep to the kernel\n"
+	"      --stack-size SIZE  of threads that ask for none; 256K, 8M\n"
 	"      --chaos SEED    for tests: random delays, migrations and slow "
 	"paths\n"
 	"  -V, --version       print the version\n"
@@ -144,6 +148,50 @@ static void set_chaos(const char *arg)
 	put("FIBHOOK_CHAOS", arg);
 }
 
+static void set_globs(const char *option, const char *variable, const char *arg)
+{
+	if (!*arg)
+		cli_fail(CLI_USAGE, "%s: which programs?", option);
+	put(variable, arg);
+}
+
+static void set_no_hook(const char *arg)
+{
+	static const char *const families[] = { "io", "poll", "sleep" };
+
+	for (const char *p = arg; *arg; p += strcspn(p, ",") + 1) {
+		size_t n = strcspn(p, ","), i = 0;
+
+		while (i < 3 && (strlen(families[i]) != n ||
+				 strncmp(families[i], p, n) != 0))
+			i++;
+		if (i == 3)
+			cli_fail(CLI_USAGE,
+				 "--no-hook: '%.*s' is none of io, poll, sleep",
+				 (int)n, p);
+		if (!p[n])
+			break;
+	}
+	put("FIBHOOK_NO_HOOK", arg);
+}
+
+static void set_stack_size(const char *arg)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+	int shift = *end == 'K' || *end == 'k' ? 10 :
+		    *end == 'M' || *end == 'm' ? 20 :
+						 0;
+
+	end += shift != 0;
+	if (*arg < '0' || *arg > '9' || *end || n > 1ul << 30 ||
+	    n << shift < 16384 || n << shift > 1ul << 30)
+		cli_fail(CLI_USAGE,
+			 "--stack-size: '%s' is not a size from 16K to 1024M",
+			 arg);
+	put("FIBHOOK_STACK_SIZE", arg);
+}
+
 static void print_and_exit(const char *a, const char *b)
 {
 	if (fputs(a, stdout) < 0 || fputs(b, stdout) < 0 || fflush(stdout))
@@ -157,6 +205,10 @@ static const struct option options[] = {
 	{ "eager", no_argument, NULL, 'e' },
 	{ "log", required_argument, NULL, 'l' },
 	{ "chaos", required_argument, NULL, 'c' },
+	{ "only", required_argument, NULL, 'o' },
+	{ "except", required_argument, NULL, 'x' },
+	{ "no-hook", required_argument, NULL, 'n' },
+	{ "stack-size", required_argument, NULL, 'S' },
 	{ "version", no_argument, NULL, 'V' },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
@@ -243,6 +295,18 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'c':
 			set_chaos(optarg);
+			break;
+		case 'o':
+			set_globs("--only", "FIBHOOK_ONLY", optarg);
+			break;
+		case 'x':
+			set_globs("--except", "FIBHOOK_EXCEPT", optarg);
+			break;
+		case 'n':
+			set_no_hook(optarg);
+			break;
+		case 'S':
+			set_stack_size(optarg);
 			break;
 		case 'V':
 			print_and_exit("fibhook " FIB_VERSION "\n", "");

@@ -4,9 +4,11 @@
 #include "hooks/dispatch.h"
 #include "hooks/fd/fd.h"
 #include "hooks/futex/futex.h"
+#include "hooks/io/io.h"
 #include "hooks/process/process.h"
 #include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
+#include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
 #include "regs_arch.h"
 
@@ -22,10 +24,62 @@ struct entry {
 	unsigned flags;
 };
 
-static const struct entry table[512] = {
+static struct entry table[512] FIB_SEALED = {
 #define FIB_HOOK(nm, params, args, fl) [SYS_##nm] = { call_##nm, fl },
 #include "hooks/hooks.def"
 };
+
+/* --- families that the user has left out -------------------------------------- */
+
+/* The call under way, made by the kernel; it holds the worker while it waits. */
+static long left_out(const long *a)
+{
+	return fib_blocking(fib_self()->hook.call, a);
+}
+
+static long io_left_out(const long *a)
+{
+	return fib_io_own(fib_self()->hook.call, a);
+}
+
+/*
+ * What can be left out: calls of which no other one relies on what the body
+ * does. Those that take a signal mask stay, for the mask is the fiber's.
+ */
+static const struct family {
+	const char *name;
+	long (*call)(const long *a);
+	uint16_t calls[20];
+} families[] = {
+	{ "io",
+	  io_left_out,
+	  { SYS_read + 1, SYS_write + 1, SYS_readv + 1, SYS_writev + 1,
+	    SYS_sendfile + 1, SYS_recvfrom + 1, SYS_sendto + 1, SYS_recvmsg + 1,
+	    SYS_sendmsg + 1, SYS_recvmmsg + 1, SYS_sendmmsg + 1, SYS_accept + 1,
+	    SYS_accept4 + 1, SYS_connect + 1 } },
+	{ "poll",
+	  left_out,
+	  { SYS_poll + 1, SYS_select + 1, SYS_epoll_wait + 1 } },
+	{ "sleep", left_out, { SYS_nanosleep + 1, SYS_clock_nanosleep + 1 } },
+};
+
+bool fib_hooks_leave_out(const char *name, size_t len)
+{
+	for (size_t i = 0; i < FIB_ARRAY_SIZE(families); i++) {
+		const struct family *m = &families[i];
+		size_t n = 0;
+
+		while (n < len && m->name[n] == name[n] && m->name[n])
+			n++;
+		if (n < len || m->name[n])
+			continue;
+		/* Numbers are one more than they are: read is 0. */
+		for (const uint16_t *c = m->calls; *c; c++)
+			table[*c - 1].call = m->call;
+		return true;
+	}
+	return false;
+}
 
 /* Calls without a row: all but these, says signal(7). */
 static bool kernel_restarts(unsigned nr)

@@ -44,10 +44,10 @@ put 644 packaging/completion/fibhook.bash \
 	"$DATADIR/bash-completion/completions/fibhook"
 put 644 packaging/completion/_fibhook "$DATADIR/zsh/site-functions/_fibhook"
 
-for page in docs/*.[137]; do
+for page in docs/*.[1357]; do
 	name=${page##*/} section=${page##*.}
 	put 644 "$page" "$MANDIR/man$section/$name"
-	[ "$name" != fibhook.1 ] || continue
+	case $name in fibhook.*) continue ;; esac
 	# each function's name leads to its page
 	sed -n '/^.SH SYNOPSIS/,/^.SH DESC/s/.*[ *]\(fib_[a-z_]*\)(.*/\1/p' \
 		"$page" | while read -r f; do

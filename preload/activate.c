@@ -278,6 +278,25 @@ static const char *rewrite(void)
 	return NULL;
 }
 
+/* Threads that the program creates with no wish of its own. */
+static void set_stack_size(void)
+{
+	/* Both younger than what the library may be linked with. */
+	int (*set)(const pthread_attr_t *) =
+		fib_lookup("pthread_setattr_default_np", NULL);
+	int (*set_size)(pthread_attr_t *, size_t) =
+		fib_lookup("pthread_attr_setstacksize", NULL);
+	pthread_attr_t attr;
+
+	if (!fib_options.stack_size || !set || !set_size)
+		return;
+	pthread_attr_init(&attr);
+	if (set_size(&attr, fib_options.stack_size) || set(&attr))
+		fib_log(FIB_LOG_WARN, "FIBHOOK_STACK_SIZE: libc refuses %zu",
+			fib_options.stack_size);
+	pthread_attr_destroy(&attr);
+}
+
 /* --- the start ------------------------------------------------------------ */
 
 /*
@@ -429,6 +448,7 @@ static void activate(bool early)
 			return;
 		goto refuse;
 	}
+	set_stack_size();
 	fib_rewrite_stats(&st);
 	fib_log(FIB_LOG_INFO, "%u sites rewritten in %u objects", st.sites,
 		st.objects);

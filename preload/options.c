@@ -1,5 +1,7 @@
 /* Options from the environment, and the log. */
 #include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
@@ -7,15 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/auxv.h>
 #include <unistd.h>
+#include "hooks/dispatch.h"
 #include "preload/preload.h"
 #include "shared/text.h"
 #include "runtime/base.h"
 #include "runtime/symtab.h"
 
 #define MAX_WORKERS 1024
+#define CONF	    "/etc/fibhook.conf"
+#define CONF_MAX    65536
 
 struct fib_options fib_options FIB_SEALED = { .log = FIB_LOG_WARN };
 
@@ -58,10 +64,18 @@ void fib_log_plain(const char *text)
 		fib_raw(SYS_writev, STDERR_FILENO, part, 3);
 }
 
+/* Where the setting stands that is being read: NULL, the environment. */
+static const char *conf_path;
+static int conf_line;
+
 static void bad_value(const char *name, const char *val, const char *used)
 {
-	fib_log(FIB_LOG_WARN, "FIBHOOK_%s: '%s' is not valid; using %s", name,
-		val, used);
+	if (conf_path)
+		fib_log(FIB_LOG_WARN, "%s:%d: '%s' is not valid; using %s",
+			conf_path, conf_line, val, used);
+	else
+		fib_log(FIB_LOG_WARN, "FIBHOOK_%s: '%s' is not valid; using %s",
+			name, val, used);
 }
 
 /* 1, 0, or -1: neither. */
@@ -98,17 +112,17 @@ static void read_start(const char *val)
 		bad_value("START", val, "lazy");
 }
 
+static const char *disabled_by, *disable_value;
+
 /* Who writes something there that is not clear does not want it to start. */
 static void read_disable(const char *val)
 {
 	int is = truth_of(val);
-	char why[80];
 
-	if (is == 0)
-		return;
-	fib_options.disable = true;
-	snprintf(why, sizeof(why), "FIBHOOK_DISABLE=%s", val);
-	fib_state_tell(FIB_STATE_DISABLED, why);
+	/* The environment has the last word. */
+	fib_options.disable = is != 0;
+	disabled_by = conf_path;
+	disable_value = val;
 	if (is < 0)
 		bad_value("DISABLE", val, "1");
 }
@@ -149,6 +163,48 @@ static void read_stats(const char *val)
 		fib_options.stats = strcpy(name, val);
 }
 
+static void read_only(const char *val)
+{
+	fib_options.only = *val ? val : NULL;
+}
+
+static void read_except(const char *val)
+{
+	fib_options.except = *val ? val : NULL;
+}
+
+/* NUMBER, NUMBERK, NUMBERM: at least what a thread needs, at most 1 GiB. */
+static void read_stack_size(const char *val)
+{
+	char *end;
+	unsigned long n = strtoul(val, &end, 10);
+
+	if (*end == 'K' || *end == 'k')
+		n = n < 1ul << 30 ? n << 10 : n, end++;
+	else if (*end == 'M' || *end == 'm')
+		n = n < 1ul << 20 ? n << 20 : 1ul << 40, end++;
+	if (*val < '0' || *val > '9' || *end || n < 16384 || n > 1ul << 30)
+		bad_value("STACK_SIZE", val, "the program's own");
+	else
+		fib_options.stack_size = n;
+}
+
+static void read_no_hook(const char *val)
+{
+	fib_options.no_hook = val;
+	for (size_t n; *val; val += n + (val[n] == ',')) {
+		n = strcspn(val, ",");
+		if (n && !fib_hooks_leave_out(val, n))
+			bad_value("NO_HOOK", val, "what can be left out: io, "
+						  "poll, sleep");
+	}
+}
+
+/* It has been read before the others. */
+static void read_conf(const char *val)
+{
+}
+
 /* SEED, or SEED:POINT,POINT... */
 static void read_chaos(const char *val)
 {
@@ -171,8 +227,164 @@ static const struct {
 	{ "WORKERS", read_workers }, { "START", read_start },
 	{ "DISABLE", read_disable }, { "REWRITE", read_rewrite },
 	{ "LOG", read_log },	     { "STATS", read_stats },
-	{ "CHAOS", read_chaos },
+	{ "CHAOS", read_chaos },     { "ONLY", read_only },
+	{ "EXCEPT", read_except },   { "NO_HOOK", read_no_hook },
+	{ "CONF", read_conf },	     { "STACK_SIZE", read_stack_size },
 };
+
+/* @name need not end there: it has @len letters. False: no such option. */
+static bool set(const char *name, size_t len, const char *val, bool log_alone)
+{
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (strlen(options[i].name) != len ||
+		    strncmp(options[i].name, name, len) != 0)
+			continue;
+		if ((options[i].read == read_log) == log_alone)
+			options[i].read(val);
+		return true;
+	}
+	return false;
+}
+
+/* --- the configuration file --------------------------------------------------- */
+
+/* "name = value": what stands there without blanks around; false: neither. */
+static bool split(char *line, char **name, char **val)
+{
+	char *eq = strchr(line, '='), *end;
+
+	if (!eq)
+		return false;
+	*eq = 0;
+	*name = line + strspn(line, " \t");
+	(*name)[strcspn(*name, " \t")] = 0;
+	*val = eq + 1 + strspn(eq + 1, " \t");
+	end = *val + strlen(*val);
+	while (end > *val && strchr(" \t\r", end[-1]))
+		*--end = 0;
+	/* As the variable is spelt: stack-size is STACK_SIZE. */
+	for (char *p = *name; *p; p++)
+		*p = *p == '-' ? '_' :
+		     *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
+	return **name;
+}
+
+/* Values stay where they are: options point to them. */
+static void read_lines(char *text, bool log_alone)
+{
+	char *copy = strdup(text), *next = copy, *line;
+
+	for (conf_line = 1; copy && (line = strsep(&next, "\n")); conf_line++) {
+		char *name, *val;
+
+		line += strspn(line, " \t\r");
+		if (!*line || *line == '#')
+			continue;
+		if (!split(line, &name, &val)) {
+			if (!log_alone)
+				fib_log(FIB_LOG_WARN,
+					"%s:%d: not of the form NAME = VALUE; "
+					"ignored",
+					conf_path, conf_line);
+		} else if (!strcmp(name, "CONF") ||
+			   !set(name, strlen(name), val, log_alone)) {
+			if (!log_alone)
+				fib_log(FIB_LOG_WARN,
+					"%s:%d: there is no such option; ignored",
+					conf_path, conf_line);
+		}
+	}
+}
+
+/* All of a regular file that is not too large; NULL, and why in errno. */
+static char *read_file(const char *path)
+{
+	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, path,
+			      O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char *text = NULL;
+	struct stat st;
+	long n = fd;
+
+	if (fd >= 0)
+		n = fib_raw(SYS_fstat, fd, &st);
+	if (n >= 0 && (!S_ISREG(st.st_mode) || st.st_size > CONF_MAX))
+		n = S_ISREG(st.st_mode) ? -EFBIG : -EINVAL;
+	if (n >= 0) {
+		text = malloc((size_t)st.st_size + 1);
+		n = text ? fib_raw(SYS_read, fd, text, st.st_size) : -ENOMEM;
+	}
+	if (n >= 0)
+		text[n] = 0;
+	if (fd >= 0)
+		fib_raw(SYS_close, fd);
+	errno = n < 0 ? (int)-n : 0;
+	return n < 0 ? NULL : text;
+}
+
+static void read_conf_file(void)
+{
+	const char *named = getenv("FIBHOOK_CONF");
+	char *text;
+
+	conf_path = named ? named : CONF;
+	if (*conf_path) {
+		text = read_file(conf_path);
+		if (text) {
+			read_lines(text, true);
+			read_lines(text, false);
+		} else if (named || errno != ENOENT) {
+			fib_log(FIB_LOG_WARN, "%s: %s; not read", conf_path,
+				strerror(errno));
+		}
+	}
+	conf_path = NULL;
+}
+
+/* --- is this program meant? ------------------------------------------------- */
+
+/* Is one of the names of this program among @globs? */
+static bool is_named(const char *globs)
+{
+	char exe[PATH_MAX], glob[256];
+	long n = fib_raw(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe,
+			 sizeof(exe) - 1);
+	const char *slash;
+
+	exe[n > 0 ? n : 0] = 0;
+	slash = strrchr(exe, '/');
+	for (size_t len; *globs; globs += len + (globs[len] == ',')) {
+		len = strcspn(globs, ",");
+		if (!len || len >= sizeof(glob))
+			continue;
+		memcpy(glob, globs, len);
+		glob[len] = 0;
+		if (!fnmatch(glob, program_invocation_short_name, 0) ||
+		    (slash && !fnmatch(glob, slash + 1, 0)))
+			return true;
+	}
+	return false;
+}
+
+static void choose(void)
+{
+	char why[FIB_REASON_MAX];
+
+	if (fib_options.disable)
+		snprintf(why, sizeof(why), "%s%s=%s",
+			 disabled_by ? disabled_by : "",
+			 disabled_by ? ": disable" : "FIBHOOK_DISABLE",
+			 disable_value);
+	else if (fib_options.only && !is_named(fib_options.only))
+		snprintf(why, sizeof(why), "not among those of --only: %s",
+			 fib_options.only);
+	else if (fib_options.except && is_named(fib_options.except))
+		snprintf(why, sizeof(why), "among those of --except: %s",
+			 fib_options.except);
+	else
+		return;
+	fib_options.disable = true;
+	fib_state_tell(FIB_STATE_DISABLED, why);
+}
 
 /*
  * A program with more rights than who starts it (set-id, capabilities of its
@@ -181,8 +393,8 @@ static const struct {
  */
 void fib_options_read(void)
 {
-	const size_t n = sizeof(options) / sizeof(options[0]);
 	const char *log = getenv("FIBHOOK_LOG");
+	int level;
 
 	if (getauxval(AT_SECURE)) {
 		fib_options.disable = true;
@@ -193,28 +405,24 @@ void fib_options_read(void)
 	}
 	fib_file_note(&fib_stderr, STDERR_FILENO);
 	fib_file_note(&fib_stdout, STDOUT_FILENO);
+	/* What is wrong in the file is told as the environment wants it. */
 	if (log)
 		read_log(log);
+	level = fib_options.log;
+	read_conf_file();
+	if (log)
+		fib_options.log = level;
 	for (char **e = environ; e && *e; e++) {
 		const char *name = *e + 8, *eq;
-		size_t i;
 
 		if (strncmp(*e, "FIBHOOK_", 8) != 0)
 			continue;
 		eq = strchr(name, '=');
-		if (!eq)
-			continue;
-		for (i = 0; i < n; i++)
-			if (strlen(options[i].name) == (size_t)(eq - name) &&
-			    !strncmp(options[i].name, name,
-				     (size_t)(eq - name)))
-				break;
-		if (i == n)
+		if (eq && !set(name, (size_t)(eq - name), eq + 1, false))
 			fib_log(FIB_LOG_WARN, "%.*s: no such option; ignored",
 				(int)(eq - *e), *e);
-		else if (options[i].read != read_log)
-			options[i].read(eq + 1);
 	}
+	choose();
 }
 
 /* "max 100000" or "150000 100000": CPUs as a quota of a period. */

@@ -20,6 +20,9 @@ struct fib_options {
 	int log;		/* FIB_LOG_* */
 	uint64_t chaos;		/* seed; 0: none */
 	const char *chaos_only; /* points, or NULL for all */
+	const char *only, *except; /* programs, "GLOB,..."; NULL: all, none */
+	const char *no_hook;	/* families that the kernel has */
+	size_t stack_size;	/* of threads that ask for none; 0: libc's */
 	const char *stats;	/* NULL: none; "stderr", "stdout", or a file */
 };
 
@@ -31,7 +34,10 @@ enum fib_log {
 
 extern struct fib_options fib_options;
 
-/** Read FIBHOOK_* from the environment; complains of what it cannot use. */
+/**
+ * Read the configuration file, and FIBHOOK_* from the environment; complains of
+ * what it cannot use. Nothing of either in the secure mode of ld.so(8).
+ */
 void fib_options_read(void);
 /** One line on stderr, "fibhook: ...", if @level is wanted. */
 void fib_log(enum fib_log level, const char *fmt, ...)

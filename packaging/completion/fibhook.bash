@@ -3,8 +3,8 @@
 _fibhook()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} i=1 word
-	local options='--workers --stats --stats= --eager --log --chaos
-		--version --help'
+	local options='--workers --stats --stats= --eager --log --chaos --only
+		--except --no-hook --stack-size --version --help'
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -gt 1 ]; then
@@ -24,7 +24,8 @@ _fibhook()
 	while [ "$i" -lt "$COMP_CWORD" ]; do
 		word=${COMP_WORDS[i]}
 		case $word in
-		--workers | --log | --chaos) i=$((i + 2)) ;;
+		--workers | --log | --chaos | --only | --except | \
+			--no-hook | --stack-size) i=$((i + 2)) ;;
 		--)
 			i=$((i + 1))
 			break
@@ -43,6 +44,8 @@ _fibhook()
 	elif [ "$i" -gt "$COMP_CWORD" ]; then
 		case ${COMP_WORDS[COMP_CWORD - 1]} in
 		--log) mapfile -t COMPREPLY < <(compgen -W 'none warn info' \
+			-- "$cur") ;;
+		--no-hook) mapfile -t COMPREPLY < <(compgen -W 'io poll sleep' \
 			-- "$cur") ;;
 		esac
 	elif [[ $cur == -* ]]; then

@@ -145,6 +145,7 @@ secure() { # PROGRAM
 		exec setpriv --reuid=65534 --regid=65534 --clear-groups \
 			env -i FIBHOOK_STATS="$1/rootonly/stats" \
 			FIBHOOK_LOG=info FIBHOOK_WRONG=1 FIBHOOK_START=eager \
+			FIBHOOK_CONF="$1/bad.conf" \
 			"$2"' sh "$T" "$1"
 }
 if ! am_root; then
@@ -159,8 +160,11 @@ else
 	cp "$B/tests/cli/whoami" "$T/suid_prog" && chmod 4755 "$T/suid_prog"
 	cp "$B/tests/cli/whoami" "$T/sgid_prog" && chmod 2755 "$T/sgid_prog"
 	cp "$B/tests/cli/whoami" "$T/caps_prog"
+	echo "is wrong" >"$T/bad.conf"
 	run secure "$T/plain_prog"
 	check "ld.so.preload works" grep -q "no such option" "$T/err"
+	check "its file is read" \
+		grep -q "bad.conf:1: not of the form" "$T/err"
 	check "not secure" [ "$out" = "real 65534, effective 65534, secure 0" ]
 	for kind in suid sgid caps; do
 		want="real 65534, effective 65534, secure 1"

@@ -95,7 +95,7 @@ check "each variable: and nothing elsewhere" only
 version=$(cat VERSION)
 says() { [ "$("$B/fibhook" --version)" = "fibhook $version" ]; }
 check "fibhook --version" says
-for page in docs/*.[137]; do
+for page in docs/*.[1357]; do
 	check "version of ${page##*/}" grep -q "^\.TH .*\"libfibhook $version\"" \
 		"$page"
 done
@@ -124,10 +124,12 @@ offers() { # WHAT WORD...
 check "completes an option" offers --workers --wo
 check "completes a level" offers info --log in
 check "completes dump" offers dump du
+check "completes status" offers status st
+check "completes options of stats" offers --prometheus stats --p
 check "completes a process" offers $$ dump $$
 check "completes a command" offers bash --workers 2 bas
-for option in $("$B/fibhook" --help | grep -o -e '^ .*--[a-z]* ' -e '^ .*--stats' |
-	grep -o -e '--[a-z]*' | grep -v -x -e --all); do
+for option in $("$B/fibhook" --help | grep -v "fibhook " |
+	grep -o -e '^ .*--[a-z-]* ' -e '^ .*--stats' | grep -o -e ' --[a-z-]*' | grep -v -e --all); do
 	check "completes $option" offers "$option" "$option"
 	check "zsh completes $option" grep -q -e "'$option[=[]" \
 		packaging/completion/_fibhook

@@ -53,7 +53,7 @@ sed 's/(.*//; s/.*fib_/fib_/' "$work/header" | sort > "$work/declared"
 diff "$work/declared" "$work/exported" > "$work/log"
 verdict "symbols: fib.h <, libfib.so >" $?
 
-for page in docs/*.[137]; do
+for page in docs/*.[1357]; do
 	name=${page##*/}
 	MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" \
 		2> "$work/log" > /dev/null
