@@ -320,7 +320,7 @@ static long open_all(int *receiver)
 	if (r >= 0) {
 		r = *receiver = fib_receiver_init();
 		if (r >= 0)
-			r = fib_monitor_init(*receiver);
+			r = fib_monitor_init(&fib_sched, *receiver);
 		if (r < 0)
 			close_all(*receiver);
 	}

@@ -272,6 +272,55 @@ void fib_iom_release(struct fib_fd *s, uint8_t ev)
 
 /* --- the scheduler's own ------------------------------------------------------ */
 
+static long bell(int op, int epfd, int bell, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.u64 = FIB_IOM_WAKE };
+
+	return fib_raw(SYS_epoll_ctl, epfd, op, bell, &ev);
+}
+
+int fib_bell_make(void)
+{
+	return (int)fib_raw(SYS_eventfd2, 1, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+long fib_bell_hang(int epfd, int fd)
+{
+	return bell(EPOLL_CTL_ADD, epfd, fd, EPOLLET);
+}
+
+long fib_bell_ring(int epfd, int fd)
+{
+	return bell(EPOLL_CTL_MOD, epfd, fd, EPOLLIN | EPOLLET);
+}
+
+/*
+ * The program has closed the bell where nobody saw it. To hang up another one
+ * rings. Where epfd is gone as well, workers look by themselves (iom_poll.c).
+ */
+static void hang_anew(struct fib_sched *s)
+{
+	static _Atomic int busy;
+	int old = s->iom.wakefd, fd;
+
+	if (!fib_fd_is_ours(old) || fib_xchg(&busy, 1, acquire))
+		return;
+	fd = fib_fd_hide(fib_bell_make());
+	if (bell(EPOLL_CTL_ADD, s->iom.epfd, fd, EPOLLIN | EPOLLET) == 0) {
+		fib_fd_lose(old);
+		fib_store(fib_shared(&s->iom.wakefd), fd, relaxed);
+	} else {
+		fib_fd_unhide(fd);
+	}
+	fib_store(&busy, 0, release);
+}
+
+void fib_iom_ring(struct fib_sched *s)
+{
+	if (fib_unlikely(fib_bell_ring(s->iom.epfd, s->iom.wakefd) < 0))
+		hang_anew(s);
+}
+
 void fib_iom_discard(struct fib_sched *s)
 {
 	fib_fd_unhide(s->iom.epfd);
@@ -282,8 +331,6 @@ void fib_iom_discard(struct fib_sched *s)
 
 int fib_iom_init(struct fib_sched *s, bool hide)
 {
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET,
-				  .data.u64 = FIB_IOM_WAKE };
 	int epfd, wakefd = -1, r;
 
 	fib_lock_init(&s->iom.chunk_lock, CHUNK);
@@ -296,14 +343,12 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 	s->iom.epfd = hide ? fib_fd_hide(epfd) : epfd;
 	if (r >= 0) {
 		fib_store(&fib_step, "eventfd2", relaxed);
-		r = wakefd = (int)fib_raw(SYS_eventfd2, 0,
-					  EFD_CLOEXEC | EFD_NONBLOCK);
+		r = wakefd = fib_bell_make();
 	}
 	s->iom.wakefd = hide ? fib_fd_hide(wakefd) : wakefd;
 	if (r >= 0) {
 		fib_store(&fib_step, "epoll_ctl", relaxed);
-		r = (int)fib_raw(SYS_epoll_ctl, s->iom.epfd, EPOLL_CTL_ADD,
-				 s->iom.wakefd, &ev);
+		r = (int)fib_bell_hang(s->iom.epfd, s->iom.wakefd);
 	}
 	if (r < 0) {
 		fib_iom_discard(s);

@@ -154,6 +154,21 @@ struct fib_hold {
 	struct fib_fd *tried; /* whose tries it counts in */
 };
 
+/*
+ * A bell, which wakes who sleeps at an epoll descriptor: an eventfd that is
+ * readable for good. No event is wanted of it, until it is rung: then of the edge
+ * that it is. So the epoll descriptor is asked for a wake-up, and no number is
+ * written to: where the program has closed one of the two and has another file
+ * there, the kernel says so, and nothing happens to that file.
+ */
+int fib_bell_make(void);
+/** 0 or -errno. */
+long fib_bell_hang(int epfd, int bell);
+/** One sleeper wakes up, or who comes next does. 0 or -errno. Any thread. */
+long fib_bell_ring(int epfd, int bell);
+/** Wake one idle worker of @s. */
+void fib_iom_ring(struct fib_sched *s);
+
 /** Slot of @fd; NULL if it is out of range or memory is short. */
 struct fib_fd *fib_iom_slot(struct fib_sched *s, int fd);
 /** Slot of @fd if there ever was one. */

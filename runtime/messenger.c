@@ -1,8 +1,8 @@
 /*
  * The messenger: a kernel thread that does what others may not.
  *
- * Threads under a seccomp filter of the program's tell it by a futex what they
- * would write to a descriptor. It is a worker that is bound to a fiber of its
+ * Threads under a seccomp filter of the program's tell it by a futex whom they
+ * would wake by a descriptor. It is a worker that is bound to a fiber of its
  * own, which no program sees (its tid is 0), so that changes of identity reach it
  * as they do others. It is made before the first filter, by a thread that is
  * under none, and only then. For a host that has filtered threads.
@@ -73,11 +73,9 @@ void fib_messenger_send(uint32_t errand, int status)
 	if (errand & FIB_ERRAND_END)
 		fib_store(&end_status, status, relaxed);
 	fib_or(&errands, errand, seq_cst);
-	/* It may write, and wake nobody: the monitor does. */
-	if (fib_worker_self()->process.strict) {
-		fib_monitor_poke();
+	/* It can wake nobody: the monitor looks each tick. */
+	if (fib_worker_self()->process.strict)
 		return;
-	}
 	fib_raw(SYS_futex, &errands, FUTEX_WAKE_PRIVATE, 1);
 	while (errand & FIB_ERRAND_END)
 		fib_raw(SYS_futex, &lock, FUTEX_WAIT_PRIVATE,

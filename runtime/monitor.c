@@ -14,17 +14,19 @@
  * With all workers asleep for some ticks it sleeps as well, in poll; the first
  * worker that leaves its sleep pokes it. fib_monitor_asleep is written and
  * then the workers are looked at again; a worker leaves the idle count and
- * then reads fib_monitor_asleep.
+ * then reads fib_monitor_asleep. A poke rings the scheduler's bell (iom.h) at an
+ * epoll descriptor of the monitor's own. Where a thread may not even do that,
+ * it does not sleep: it looks for errands each tick.
  *
  * The host's signal receiver shares the thread (hooks/signal/receiver.c).
  */
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/eventfd.h>
+#include <sys/epoll.h>
 #include <time.h>
+#include "runtime/aside.h"
 #include "runtime/chaos.h"
 #include "runtime/cputime.h"
 #include "runtime/digits.h"
@@ -42,6 +44,7 @@ _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
 static int poke_fd = -1, receiver_fd = -1;
 static bool receives;
+static _Atomic bool wakeful; /* somebody cannot poke */
 /* There are two for the moment in which one takes the other's place. */
 static struct seat {
 	void *stack_top;
@@ -58,12 +61,19 @@ enum gate {
 
 void fib_monitor_poke(void)
 {
-	uint64_t one = 1;
-
 	fib_store(&fib_monitor_asleep, 0, seq_cst);
 	if (fib_host_sends(FIB_ERRAND_POKE))
 		return;
-	fib_raw(SYS_write, poke_fd, &one, sizeof(one));
+	/* The scheduler may have had to make another bell. */
+	if (fib_bell_ring(poke_fd, watched->iom.wakefd) == -ENOENT &&
+	    fib_bell_hang(poke_fd, watched->iom.wakefd) == 0)
+		fib_bell_ring(poke_fd, watched->iom.wakefd);
+}
+
+void fib_monitor_keep_awake(void)
+{
+	fib_store(&wakeful, true, seq_cst);
+	fib_monitor_poke();
 }
 
 void fib_monitor_urgent(void)
@@ -120,15 +130,11 @@ static void give_away(struct fib_worker *w)
 long fib_read_stat(int tid, char *text, size_t size)
 {
 	char path[40] = "/proc/self/task/";
-	long fd, n;
+	long n;
 
 	memcpy(path + 16 + fib_put_decimal(path + 16, (unsigned)tid), "/stat",
 	       6);
-	fd = fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = fib_raw(SYS_read, fd, text, size);
-	fib_raw(SYS_close, fd);
+	n = fib_read_aside(path, text, size);
 	return n < 0 ? 0 : n;
 }
 
@@ -227,10 +233,16 @@ static unsigned tick(struct fib_sched *s, unsigned quiet)
 	return quiet;
 }
 
-static int make_poke(void)
+static int make_poke(struct fib_sched *s)
 {
-	return fib_fd_hide(
-		(int)fib_raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+	int fd = fib_fd_hide((int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC));
+	long r = fd < 0 ? fd : fib_bell_hang(fd, s->iom.wakefd);
+
+	if (r < 0) {
+		fib_fd_unhide(fd);
+		return (int)r;
+	}
+	return fd;
 }
 
 /*
@@ -241,8 +253,20 @@ static int make_poke(void)
 static bool has_descriptors(void)
 {
 	if (poke_fd < 0)
-		poke_fd = make_poke();
-	return poke_fd >= 0 && (receiver_fd >= 0 || !receives);
+		poke_fd = make_poke(watched);
+	return poke_fd >= 0 && (receiver_fd >= 0 || !receives) &&
+	       !fib_load(&wakeful, seq_cst);
+}
+
+/* It was poked; or the number is another file's by now. */
+static void take_poke(struct fib_sched *s)
+{
+	struct epoll_event ev;
+
+	if (fib_raw(SYS_epoll_wait, poke_fd, &ev, 1, 0) >= 0)
+		return;
+	fib_fd_lose(poke_fd);
+	poke_fd = make_poke(s);
 }
 
 void fib_monitor_receiver(int fd)
@@ -284,15 +308,10 @@ static void monitor(void *arg)
 		fib_store(&fib_monitor_asleep, 0, relaxed);
 		if (fib_unlikely(fib_load(&own->gate, acquire) == GATE_END))
 			return;
-		if (n > 0 && (p[0].revents & POLLNVAL)) {
-			fib_fd_lose(poke_fd);
-			poke_fd = make_poke();
-		} else if (n > 0 && p[0].revents) {
-			uint64_t drop;
-
-			fib_raw(SYS_read, poke_fd, &drop, sizeof(drop));
-		}
-		if (fib_host.receive && (n > 0 || receiver_fd < 0))
+		if (n > 0 && p[0].revents)
+			take_poke(s);
+		if (fib_host.receive && (n > 0 || receiver_fd < 0 ||
+					 fib_load(&wakeful, relaxed)))
 			fib_host.receive();
 		now = fib_now_ns();
 		if (now - last >= TICK_NS) {
@@ -304,12 +323,13 @@ static void monitor(void *arg)
 	}
 }
 
-int fib_monitor_init(int receiver)
+int fib_monitor_init(struct fib_sched *s, int receiver)
 {
+	watched = s;
 	receiver_fd = receiver;
 	receives = receiver >= 0;
-	fib_store(&fib_step, "eventfd2", relaxed);
-	poke_fd = make_poke();
+	fib_store(&fib_step, "epoll_create1", relaxed);
+	poke_fd = make_poke(s);
 	return poke_fd < 0 ? poke_fd : 0;
 }
 
@@ -341,7 +361,6 @@ int fib_monitor_start(struct fib_sched *s)
 {
 	long tid;
 
-	watched = s;
 	tid = take_seat(seat);
 	fib_store(&fib_monitor_tid, tid < 0 ? 0 : (uint32_t)tid, relaxed);
 	return tid < 0 ? (int)tid : 0;
@@ -397,5 +416,7 @@ void fib_monitor_forget(void)
 {
 	poke_fd = receiver_fd = -1;
 	fib_store(&seat->tid_word, 0, relaxed);
+	fib_store(&wakeful, false, relaxed);
+	fib_aside_forget();
 	fib_store(&fib_monitor_asleep, 0, relaxed);
 }

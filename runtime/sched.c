@@ -15,8 +15,6 @@
 
 void fib_notify_one(struct fib_sched *s)
 {
-	uint64_t one = 1;
-
 	if (fib_load(&s->wake_pending, relaxed) ||
 	    fib_xchg(&s->wake_pending, 1, seq_cst))
 		return;
@@ -25,7 +23,7 @@ void fib_notify_one(struct fib_sched *s)
 	fib_host_notified(s);
 	if (fib_host_sends(FIB_ERRAND_NOTIFY))
 		return;
-	fib_raw(SYS_write, s->iom.wakefd, &one, sizeof(one));
+	fib_iom_ring(s);
 }
 
 static void queue_fiber(struct fib *f)

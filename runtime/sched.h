@@ -42,7 +42,7 @@
  * ----------------
  * A worker with nothing to run counts itself idle, looks once more at every
  * queue, and blocks in epoll_wait. Who queues a fiber looks at the idle count
- * after it, and writes the eventfd if somebody is idle and no earlier wake-up
+ * after it, and rings the bell (iom.h) if somebody is idle and no earlier wake-up
  * is still under way (wake_pending). Both sides have a full fence between
  * their write and their read, so one of them sees the other. The worker that
  * takes the wake-up clears wake_pending before it looks at the queues. Each
@@ -252,10 +252,10 @@ void fib_worker_loop(struct fib_worker *w);
 
 /* for monitor.c */
 /**
- * The descriptor that wakes the monitor, which polls @receiver_fd as well (-1:
- * none). 0 or -errno.
+ * The descriptor that wakes the monitor of @s, which has its own; it polls
+ * @receiver_fd as well (-1: none). 0 or -errno.
  */
-int fib_monitor_init(int receiver_fd);
+int fib_monitor_init(struct fib_sched *s, int receiver_fd);
 /**
  * Its thread, which waits until it is told to go, or to end: then it has ended,
  * and its descriptor is closed.
@@ -266,6 +266,8 @@ void fib_monitor_end(void);
 /** The monitor's thread alone: another one; -1: it looks each tick. */
 void fib_monitor_receiver(int fd);
 void fib_monitor_poke(void);
+/** From now on there is a thread that cannot poke: it looks each tick. */
+void fib_monitor_keep_awake(void);
 /*
  * A kernel thread under a filter may not write to the descriptors that wake
  * others: it wakes this thread by a futex, which does it in its place. 0 or

@@ -87,7 +87,7 @@ static bool spins(struct fib_worker *w)
 		w->watch.cpu_ns = 0;
 		return false;
 	}
-	/* One that sleeps is not asked about: that takes a descriptor. */
+	/* One that sleeps is not asked about: that takes a kernel thread. */
 	cpu = fib_cpu_thread_ns(tid);
 	if (!w->watch.cpu_ns || cpu - w->watch.cpu_ns < LOOK_NS) {
 		w->watch.cpu_ns = w->watch.cpu_ns ? w->watch.cpu_ns : cpu;

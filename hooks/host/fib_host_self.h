@@ -82,13 +82,10 @@ static inline bool fib_filtered(void)
 	return w && w->process.filtered;
 }
 
-/*
- * A thread under a filter has its errands run by the messenger; but one that is
- * strict has no futex either, and may write.
- */
+/* A thread under a filter has its errands run by the messenger. */
 static inline bool fib_host_sends(uint32_t errand)
 {
-	if (fib_likely(!fib_filtered()) || fib_worker_self()->process.strict)
+	if (fib_likely(!fib_filtered()))
 		return false;
 	fib_messenger_send(errand, 0);
 	return true;

@@ -59,6 +59,7 @@ static const struct probe probes[] = {
 	{ SYS_read, true, -EBADF, { -1, ROOM, 0 } },
 	{ SYS_close, true, -EBADF, { -1 } },
 	{ SYS_fcntl, true, -EBADF, { -1, 3 } },
+	{ SYS_close_range, false, -EINVAL, { 1, 0, 0 } },
 	{ SYS_lseek, false, -EBADF, { -1 } },
 	{ SYS_mmap, true, 0, { 0, FIB_PAGE, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1 } },
@@ -224,6 +225,8 @@ long fib_filter_install(long nr, const long a[6])
 		r = fib_messenger_start();
 	if (r)
 		return r;
+	if (is_strict(nr, a))
+		fib_monitor_keep_awake();
 	r = fib_pass(nr, a);
 	if (r >= 0)
 		fib_filter_used(is_strict(nr, a));

@@ -1,10 +1,10 @@
 /* prctl: what belongs to a fiber, to its kernel thread, or to the process. */
-#include <fcntl.h>
 #include <linux/prctl.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/process/process.h"
 #include "hooks/thread/thread.h"
+#include "runtime/aside.h"
 
 /* --- the name: what ps shows is that of the first kernel thread ------------- */
 
@@ -12,21 +12,15 @@
 void fib_set_process_name(const char *name)
 {
 	bool here = fib_raw(SYS_gettid) == fib_raw(SYS_getpid);
-	long fd = here ? -1 :
-			 fib_raw(SYS_openat, AT_FDCWD, "/proc/self/comm",
-				 O_WRONLY | O_CLOEXEC);
 	size_t n = 0;
 
-	/* Not if it is dumpable no more: then it has to be done there. */
-	if (fd < 0) {
-		if (here || (fib_caller() == fib_main_fiber && !fib_bind_self()))
-			fib_raw(SYS_prctl, PR_SET_NAME, name);
-		return;
-	}
 	while (n < FIB_NAME_MAX && name[n])
 		n++;
-	fib_raw(SYS_write, fd, name, n);
-	fib_raw(SYS_close, fd);
+	if (!here && fib_write_aside("/proc/self/comm", name, n) >= 0)
+		return;
+	/* Not if it is dumpable no more: then it has to be done there. */
+	if (here || (fib_caller() == fib_main_fiber && !fib_bind_self()))
+		fib_raw(SYS_prctl, PR_SET_NAME, name);
 }
 
 static long set_name(struct fib *f, const char *user)

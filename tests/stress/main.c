@@ -226,7 +226,7 @@ static void start_as_preload(void)
 	watch();
 	stress_check(fib_iom_init(&only, true) == 0);
 	fib_iom_limit_changed(&only);
-	stress_check(fib_monitor_init(-1) == 0);
+	stress_check(fib_monitor_init(&only, -1) == 0);
 	stress_check(fib_sched_prepare(&only, now.workers) == 0);
 	fib_sched_run(&only, f);
 	run_scenario(NULL);

@@ -18,7 +18,7 @@ void unit_start(unsigned n)
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
 	ck_assert_int_eq(fib_iom_init(&fib_sched, true), 0);
 	fib_iom_limit_changed(&fib_sched);
-	ck_assert_int_eq(fib_monitor_init(-1), 0);
+	ck_assert_int_eq(fib_monitor_init(&fib_sched, -1), 0);
 	ck_assert_int_eq(fib_sched_prepare(&fib_sched, n), 0);
 	fib_sched_run(&fib_sched, f);
 	ck_assert_ptr_eq(fib_self(), f);

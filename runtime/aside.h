@@ -1,0 +1,21 @@
+/*
+ * Files of /proc, read and written without a descriptor that the program's other
+ * threads could notice. Locks: docs/LOCKS.md.
+ */
+#ifndef FIB_ASIDE_H
+#define FIB_ASIDE_H
+
+#include <stddef.h>
+
+/**
+ * What the first read of @path gives, up to @size bytes, or -errno; -EAGAIN,
+ * -ENOMEM: no kernel thread is to be had. Any kernel thread of ours; one under a
+ * filter of the program's opens it as libc does. Not in a kernel's handler.
+ */
+long fib_read_aside(const char *path, char *text, size_t size);
+/** The same, written. */
+long fib_write_aside(const char *path, const char *text, size_t size);
+/** In a fork child. */
+void fib_aside_forget(void);
+
+#endif
