@@ -15,8 +15,9 @@
  * worker that leaves its sleep pokes it. fib_monitor_asleep is written and
  * then the workers are looked at again; a worker leaves the idle count and
  * then reads fib_monitor_asleep. A poke rings the scheduler's bell (iom.h) at an
- * epoll descriptor of the monitor's own. Where a thread may not even do that,
- * it does not sleep: it looks for errands each tick.
+ * epoll descriptor of the monitor's own. Where a thread may not even do that, or
+ * may be killed by a filter, it does not sleep: it looks for errands, and for who
+ * is gone, each tick.
  *
  * The host's signal receiver shares the thread (hooks/signal/receiver.c).
  */
@@ -162,6 +163,17 @@ static bool is_stuck(struct fib_worker *w)
 	       thread_state(tid) != 'R';
 }
 
+/*
+ * Was the thread of @w, which is bound, killed? A filter may do that, strict mode
+ * does. One that ends says so (gone) before the kernel zeroes its tid, and has
+ * had that since before it was born.
+ */
+static bool was_killed(struct fib_worker *w)
+{
+	return w->id && fib_load(&w->born, acquire) &&
+	       !fib_load(&w->tid, acquire) && !fib_load(&w->gone, acquire);
+}
+
 /* True while some worker is busy. */
 static bool look(struct fib_sched *s, bool tick)
 {
@@ -179,6 +191,8 @@ static bool look(struct fib_sched *s, bool tick)
 			w->seen_cpu_ns =
 				fib_cpu_thread_ns(fib_load(&w->tid, relaxed));
 		}
+		if (tick && w->bound && fib_unlikely(was_killed(w)))
+			fib_worker_bury(w);
 		if (fib_load(&w->spare, relaxed) ||
 		    fib_load(&w->idle, relaxed) || w->bound ||
 		    fib_load(&w->gone, relaxed))

@@ -345,6 +345,26 @@ static void do_exit(struct fib_worker *w, struct fib *f)
 		fib_worker_end(w);
 }
 
+/*
+ * A fiber that waits is in lists, by what lies on its stack: it stays there. No
+ * program's call kills it then.
+ */
+void fib_worker_bury(struct fib_worker *w)
+{
+	struct fib *f = w->bound;
+
+	if (fib_load(&f->on, acquire) != w ||
+	    fib_load(&f->state, relaxed) != FIB_IS_RUNNING)
+		return;
+	fib_store(&f->on, NULL, release);
+	fib_count(fibers_exited);
+	fib_host_exited(f);
+	/* Last: another one may have its place from then on. */
+	fib_store(&w->gone, 1, seq_cst);
+	if (fib_host.thread_end)
+		fib_host.thread_end(w);
+}
+
 /* Let @f run until it leaves its stack. */
 static void run(struct fib_worker *w, struct fib *f)
 {

@@ -266,7 +266,7 @@ void fib_monitor_end(void);
 /** The monitor's thread alone: another one; -1: it looks each tick. */
 void fib_monitor_receiver(int fd);
 void fib_monitor_poke(void);
-/** From now on there is a thread that cannot poke: it looks each tick. */
+/** From now on it looks each tick: a thread may not poke it, or may be killed. */
 void fib_monitor_keep_awake(void);
 /*
  * A kernel thread under a filter may not write to the descriptors that wake
@@ -302,6 +302,11 @@ long fib_read_stat(int tid, char *text, size_t size);
 bool fib_start_spare(struct fib_sched *s);
 /** @w, the caller's, was summoned: it is bound now, or ends. */
 void fib_worker_answer(struct fib_worker *w);
+/**
+ * The kernel has killed @w's thread in a call of its fiber's, which @w was bound
+ * to: the fiber has ended. The monitor's thread alone.
+ */
+void fib_worker_bury(struct fib_worker *w);
 /** The caller's kernel thread, @w's, ends. */
 void fib_worker_end(struct fib_worker *w);
 /**

@@ -225,8 +225,8 @@ long fib_filter_install(long nr, const long a[6])
 		r = fib_messenger_start();
 	if (r)
 		return r;
-	if (is_strict(nr, a))
-		fib_monitor_keep_awake();
+	/* One may wake nobody, or be killed by what it has done. */
+	fib_monitor_keep_awake();
 	r = fib_pass(nr, a);
 	if (r >= 0)
 		fib_filter_used(is_strict(nr, a));

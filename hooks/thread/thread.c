@@ -182,9 +182,13 @@ void fib_end_process(int status)
 	fib_raw(SYS_exit_group, status);
 }
 
-/* On the worker's stack: the fiber's own may be unmapped once tid is zero. */
+/*
+ * On the worker's stack: the fiber's own may be unmapped once tid is zero. Or in
+ * the monitor, for a thread that was killed.
+ */
 void fib_thread_gone(struct fib *f)
 {
+	const struct fib_worker *w = fib_worker_self(); /* NULL: was killed */
 	uint32_t *word = f->thread.clear_tid;
 	bool last;
 
@@ -202,7 +206,7 @@ void fib_thread_gone(struct fib *f)
 	/* A store is a release: what the thread did is seen by who joins it. */
 	if (word && !fib_poke32(word, 0)) {
 		fib_futex_wake(word, 1, FIB_FUTEX_ANY);
-		if (!fib_worker_self()->process.strict)
+		if (!w || !w->process.strict)
 			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
 	}
 	fib_thread_ended(f);
