@@ -135,6 +135,16 @@ $(B)/libfibhook.so: $(CORE_O) $(HOST_O) $(B)/fibhook.map preload/sealed.ld
 	  -Wl,--version-script=$(B)/fibhook.map -Wl,-z,now -Wl,-z,relro \
 	  -Wl,-z,defs -Wl,-Bsymbolic -Wl,-T,preload/sealed.ld -Wl,--exclude-libs,ALL -Wl,--gc-sections
 
+# The numbers of all calls, by name: CALL(read, 0)
+$(B)/include/fibhook_calls.h:
+	@mkdir -p $(@D)
+	$(V)echo '#include <asm/unistd.h>' | $(CC) $(CPPFLAGS) -E -dM - | sed -n \
+	  's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/CALL(\1, \2)/p' | sort > $@.new
+	$(V)mv $@.new $@
+
+$(B)/host/cli/dump/table.o: $(B)/include/fibhook_calls.h
+$(B)/host/cli/dump/table.o: HOST += -I$(B)/include
+
 $(B)/fibhook: $(CLI_O)
 	$(V)$(CC) $(LDFLAGS) -o $@ $(CLI_O) -ldl
 

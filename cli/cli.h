@@ -60,7 +60,7 @@ void cli_target_check(const char *path);
 int cli_status(int argc, char **argv);
 /** fibhook stats PID [--every S] [--json|--prometheus] */
 int cli_stats(int argc, char **argv);
-/** fibhook dump PID [--all] */
+/** fibhook dump PID [--all] [--lines] [--fiber N] [--group|--folded|--json] */
 int cli_dump(int argc, char **argv);
 
 #endif

@@ -3,7 +3,8 @@
  *
  * Every fiber counts the cycles between its resumes and its parks: wall time
  * on a worker, which is CPU time but for what other processes took of it. That
- * costs two reads of the time-stamp counter, and is what fibhook dump shows.
+ * costs two reads of the time-stamp counter, and is what fibhook dump shows. Of
+ * one that is parked, cycles_since tells since when.
  *
  * A fiber that asks for its CPU clock is metered: from then on the worker's
  * own CPU clock is read at each resume and park, and what it had before counts
@@ -35,10 +36,15 @@ static inline void fib_cpu_stop(struct fib *f)
 {
 	if (!FIB_HOST_CPU_TIME)
 		return;
-	if (fib_unlikely(fib_load(&f->metered, relaxed)))
+	if (fib_unlikely(fib_load(&f->metered, relaxed))) {
 		fib_cpu_metered(f, false);
-	else
-		f->cycles += fib_cycles() - f->cycles_since;
+		f->cycles_since = fib_cycles();
+	} else {
+		uint64_t now = fib_cycles();
+
+		f->cycles += now - f->cycles_since;
+		f->cycles_since = now;
+	}
 }
 
 static inline void fib_cpu_go(struct fib *f)

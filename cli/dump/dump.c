@@ -14,14 +14,11 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "cli/dump/dump.h"
-#include "cli/dump/table.h"
-#include "cli/dump/walk.h"
-#include "runtime/cputime.h"
+#include "cli/dump/fiber.h"
 
 #define LINE_WIDTH  78
 #define TOP_HOLDUPS 8
 
-static bool all_frames;
 
 /* --- the head ------------------------------------------------------------ */
 
@@ -94,171 +91,12 @@ static void print_head(void)
 	printf("\n");
 }
 
-/* --- one fiber ----------------------------------------------------------- */
-
-static void print_deadline(uint64_t deadline_ns)
-{
-	int64_t left;
-
-	if (!deadline_ns || deadline_ns >= INT64_MAX)
-		return;
-	left = (int64_t)deadline_ns - dump_now_ns();
-	if (left < 0)
-		left = 0;
-	printf(", %lld.%03lld s left", (long long)left / 1000000000,
-	       (long long)left / 1000000 % 1000);
-}
-
-static void print_fd(int fd)
-{
-	char path[32], target[PATH_MAX];
-	unsigned long inode;
-	const char *ends = NULL;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "fd/%d", fd);
-	n = readlinkat(dump_proc, path, target, sizeof(target) - 1);
-	if (n <= 0) {
-		printf("fd %d, closed", fd);
-		return;
-	}
-	target[n] = 0;
-	if (sscanf(target, "socket:[%lu]", &inode) == 1)
-		ends = dump_socket(fd, inode);
-	printf("fd %d -> %s%s%s", fd, cli_text(target), ends ? " " : "",
-	       ends ? cli_text(ends) : "");
-}
-
-static void print_wait(const struct fib *f)
-{
-	printf("waits in %s", dump_call_name(f->hook.call));
-	switch (f->wait) {
-	case FIB_WAIT_FD:
-		printf(": ");
-		print_fd((int)f->wait_arg);
-		break;
-	case FIB_WAIT_FUTEX:
-		printf(": futex 0x%lx", f->wait_arg);
-		break;
-	case FIB_WAIT_TIME:
-		printf(": timer");
-		break;
-	case FIB_WAIT_SIGNAL:
-		printf(": signal");
-		break;
-	case FIB_WAIT_POLL:
-		printf(": %lu descriptor%s", f->wait_arg,
-		       f->wait_arg == 1 ? "" : "s");
-		break;
-	default:
-		return;
-	}
-	print_deadline(f->wait_deadline);
-}
-
-static void print_state(const struct dump_walk *w)
-{
-	int state = w->f.state;
-
-	switch (state) {
-	case FIB_IS_READY:
-		printf("runnable");
-		break;
-	case FIB_IS_RUNNING:
-		printf("running");
-		if (w->thread)
-			printf(" on worker %u", w->worker);
-		if (w->f.hook.in_hook)
-			printf(", in %s", dump_call_name(w->f.hook.call));
-		break;
-	case FIB_IS_PARKED:
-		print_wait(&w->f);
-		break;
-	default:
-		printf("in no known state (%d)", state);
-	}
-}
-
-/* --- its backtrace ------------------------------------------------------- */
-
-static const struct dump_symbol *function_of(const struct dump_frame *f,
-					     int depth)
-{
-	uint64_t at = depth && !f->exact ? f->ip - 1 : f->ip;
-	struct dump_object *o = dump_object_at(at);
-
-	return o ? dump_function_at(o, at) : NULL;
-}
-
-/*
- * The library's own innermost frames say nothing of the program. The last of
- * them stays if it is a function of libc's name that the program has called.
- */
-static int first_frame(const struct dump_walk *w)
-{
-	const struct dump_symbol *s;
-	int i = 0;
-
-	if (all_frames)
-		return 0;
-	while (i < w->n && dump_object_at(w->frame[i].ip) == dump_library)
-		i++;
-	if (i == w->n)
-		return 0;
-	if (i > 0) {
-		s = function_of(&w->frame[i - 1], i - 1);
-		if (s && strncmp(s->name, "fib_", 4) != 0)
-			i--;
-	}
-	return i;
-}
-
-static void print_place(const struct dump_frame *f, int depth)
-{
-	const struct dump_symbol *s = function_of(f, depth);
-	const struct dump_object *o = dump_object_at(f->ip);
-
-	printf("0x%012lx ", f->ip);
-	if (s)
-		printf("%s+0x%lx", cli_text_of(s->name, strcspn(s->name, "@")),
-		       f->ip - s->addr);
-	else if (o)
-		printf("0x%lx", f->ip - o->bias);
-	else
-		printf("?");
-	printf("%s%s%s\n", o ? " (" : "", o ? cli_text(o->name) : "",
-	       o ? ")" : "");
-}
-
 /* --- all fibers ---------------------------------------------------------- */
 
-/* See runtime/cputime.h; what it does right now is not counted yet. */
-static double cpu_sec(const struct fib *f)
-{
-	double ns = (double)dump_now_ns() - (double)dump_tab.start_ns;
-	double cycles = (double)(fib_cycles() - dump_tab.start_cycles);
+static long only = -1; /* this fiber alone */
 
-	return ((double)f->cpu_ns + (double)f->cycles * ns / cycles) / 1e9;
-}
-
-static void print_fiber(uint32_t index, const struct dump_walk *w)
-{
-	int first = first_frame(w);
-
-	printf("\nfiber %u  thread %d  \"%s\"  ", index, w->f.tid,
-	       cli_text_of(w->f.name, sizeof(w->f.name)));
-	print_state(w);
-	printf(", cpu %.3f s\n", cpu_sec(&w->f));
-	for (int i = first; i < w->n; i++) {
-		printf("    #%-2d ", i - first);
-		print_place(&w->frame[i], i);
-	}
-	if (w->note)
-		printf("    (%s)\n", w->note);
-	fflush(stdout); /* the guard has it, whatever comes next */
-}
-
-static uint32_t print_fibers(void)
+/* @show each of them; how many there are. */
+static uint32_t each_fiber(void (*show)(uint32_t index, struct dump_walk *w))
 {
 	static struct dump_walk w;
 	static struct fib slab[DUMP_SLAB];
@@ -270,11 +108,13 @@ static uint32_t print_fibers(void)
 		dump_threads_late();
 		if (i % DUMP_SLAB == 0 && !dump_read(at, slab, sizeof(slab)))
 			memset(slab, 0, sizeof(slab));
-		if (slab[i % DUMP_SLAB].state == FIB_IS_FREE)
+		if (slab[i % DUMP_SLAB].state == FIB_IS_FREE ||
+		    (only >= 0 && i != (uint32_t)only))
 			continue;
 		if (!dump_walk(at + i % DUMP_SLAB * sizeof(struct fib), &w))
 			continue;
-		print_fiber(i, &w);
+		show(i, &w);
+		fflush(stdout); /* the guard has it, whatever comes next */
 		found++;
 	}
 	return found;
@@ -303,7 +143,7 @@ static void print_holdups(void)
 			printf("%s\n", dump_call_name(s->what));
 		else {
 			printf("%s from ", dump_call_name(s->what));
-			print_place(&at, 1);
+			dump_place_print(&at, 1);
 		}
 	}
 }
@@ -323,33 +163,84 @@ static const char *why_not(void)
 	return "it has created no thread yet";
 }
 
-static int dump(void)
+static enum { PLAIN, GROUPS, FOLDED, JSON } form;
+
+static void dump_all(void)
 {
 	uint32_t n;
 
+	if (form == FOLDED) {
+		each_fiber(dump_group_add);
+		dump_groups_folded();
+		return;
+	}
+	if (form == JSON) {
+		dump_json_head();
+		each_fiber(dump_json_fiber);
+		dump_json_end();
+		return;
+	}
+	print_head();
+	print_holdups();
+	n = each_fiber(form == GROUPS ? dump_group_add : dump_fiber_print);
+	if (form == GROUPS)
+		dump_groups_print();
+	else
+		dump_deadlocks_print();
+	printf("\n%u fibers\n", n);
+}
+
+static int dump(void)
+{
 	dump_open(wanted);
 	dump_table_need();
+	if (!dump_tab.active && form == JSON)
+		cli_fail(CLI_ERROR, "process %d: no fibers run: %s",
+			 (int)dump_pid, why_not());
 	if (!dump_tab.active) {
 		printf("process %d (%s): hooked, but no fiber runs: %s\n"
 		       "0 fibers\n",
 		       (int)dump_pid, dump_process_name(), why_not());
 		return 0;
 	}
+	if (only >= 0 && (uint64_t)only >= dump_fibers_max())
+		cli_fail(CLI_ERROR, "process %d: no fiber %ld", (int)dump_pid,
+			 only);
 	dump_unwind_init();
-	print_head();
-	print_holdups();
-	n = print_fibers();
+	dump_all();
 	if (dump_ended())
 		dump_explain(0);
-	printf("\n%u fibers\n", n);
 	return 0;
+}
+
+static long read_fiber(const char *arg)
+{
+	char *end;
+	long n = arg ? strtol(arg, &end, 10) : -1;
+
+	if (!arg || end == arg || *end || n < 0 || n >= FIB_MAX)
+		cli_fail(CLI_USAGE, "dump: --fiber: '%s' is not a number of one",
+			 arg ? arg : "");
+	return n;
 }
 
 int cli_dump(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--all"))
-			all_frames = true;
+			dump_all_frames = true;
+		else if (!strcmp(argv[i], "--lines"))
+			dump_lines = true;
+		else if (!strcmp(argv[i], "--group"))
+			form = GROUPS;
+		else if (!strcmp(argv[i], "--folded"))
+			form = FOLDED;
+		else if (!strcmp(argv[i], "--json"))
+			form = JSON;
+		else if (!strcmp(argv[i], "--fiber"))
+			only = read_fiber(argv[++i]);
+		else if (!strncmp(argv[i], "--fiber=", 8))
+			only = read_fiber(argv[i] + 8);
 		else if (argv[i][0] == '-')
 			cli_fail(CLI_USAGE, "dump: %s: no such option",
 				 argv[i]);

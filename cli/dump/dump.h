@@ -4,6 +4,8 @@
  *
  *   dump.c      the command: finds fibers and workers, and prints them
  *   guard.c     the time it may take: a child does all that follows
+ *   fiber.c, json.c, group.c, wait.c, place.c
+ *               one fiber in words (fiber.h)
  *   table.c     the exported table, by which all is found
  *   walk.c      one fiber and its backtrace, as they are at one moment
  *   thread.c    threads that run: whose they are, stopping them
@@ -129,6 +131,8 @@ struct dump_object {
 };
 
 void dump_objects_find(void);
+/** Its file, for reading; -1: there is none that is regular. */
+int dump_object_open(const struct dump_object *o);
 /** The object around @addr, or NULL. */
 struct dump_object *dump_object_at(uint64_t addr);
 /** The first object whose name begins with @prefix, or NULL. */

@@ -399,7 +399,7 @@ static int open_by_name(const struct dump_map *m)
 }
 
 /* By its mapping (needs a capability), by its name, or as the program. */
-static int open_file(const struct dump_object *o)
+int dump_object_open(const struct dump_object *o)
 {
 	const struct dump_map *m = dump_map_at(o->start);
 	char path[64];
@@ -455,7 +455,7 @@ static void sort_symbols(struct dump_object *o)
 
 static void read_symbols(struct dump_object *o)
 {
-	int fd = open_file(o);
+	int fd = dump_object_open(o);
 	bool all;
 
 	o->symbols_read = true;

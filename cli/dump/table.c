@@ -16,7 +16,13 @@ struct dump_object *dump_library;
 
 /* --- names --------------------------------------------------------------- */
 
-static const char *const call_names[] = {
+/* All that the system knows where this is built, and those with a hook. */
+static const char *const call_names[512] = {
+#define CALL(name, nr) [nr] = #name,
+#include <fibhook_calls.h>
+};
+
+static const char *const hook_names[512] = {
 #define FIB_HOOK(name, ...) [SYS_##name] = #name,
 #include "hooks/hooks.def"
 };
@@ -33,6 +39,8 @@ const char *dump_call_name(unsigned nr)
 
 	if (nr < FIB_ARRAY_SIZE(call_names) && call_names[nr])
 		return call_names[nr];
+	if (nr < FIB_ARRAY_SIZE(hook_names) && hook_names[nr])
+		return hook_names[nr];
 	snprintf(other, sizeof(other), "system call %u", nr);
 	return other;
 }

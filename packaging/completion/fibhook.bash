@@ -9,7 +9,7 @@ _fibhook()
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -gt 1 ]; then
 		case ${COMP_WORDS[1]} in
-		dump) word='--all' ;;
+		dump) word='--all --lines --fiber --group --folded --json' ;;
 		stats) word='--every --json --prometheus' ;;
 		status) word='--json' ;;
 		*) word= ;;

@@ -3,7 +3,7 @@
 CT := $(B)/tests/cli
 CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
-            $(CT)/stderr_data $(CT)/whoami $(CT)/stack_of $(B)/tests/support/filter \
+            $(CT)/stderr_data $(CT)/whoami $(CT)/stack_of $(CT)/waits $(B)/tests/support/filter \
             $(addprefix $(B)/tests/hooks/,io/eventfd io/fifo io/echo \
               thread/create_join) \
             $(B)/tests/hooks/thread/sealed $(B)/tests/support/libtfutex.so \
@@ -15,6 +15,10 @@ CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
 $(CT)/%: tests/cli/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(T_FLAGS) $< -o $@
+
+$(CT)/waits: tests/cli/waits.cc
+	@mkdir -p $(@D)
+	$(CXX) $(T_FLAGS) $< -o $@
 
 $(CT)/offsets: tests/cli/offsets.c $(wildcard runtime/*.h)
 	@mkdir -p $(@D)
@@ -40,7 +44,7 @@ check-cli: all $(CT_PROGS) $(B)/demo/echo $(B)/demo/load
 HOSTILE_SECONDS ?=
 HOSTILE_SEEDS   ?= 500
 HOSTILE_SEED    ?= 1
-$(eval $(call FIB_VARIANT,cli-asan,$(PRE_HOST) $(ASAN)))
+$(eval $(call FIB_VARIANT,cli-asan,$(PRE_HOST) -I$(B)/include $(ASAN)))
 
 $(CT)/hostile: tests/cli/hostile.c tests/cli/hostile_object.c \
     tests/cli/hostile.h
@@ -48,6 +52,7 @@ $(CT)/hostile: tests/cli/hostile.c tests/cli/hostile_object.c \
 	$(V)$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter -DFIB_VERSION='"$(VERSION)"' $(PRE_HOST) $(INC) \
 	  $(filter %.c,$^) -o $@
 
+$(B)/cli-asan/cli/dump/table.o: $(B)/include/fibhook_calls.h
 $(CT)/fibhook-asan: $(patsubst %.c,$(B)/cli-asan/%.o,$(CLI) $(SHARED))
 	@mkdir -p $(@D)
 	$(V)$(CC) $(ASAN) -o $@ $^ -ldl

@@ -61,7 +61,7 @@ all_states() {
 	check "$1: last line" [ "$(tail -1 "$T/out")" = "9 fibers" ]
 	shows "$1: read" state_read "$waits"
 	shows "$1: stdio" state_stdio "$waits.* fgets\+"
-	shows "$1: futex" state_futex "waits in futex: futex 0x.*cond_wait"
+	shows "$1: futex" state_futex "waits in futex: condition 0x.*cond_wait"
 	shows "$1: timer" state_timer "timer, [0-9]+\.[0-9]+ s left"
 	shows "$1: poll" state_poll "poll: 3 descriptors, [0-9]+\.[0-9]+ s"
 	shows "$1: signal" state_signal "signal"

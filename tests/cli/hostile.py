@@ -13,6 +13,7 @@ says "N passed, N failed, N skipped".
 import argparse
 import concurrent.futures
 import ctypes
+import json
 import os
 import re
 import shutil
@@ -34,7 +35,9 @@ CONTROLS = re.compile(
 LINE = re.compile(
     r"process \d+ \(|worker \d+ +(thread |\(changed)|chaos, seed |counters |"
     r"         ? [a-z_]+=|held up   \d+ times in |fiber \d+  thread -?\d+  \"|"
-    r"    #\d+ +0x|    \(|\d+ fibers$|$")
+    r"    #\d+ +0x|    \(|\d+ fibers$|deadlock$|"
+    r"    fiber \d+ waits for |\d+ fibers?  (waits? in|running|runnable)|$")
+FORMS = [], ["--group"], ["--folded"], ["--json"], ["--lines"]
 ENV = dict(os.environ, LC_ALL="C.UTF-8",
            ASAN_OPTIONS="detect_leaks=0:exitcode=99",
            UBSAN_OPTIONS="print_stacktrace=1")
@@ -145,10 +148,10 @@ class Target:
         return True
 
 
-def dump(build, pid, asan=True, wait=LIMIT + 5):
+def dump(build, pid, asan=True, wait=LIMIT + 5, form=()):
     """Status, stdout and stderr of a dump, which must be well-formed."""
     command = [f"{build}/tests/cli/fibhook-asan" if asan else
-               f"{build}/fibhook", "dump", "--all", str(pid)]
+               f"{build}/fibhook", "dump", "--all", *form, str(pid)]
     begin = time.monotonic()
     try:
         r = subprocess.run(command, env=ENV, stdin=subprocess.DEVNULL,
@@ -166,13 +169,16 @@ def dump(build, pid, asan=True, wait=LIMIT + 5):
     bad = CONTROLS.search(out + err)
     need(not bad, bad and f"control character {bad.group()!r} in "
          + repr((out + err)[max(0, bad.start() - 60):bad.end() + 20]))
-    for line in out.split("\n"):
+    whole = "--folded" in form or "--json" in form
+    if "--json" in form and r.returncode == 0:
+        json.loads(out)
+    for line in [] if whole else out.split("\n"):
         need(LINE.match(line), f"a line of no kind: {line!r}")
     lines = err.split("\n")[:-1]
     need(len(lines) <= (r.returncode != 0), f"stderr: {err}")
     need(all(x.startswith("fibhook: process ") for x in lines),
          f"stderr: {err}")
-    need(r.returncode or re.search(r"^\d+ fibers\n\Z", out, re.M),
+    need(r.returncode or whole or re.search(r"^\d+ fibers\n\Z", out, re.M),
          "its last line is missing")
     need("ended by signal" not in err, err)
     return r.returncode, out, err
@@ -274,7 +280,7 @@ def run_case(build, name, victim):
 def run_seed(build, seed, victim):
     with Target(build, seed, victim.pid) as t:
         need(t.said, "hostile does not start")
-        dump(build, t.pid, asan=seed % 4 != 0)
+        dump(build, t.pid, asan=seed % 4 != 0, form=FORMS[seed % 5])
         check_target(t)
 
 

@@ -108,6 +108,7 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 . "$HERE/secure.sh"
 . "$HERE/libc.sh"
 . "$HERE/dump.sh"
+. "$HERE/look.sh"
 . "$HERE/see.sh"
 . "$HERE/choose.sh"
 . "$HERE/targets.sh"

@@ -1,0 +1,157 @@
+/* One fiber as text, see fiber.h. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/cli.h"
+#include "cli/dump/fiber.h"
+#include "runtime/cputime.h"
+
+/* Cycles in seconds: runtime/cputime.h. */
+static double seconds_of(double cycles)
+{
+	double ns = (double)dump_now_ns() - (double)dump_tab.start_ns;
+	double all = (double)(fib_cycles() - dump_tab.start_cycles);
+
+	return all > 0 ? cycles * ns / all / 1e9 : 0;
+}
+
+/* What it does right now is not counted yet. */
+double dump_fiber_cpu(const struct fib *f)
+{
+	return (double)f->cpu_ns / 1e9 + seconds_of((double)f->cycles);
+}
+
+double dump_fiber_waited(const struct fib *f)
+{
+	double cycles = (double)(fib_cycles() - f->cycles_since);
+
+	if (f->state != FIB_IS_PARKED || !f->cycles_since)
+		return -1;
+	return cycles > 0 ? seconds_of(cycles) : 0;
+}
+
+double dump_fiber_left(const struct fib *f)
+{
+	int64_t left;
+
+	if (!f->wait_deadline || f->wait_deadline >= INT64_MAX)
+		return -1;
+	left = (int64_t)f->wait_deadline - dump_now_ns();
+	return left < 0 ? 0 : (double)left / 1e9;
+}
+
+const char *dump_fd(int fd, char *target, size_t size)
+{
+	char path[32];
+	unsigned long inode;
+	const char *ends = NULL;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "fd/%d", fd);
+	n = readlinkat(dump_proc, path, target, size - 1);
+	target[n > 0 ? n : 0] = 0;
+	if (sscanf(target, "socket:[%lu]", &inode) == 1)
+		ends = dump_socket(fd, inode);
+	return ends;
+}
+
+static void print_fd(int fd)
+{
+	char target[PATH_MAX];
+	const char *ends = dump_fd(fd, target, sizeof(target));
+
+	if (!*target)
+		printf("fd %d, closed", fd);
+	else
+		printf("fd %d -> %s%s%s", fd, cli_text(target), ends ? " " : "",
+		       ends ? cli_text(ends) : "");
+}
+
+static void print_futex(const struct dump_wait *wait)
+{
+	bool join = !strcmp(wait->kind, "join");
+
+	if (join && wait->fiber >= 0)
+		printf(": join of fiber %ld", wait->fiber);
+	else
+		printf(": %s 0x%lx", wait->kind, wait->addr);
+	if (!join && wait->fiber >= 0)
+		printf(" held by fiber %ld", wait->fiber);
+	else if (wait->holder && wait->fiber < 0)
+		printf(" %s thread %d, which is no fiber",
+		       join ? "of" : "held by", (int)wait->holder);
+}
+
+static void print_wait(uint32_t index, const struct dump_walk *w)
+{
+	const struct fib *f = &w->f;
+	double waited = dump_fiber_waited(f), left = dump_fiber_left(f);
+	struct dump_wait wait;
+
+	printf("waits in %s", dump_call_name(f->hook.call));
+	switch (f->wait) {
+	case FIB_WAIT_FD:
+		printf(": ");
+		print_fd((int)f->wait_arg);
+		break;
+	case FIB_WAIT_FUTEX:
+		wait = dump_wait_of(w);
+		print_futex(&wait);
+		dump_wait_note(index, &wait);
+		break;
+	case FIB_WAIT_TIME:
+		printf(": timer");
+		break;
+	case FIB_WAIT_SIGNAL:
+		printf(": signal");
+		break;
+	case FIB_WAIT_POLL:
+		printf(": %lu descriptor%s", f->wait_arg,
+		       f->wait_arg == 1 ? "" : "s");
+		break;
+	}
+	if (f->wait != FIB_WAIT_NONE && left >= 0)
+		printf(", %.3f s left", left);
+	if (waited >= 0)
+		printf(", for %.3f s", waited);
+}
+
+static void print_state(uint32_t index, const struct dump_walk *w)
+{
+	int state = w->f.state;
+
+	switch (state) {
+	case FIB_IS_READY:
+		printf("runnable");
+		break;
+	case FIB_IS_RUNNING:
+		printf("running");
+		if (w->thread)
+			printf(" on worker %u", w->worker);
+		if (w->f.hook.in_hook)
+			printf(", in %s", dump_call_name(w->f.hook.call));
+		break;
+	case FIB_IS_PARKED:
+		print_wait(index, w);
+		break;
+	default:
+		printf("in no known state (%d)", state);
+	}
+}
+
+void dump_fiber_print(uint32_t index, struct dump_walk *w)
+{
+	int first = dump_first_frame(w);
+
+	printf("\nfiber %u  thread %d  \"%s\"  ", index, w->f.tid,
+	       cli_text_of(w->f.name, sizeof(w->f.name)));
+	print_state(index, w);
+	printf(", cpu %.3f s\n", dump_fiber_cpu(&w->f));
+	for (int i = first; i < w->n; i++) {
+		printf("    #%-2d ", i - first);
+		dump_place_print(&w->frame[i], i);
+	}
+	if (w->note)
+		printf("    (%s)\n", w->note);
+}

@@ -1,0 +1,284 @@
+/*
+ * What a fiber waits for by a futex, told by the function of libc that waits: see
+ * fiber.h. Who has a mutex stands in the mutex, who is joined in the word that is
+ * waited on. Both are the process's own words: wrong where it overwrites them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/cli.h"
+#include "cli/dump/fiber.h"
+
+#define TID_MASK    0x3fffffffu
+#define OWNER_AT    8 /* of pthread_mutex_t: __lock, __count, __owner */
+#define LIBC_FRAMES 8
+
+/* --- threads by their ids ----------------------------------------------------- */
+
+static struct named {
+	pid_t tid;
+	uint32_t index;
+} *tids;
+static size_t ntids;
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+static void read_tids(void)
+{
+	static struct fib slab[DUMP_SLAB];
+	uint32_t n = dump_fibers_max();
+
+	tids = dump_grow(NULL, 0, (n + 1) * sizeof(*tids));
+	for (uint32_t i = 0; i < n; i++) {
+		const struct fib *f = &slab[i % DUMP_SLAB];
+
+		if (i % DUMP_SLAB == 0 &&
+		    !dump_read((uintptr_t)dump_tab.slabs[i / DUMP_SLAB], slab,
+			       sizeof(slab)))
+			memset(slab, 0, sizeof(slab));
+		if (f->state != FIB_IS_FREE && f->tid > 0)
+			tids[ntids++] = (struct named){ f->tid, i };
+	}
+	qsort(tids, ntids, sizeof(*tids), by_tid);
+}
+
+long dump_fiber_of_tid(pid_t tid)
+{
+	struct named key = { .tid = tid };
+	const struct named *found;
+
+	if (!tids)
+		read_tids();
+	found = bsearch(&key, tids, ntids, sizeof(*tids), by_tid);
+	return found ? (long)found->index : -1;
+}
+
+/* --- which kind ----------------------------------------------------------------- */
+
+/* The beginnings of names, without underscores before them. */
+static const struct {
+	const char *begins, *kind;
+} kinds[] = {
+	{ "lll_lock_wait", "lock" },
+	{ "pthread_mutex_", "mutex" },
+	{ "pthread_cond_", "condition" },
+	{ "pthread_rwlock_", "rwlock" },
+	{ "pthread_barrier_", "barrier" },
+	{ "pthread_once", "once" },
+	{ "pthread_join", "join" },
+	{ "pthread_clockjoin", "join" },
+	{ "pthread_timedjoin", "join" },
+	{ "thrd_join", "join" },
+	{ "mtx_", "mutex" },
+	{ "cnd_", "condition" },
+	{ "new_sem_", "semaphore" },
+	{ "sem_", "semaphore" },
+};
+
+static const char *kind_of(const struct dump_symbol *s)
+{
+	const char *name = s->name + strspn(s->name, "_");
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strncmp(name, kinds[i].begins, strlen(kinds[i].begins)))
+			return kinds[i].kind;
+	return NULL;
+}
+
+static bool is_libc(const struct dump_object *o)
+{
+	return o == dump_library || !strncmp(o->name, "libc.so", 7) ||
+	       !strncmp(o->name, "libc-", 5) ||
+	       !strncmp(o->name, "libpthread", 10);
+}
+
+/*
+ * The innermost function that tells. lll_lock_wait() alone may be about a lock
+ * of libc's own; its caller knows, and a condition that has been met takes its
+ * mutex again.
+ */
+static const char *find_kind(const struct dump_walk *w)
+{
+	const char *found = NULL;
+
+	for (int i = 0, n = 0; i < w->n && n < LIBC_FRAMES; i++) {
+		const struct dump_symbol *s;
+		const struct dump_object *o = dump_object_at(w->frame[i].ip);
+		const char *kind;
+
+		if (!o || !is_libc(o))
+			break;
+		n += o != dump_library;
+		s = dump_frame_function(&w->frame[i], i);
+		kind = s ? kind_of(s) : NULL;
+		if (!kind)
+			continue;
+		if (found)
+			return !strcmp(kind, "condition") ? "mutex" : kind;
+		if (strcmp(kind, "lock") != 0)
+			return kind;
+		found = kind;
+	}
+	return found ? found : "futex";
+}
+
+struct dump_wait dump_wait_of(const struct dump_walk *w)
+{
+	struct dump_wait r = { .kind = "futex", .fiber = -1 };
+	uint32_t word = 0;
+
+	if (w->f.state != FIB_IS_PARKED || w->f.wait != FIB_WAIT_FUTEX)
+		return r;
+	r.addr = w->f.wait_arg;
+	r.kind = find_kind(w);
+	if ((!strcmp(r.kind, "mutex") &&
+	     dump_read(r.addr + OWNER_AT, &word, sizeof(word))) ||
+	    (!strcmp(r.kind, "join") && dump_read(r.addr, &word, sizeof(word))))
+		r.holder = (pid_t)(word & TID_MASK);
+	if (r.holder)
+		r.fiber = dump_fiber_of_tid(r.holder);
+	return r;
+}
+
+/* --- circles ---------------------------------------------------------------------- */
+
+static struct edge {
+	uint32_t from;
+	long to;
+	uint64_t addr;
+	bool join, seen;
+} *edges;
+static size_t nedges;
+
+void dump_wait_note(uint32_t index, const struct dump_wait *wait)
+{
+	if (wait->fiber < 0)
+		return;
+	if (nedges % 1024 == 0)
+		edges = dump_grow(edges, nedges * sizeof(*edges),
+				  1024 * sizeof(*edges));
+	edges[nedges++] = (struct edge){ index, wait->fiber, wait->addr,
+					 !strcmp(wait->kind, "join"), false };
+}
+
+/* They were noted in the order of their numbers. */
+static struct edge *edge_from(long index)
+{
+	size_t lo = 0, hi = nedges;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (edges[mid].from < index)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < nedges && edges[lo].from == index ? &edges[lo] : NULL;
+}
+
+/*
+ * It may have been read while it changed: the fiber waits there still, and the
+ * other one still has it.
+ */
+static bool is_true(const struct edge *e)
+{
+	uint64_t at = (uintptr_t)dump_tab.slabs[e->from / DUMP_SLAB] +
+		      e->from % DUMP_SLAB * sizeof(struct fib);
+	uint32_t word;
+	struct fib f;
+
+	return dump_read(at, &f, sizeof(f)) && f.state == FIB_IS_PARKED &&
+	       f.wait == FIB_WAIT_FUTEX && f.wait_arg == e->addr &&
+	       dump_read(e->addr + (e->join ? 0 : OWNER_AT), &word,
+			 sizeof(word)) &&
+	       dump_fiber_of_tid((pid_t)(word & TID_MASK)) == e->to;
+}
+
+/* The first edge of the circle that @e leads into, or NULL. */
+static struct edge *circle_of(struct edge *e)
+{
+	struct edge *slow = e, *at, *least = NULL;
+
+	for (size_t i = 0; e && i <= nedges; i++) {
+		e = edge_from(e->to);
+		if (i % 2)
+			slow = edge_from(slow->to);
+		if (e && e == slow)
+			break;
+	}
+	for (at = e; at;) {
+		if (at->seen || !is_true(at))
+			return NULL;
+		if (!least || at->from < least->from)
+			least = at;
+		at = edge_from(at->to);
+		if (at == e)
+			return least;
+	}
+	return NULL;
+}
+
+static bool each_circle(void (*show)(const struct edge *first, bool more))
+{
+	bool found = false;
+
+	for (size_t i = 0; i < nedges; i++) {
+		struct edge *e = edges[i].seen ? NULL : circle_of(&edges[i]), *at;
+
+		if (!e)
+			continue;
+		show(e, found);
+		found = true;
+		at = e;
+		do {
+			at->seen = true;
+			at = edge_from(at->to);
+		} while (at != e);
+	}
+	return found;
+}
+
+static void print_circle(const struct edge *first, bool more)
+{
+	const struct edge *e = first;
+
+	printf("\ndeadlock\n");
+	do {
+		if (e->join)
+			printf("    fiber %u waits for the end of fiber %ld\n",
+			       e->from, e->to);
+		else
+			printf("    fiber %u waits for mutex 0x%lx held by "
+			       "fiber %ld\n",
+			       e->from, e->addr, e->to);
+		e = edge_from(e->to);
+	} while (e != first);
+}
+
+bool dump_deadlocks_print(void)
+{
+	return each_circle(print_circle);
+}
+
+static void circle_json(const struct edge *first, bool more)
+{
+	const struct edge *e = first;
+
+	printf("%s[", more ? "," : "");
+	do {
+		printf("%s%u", e == first ? "" : ",", e->from);
+		e = edge_from(e->to);
+	} while (e != first);
+	printf("]");
+}
+
+void dump_deadlocks_json(void)
+{
+	each_circle(circle_json);
+}

@@ -1,0 +1,88 @@
+# Part of run.sh: what fibhook dump says of threads that wait for each other, and
+# its other forms. The threads of waits.cc are created in one order, so that their
+# numbers are known; each has said that it is about to wait.
+
+waits=$B/tests/cli/waits
+
+# parked PID: until none of its fibers is about to wait any more
+parked() {
+	local i
+	for i in $(seq 100); do
+		run "$F" dump "$1"
+		[ "$(grep -c "^fiber .* waits in" "$T/out")" = "$2" ] && return
+		sleep 0.05
+	done
+	fail "waits" "they do not wait: $out"
+}
+
+start waits "$F" --workers 2 "$waits" && {
+	parked "$pid" 27
+	has='^fiber 1 '
+	says() { check "$1" grep -Eq "^fiber [0-9]+ .* waits in futex: $2" <<<"$(
+		fiber_of "$3")"; }
+	says "a mutex, and who has it" "mutex 0x[0-9a-f]+ held by fiber 1," \
+		"for_mutex()"
+	says "a condition" "condition 0x" "for_condition()"
+	says "a lock for readers and writers" "rwlock 0x" "for_rwlock()"
+	says "a barrier" "barrier 0x" "for_barrier()"
+	says "a join, and of whom" "join of fiber 1," "for_join()"
+	says "a semaphore" "semaphore 0x" "has_mutex()"
+	check "names of C++" [ "$(grep -c \
+		' pool::worker::for_semaphore(char const\*)+' "$T/out")" = 20 ]
+	check "how long each has waited" [ "$(grep -Ec \
+		'^fiber .*, for [0-9]+\.[0-9]{3} s, cpu ' "$T/out")" = 27 ]
+	check "no deadlock" [ "$(grep -c deadlock "$T/out")" = 0 ]
+	long=$(sed -n 's/^fiber 2 .* for \([0-9]*\)\..*/\1/p' "$T/out")
+	sleep 1.2 # what is measured is time
+	run "$F" dump --fiber 2 "$pid"
+	check "--fiber: it alone" [ "$(grep -c ^fiber "$T/out")" = 1 ]
+	check "--fiber: the one" grep -q "^fiber 2 .*held by fiber 1" "$T/out"
+	check "the wait grows" [ "$(sed -n \
+		's/^fiber 2 .* for \([0-9]*\)\..*/\1/p' "$T/out")" -gt "$long" ]
+	run "$F" dump --group "$pid"
+	check "--group: the most frequent first" grep -qx \
+		"20 fibers  wait in futex: semaphore, at most for .*: 7 .* \.\.\." \
+		<<<"$(grep -m 1 '^[0-9]* fibers* ' "$T/out")"
+	check "--group: its stack" grep -q pool::worker "$T/out"
+	check "--group: each is counted" [ "$(awk '/^[0-9]+ fibers?  / { n += $1 }
+		END { print n }' "$T/out")" = 27 ]
+	run "$F" dump --folded "$pid"
+	check "--folded: only stacks and counts" \
+		[ "$(grep -Evc '^[^ ]*;[^ ]* [0-9]+$' "$T/out")" = 0 ]
+	check "--folded: outer first" grep -Eqx \
+		"_*clone3?;start_thread;start\(void\*\);for_many\(\);pool.*;futex_\[wait\] 20" \
+		"$T/out"
+	run "$F" dump --json "$pid"
+	check "--json" python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+f = {x["fiber"]: x for x in d["fibers"]}
+assert len(f) == 27 and d["pid"] == int(sys.argv[2]) and d["deadlocks"] == []
+assert f[2]["waits_for"] == "mutex" and f[2]["holder"] == 1
+assert f[2]["waited"] > 1 and f[2]["call"] == "futex"
+assert f[6]["waits_for"] == "join" and f[6]["holder"] == 1
+assert any(x.get("function", "").startswith("for_mutex")
+           for x in f[2]["frames"])
+assert d["counters"]["fibers_created"] == 26' "$T/out" "$pid"
+	if command -v addr2line >/dev/null; then
+		run "$F" dump --lines --fiber 2 "$pid"
+		check "--lines" grep -Eq \
+			"for_mutex\(\)\+0x.* at .*tests/cli/waits.cc:[0-9]+$" "$T/out"
+	else
+		skip "--lines" "addr2line is missing"
+	fi
+	refuses "--fiber of none" 1 "no fiber 99999" "$F" dump --fiber 99999 "$pid"
+	refuses "--fiber x" 2 "'x'" "$F" dump --fiber x "$pid"
+	stop "$pid"
+}
+start deadlock "$F" --workers 2 "$waits" deadlock && {
+	parked "$pid" 30
+	circle=$(sed -n '/^deadlock$/,/^$/p' "$T/out")
+	check "deadlock: once" [ "$(grep -c ^deadlock "$T/out")" = 1 ]
+	check "deadlock: who" [ "$(sed 's/0x[0-9a-f]*/M/' <<<"$circle")" = "deadlock
+    fiber 27 waits for mutex M held by fiber 28
+    fiber 28 waits for mutex M held by fiber 27" ]
+	run "$F" dump --json "$pid"
+	check "deadlock: --json" grep -q '"deadlocks":\[\[27,28\]\]' "$T/out"
+	stop "$pid"
+}
