@@ -151,7 +151,8 @@ struct fib_waiter {
 /* A call that stays with the file of a slot: above. */
 struct fib_hold {
 	struct fib_waiter w;
-	struct fib_fd *tried; /* whose tries it counts in */
+	struct fib_fd *tried;  /* whose tries it counts in */
+	struct fib_hold *also; /* of the same call: its other file */
 };
 
 /*

@@ -14,6 +14,7 @@ bool fib_iom_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes)
 
 	w->events = 0;
 	w->observer = w->hold = true;
+	h->also = NULL;
 	fib_list_init(&w->node);
 	fib_store(&w->slot, s, relaxed);
 	FIB_CHAOS_POINT(iom_hold);

@@ -20,8 +20,7 @@ bool fib_io_was_cut(void)
 	return !fib_cancel_cuts() && fib_attention_clear(f);
 }
 
-/* @r of @asked bytes of what a cut had left: is there more to do? */
-static bool goes_on_after(long r, size_t asked)
+bool fib_io_goes_on(long r, size_t asked)
 {
 	if (r > 0)
 		return (size_t)r == asked || fib_io_was_cut();
@@ -53,7 +52,7 @@ long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 			p.done += r;
 			p.skip += (size_t)r;
 		}
-	} while (goes_on_after(r, asked));
+	} while (fib_io_goes_on(r, asked));
 	return p.done;
 }
 
@@ -91,28 +90,5 @@ long fib_io_read_tty(struct fib_known *k, long nr, const long a[6])
 		v[1] += r;
 		v[2] = want - done;
 	} while (fib_unlikely(done < want) && fib_io_was_cut());
-	return done ? done : r;
-}
-
-/* Only a handler cuts it short, and the end of either file. */
-long fib_sys_sendfile(int to, int from, void *at, size_t count)
-{
-	struct fib_fd *s = fib_fd_peek(to);
-	uint32_t closes = s ? fib_load(&s->closes, relaxed) : 0;
-	long a[6] = { to, from, (long)at, (long)count };
-	struct fib *f = fib_self();
-	long r, done = 0;
-
-	do {
-		fib_store(&f->sig.kicked, false, relaxed);
-		r = fib_raw_intr(&f->attention, SYS_sendfile, a);
-		if (r > 0) {
-			done += r;
-			a[3] -= r;
-		}
-	} while (fib_unlikely(done && a[3] && r) && goes_on_after(r, 0) &&
-		 (!s || fib_load(&s->closes, relaxed) == closes));
-	if (r == -EPIPE)
-		fib_signal_raise(f, SIGPIPE, true);
 	return done ? done : r;
 }

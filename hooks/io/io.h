@@ -56,11 +56,45 @@ long fib_io_window(struct fib_parts *p, struct iovec *v);
 /** All but what is done already: how much is, or -errno if nothing is. */
 long fib_io_parts(struct fib_parts *p);
 
+/*
+ * ends.c: a call that moves data from one descriptor to another, by tries that do
+ * not block. It is one call to the program: whichever end it waits for, it stays
+ * with both files.
+ */
+struct fib_ends {
+	struct fib_io in, out; /* a slot of NULL: there is no such end */
+	struct fib_hold hold_in, hold_out;
+	/**
+	 * Try, with these descriptors, at what is left: what was moved, and in
+	 * asked how much was to be; 0, the end of the input; or -errno. With
+	 * -EAGAIN it says for which end to wait, or NULL: that is the result.
+	 */
+	long (*part)(struct fib_ends *e, int in, int out);
+	struct fib_io *wait;
+	size_t left, asked;
+	long done;
+	bool whole; /* it goes on until nothing is left */
+	bool held;
+	bool waited; /* for the output, since something was moved */
+	/* of splice.c */
+	struct fib_known *from, *to;
+	bool nb_in, nb_out; /* O_NONBLOCK or the like: it does not wait */
+	bool own;	    /* from the input's own position, */
+	int64_t at;	    /* else from this; -1: not known yet */
+	long nr;
+	const long *a; /* as the program called it */
+};
+
+/** All that @e is to move: how much was, or -errno if nothing. */
+long fib_io_ends(struct fib_ends *e);
+
 /**
  * A call that has done a part (fiber.sig.kicked was false before it): was it cut short
  * by a kick, and not by a handler or a cancel? Then the rest is to follow.
  */
 bool fib_io_was_cut(void);
+/** @r of @asked bytes of what a cut had left: is there more to do? */
+bool fib_io_goes_on(long r, size_t asked);
 /** After @done bytes of @iov: how many are written in the end. */
 long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 		       const struct iovec *iov, size_t n, long done);

@@ -291,3 +291,31 @@ long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
 	return write_file(k, iov, (int)n, SYS_writev,
 			  (long[6]){ fd, (long)iov, n });
 }
+
+/*
+ * Without a position these are readv() and writev(), do_preadv() of the kernel;
+ * with one they are for files that do not wait. Flags are the kernel's.
+ */
+long fib_sys_preadv2(int fd, const struct iovec *iov, unsigned n,
+		     unsigned long low, unsigned long high, int flags)
+{
+	const long a[6] = { fd, (long)iov, n, (long)low, (long)high, flags };
+
+	if (low == ~0ul && !flags)
+		return fib_sys_readv(fd, iov, n);
+	return fib_raw_intr(&fib_self()->attention, SYS_preadv2, a);
+}
+
+long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
+		      unsigned long low, unsigned long high, int flags)
+{
+	const long a[6] = { fd, (long)iov, n, (long)low, (long)high, flags };
+	long r;
+
+	if (low == ~0ul && !flags)
+		return fib_sys_writev(fd, iov, n);
+	r = fib_raw_intr(&fib_self()->attention, SYS_pwritev2, a);
+	if (r == -EPIPE)
+		fib_signal_raise(fib_self(), SIGPIPE, true);
+	return r;
+}

@@ -10,8 +10,12 @@
 /* What lies on the stack that may be unwound. */
 static void let_go(struct fib *f)
 {
-	if (f->io.hold)
-		fib_iom_let_go(f->io.hold);
+	struct fib_hold *next;
+
+	for (struct fib_hold *h = f->io.hold; h; h = next) {
+		next = h->also;
+		fib_iom_let_go(h);
+	}
 	f->io.hold = NULL;
 }
 

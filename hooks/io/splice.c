@@ -1,0 +1,412 @@
+/*
+ * Calls from one descriptor to another. None has a form that does not wait for
+ * any reason: SPLICE_F_NONBLOCK is for pipes (and unix sockets that are read).
+ * What waits at a socket is told by its O_NONBLOCK alone, which others share.
+ *
+ *	waits in the kernel			here
+ *	-------------------			----
+ *	wait_for_space(), ipipe_prep(),		SPLICE_F_NONBLOCK
+ *	splice_from_pipe_next(),
+ *	splice_to_socket() for its pipe
+ *	tcp_splice_read()			poll first
+ *	tcp_sendmsg_locked(),			no more than there is room for
+ *	sock_alloc_send_pskb()			(SO_MEMINFO)
+ *
+ * There is room in a TCP socket while what is queued takes less than the buffer,
+ * headers included: half of what is left fits. A unix stream socket looks at its
+ * room once for each buffer, of which 32 KB make one. If another thread takes
+ * what poll or SO_MEMINFO saw, the call waits in the kernel, and a spare takes
+ * the worker's place.
+ *
+ * Where a socket has a time limit, each of the parts that the kernel makes has
+ * it: such calls are the kernel's, and so is what is between other files.
+ */
+#include <fcntl.h>
+#include <linux/sock_diag.h>
+#include <sys/stat.h>
+#include "hooks/core/hook.h"
+#include "hooks/io/io.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/wait.h"
+
+#define SPLICE_NONBLOCK 2u /* SPLICE_F_NONBLOCK of the kernel */
+#define UNIX_BUFFER	32768u
+#define TCP_LITTLE	16384u
+#define TCP_PIECE	4096u
+
+/* O_NONBLOCK is for the callers: vmsplice() does not go by it. */
+static int no_limit(struct fib_io *io)
+{
+	return 0;
+}
+
+static long block(struct fib_io *io)
+{
+	return fib_io_hooked.block(io);
+}
+
+static const struct fib_io_rules rules = { no_limit, block };
+
+static void set_end(struct fib_io *io, struct fib_known *k, uint8_t ev)
+{
+	*io = FIB_IO(k->slot, ev, &rules);
+}
+
+/* The kernel waits, if it has to. */
+static long in_kernel(long nr, const long a[6])
+{
+	long r = fib_raw_intr(&fib_self()->attention, nr, a);
+
+	if (r == -EPIPE)
+		fib_signal_raise(fib_self(), SIGPIPE, true);
+	return r;
+}
+
+/*
+ * unix_stream_sendmsg(): who waits for a buffer gets the socket's error, and no
+ * signal (sock_alloc_send_pskb()). The kernel's own call would begin with that.
+ */
+static long broken(const struct fib_ends *e, int out)
+{
+	int err = 0, size = sizeof(err);
+
+	if (!e->waited || e->to->kind != FIB_FD_STREAM)
+		return 0;
+	fib_raw(SYS_getsockopt, out, SOL_SOCKET, SO_ERROR, &err, &size);
+	if (err)
+		return -err;
+	return fib_io_ready(out, POLLOUT) & POLLHUP ? -EPIPE : 0;
+}
+
+/* How much a stream socket takes without waiting; 0: nothing now. */
+static size_t room(const struct fib_known *k, int fd)
+{
+	uint32_t m[SK_MEMINFO_VARS];
+	int len = sizeof(m);
+	bool tcp = k->kind == FIB_FD_TCP;
+	long left;
+
+	if (fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_MEMINFO, m, &len))
+		return FIB_IO_MAX; /* not the socket any more, or a filter */
+	left = (long)m[SK_MEMINFO_SNDBUF] -
+	       (long)m[tcp ? SK_MEMINFO_WMEM_QUEUED : SK_MEMINFO_WMEM_ALLOC];
+	if (!tcp && left > 0)
+		return left > (long)UNIX_BUFFER * 2 ? (size_t)left / 2 :
+						      UNIX_BUFFER;
+	if (tcp && left >= (long)TCP_LITTLE)
+		return (size_t)left / 2;
+	return fib_io_ready(fd, POLLOUT) ? TCP_PIECE : 0;
+}
+
+static bool is_stream(const struct fib_known *k)
+{
+	return k->kind == FIB_FD_TCP || k->kind == FIB_FD_STREAM;
+}
+
+/* --- sendfile ------------------------------------------------------------- */
+
+/* Is the input at its end? Then the kernel does not look at the output. */
+static bool at_end(int in, int64_t at)
+{
+	struct stat st;
+
+	return fib_raw(SYS_fstat, in, &st) ||
+	       (S_ISREG(st.st_mode) && at >= st.st_size);
+}
+
+/*
+ * Where the program gives no offset, the file's own is read at the beginning
+ * and written at the end: what others do to it meanwhile has no effect. For one
+ * piece the kernel sees to it.
+ */
+static int64_t position(const struct fib_ends *e, int in)
+{
+	return e->at >= 0 ? e->at + e->done :
+			    fib_raw(SYS_lseek, in, 0, SEEK_CUR);
+}
+
+/* There is no room: 0, -EAGAIN to wait, or what the call returns. */
+static long no_room(struct fib_ends *e, int in, int out, bool pipe)
+{
+	int64_t at = position(e, in);
+	long r = 0;
+
+	/* do_sendfile() looks at both files first. */
+	if (!e->held && !pipe)
+		r = fib_raw(SYS_sendfile, out, in, &at, 0);
+	if (r || (!pipe && at_end(in, at)))
+		return r;
+	e->wait = &e->out;
+	return -EAGAIN;
+}
+
+static long send_piece(struct fib_ends *e, int in, int out)
+{
+	bool pipe = e->to->kind == FIB_FD_NOWAIT;
+	long r = broken(e, out);
+	int64_t at, *own = NULL;
+
+	if (r)
+		return r;
+	e->asked = pipe ? e->left : room(e->to, out);
+	if (e->asked > e->left)
+		e->asked = e->left;
+	if (!e->asked || (pipe && !fib_io_ready(out, POLLOUT))) {
+		r = no_room(e, in, out, pipe);
+		if (r)
+			return r;
+		e->asked = 1;
+	}
+	at = position(e, in);
+	if (e->own && e->done && e->at < 0)
+		e->at = at - e->done;
+	if (!e->own || e->done)
+		own = &at;
+	r = in_kernel(SYS_sendfile,
+		      (long[6]){ out, in, (long)own, (long)e->asked });
+	if (r > 0 && e->own && own)
+		fib_raw(SYS_lseek, in, at, SEEK_SET);
+	return r;
+}
+
+/* Only a handler cuts it short, and the end of either file. */
+static long sendfile_in_kernel(struct fib_known *to, const long asked[6])
+{
+	uint32_t closes = to ? fib_load(&to->slot->closes, relaxed) : 0;
+	long a[6] = { asked[0], asked[1], asked[2], asked[3] };
+	struct fib *f = fib_self();
+	long r, done = 0;
+
+	do {
+		fib_store(&f->sig.kicked, false, relaxed);
+		r = in_kernel(SYS_sendfile, a);
+		if (r > 0) {
+			done += r;
+			a[3] -= r;
+		}
+	} while (fib_unlikely(done && a[3] && r) && fib_io_goes_on(r, 0) &&
+		 (!to || fib_load(&to->slot->closes, relaxed) == closes));
+	return done ? done : r;
+}
+
+/* May it be made in pieces, of a file to a stream? */
+static bool sends_pieces(struct fib_known *to, struct fib_known *from)
+{
+	return to && from && from->kind == FIB_FD_ALWAYS &&
+	       (is_stream(to) || to->kind == FIB_FD_NOWAIT) &&
+	       !fib_fd_nonblock(to) && !fib_fd_timed(to);
+}
+
+long fib_sys_sendfile(int to, int from, void *at, size_t count)
+{
+	struct fib_ends e = { .part = send_piece, .at = -1, .own = !at };
+	const long a[6] = { to, from, (long)at, (long)count };
+	long r;
+
+	e.to = fib_fd_know(to);
+	e.from = fib_fd_know(from);
+	if (at && fib_copy(&e.at, at, sizeof(e.at)))
+		return -EFAULT;
+	if (!count || (long)count < 0 || (at && e.at < 0) ||
+	    !sends_pieces(e.to, e.from))
+		return sendfile_in_kernel(e.to, a);
+	e.whole = e.to->kind != FIB_FD_NOWAIT;
+	e.left = count < FIB_IO_MAX ? count : FIB_IO_MAX;
+	set_end(&e.in, e.from, FIB_IO_READ);
+	set_end(&e.out, e.to, FIB_IO_WRITE);
+	r = fib_io_ends(&e);
+	e.at += e.done;
+	if (at && fib_copy(at, &e.at, sizeof(e.at)))
+		return -EFAULT;
+	return r;
+}
+
+/* --- splice, tee, vmsplice ------------------------------------------------- */
+
+/*
+ * EAGAIN: for which end would the call have waited? False: for none now. Pipes
+ * that are read come before the output, else it is the other way round.
+ */
+static bool find_end(struct fib_ends *e, int in, int out)
+{
+	bool in_first = !e->out.s || e->from->kind == FIB_FD_NOWAIT;
+	bool in_waits = e->in.s && !fib_io_ready(in, POLLIN);
+	bool out_waits = e->out.s && !fib_io_ready(out, POLLOUT);
+
+	if (in_waits && (in_first || !out_waits))
+		e->wait = e->nb_in ? NULL : &e->in;
+	else if (out_waits)
+		e->wait = e->nb_out ? NULL : &e->out;
+	return in_waits || out_waits;
+}
+
+/* The call as it was made, which waits for nothing but a socket. */
+static long call_now(struct fib_ends *e, int in, int out)
+{
+	unsigned to = e->nr == SYS_splice ? 2 : 1;
+	unsigned flags = e->nr == SYS_splice ? 5 : 3;
+	long v[6] = { e->a[0], e->a[1], e->a[2], e->a[3], e->a[4], e->a[5] };
+	long r;
+
+	v[0] = e->in.s ? in : out;
+	if (e->nr != SYS_vmsplice) {
+		v[to] = out;
+		v[flags - 1] = (long)e->asked;
+	}
+	v[flags] |= SPLICE_NONBLOCK;
+	for (int odd = 0; odd < 3; odd++) {
+		r = in_kernel(e->nr, v);
+		if (r != -EAGAIN || find_end(e, in, out))
+			return r;
+	}
+	/* Both are ready, says poll. */
+	v[flags] = e->a[flags];
+	return in_kernel(e->nr, v);
+}
+
+static long pipe_piece(struct fib_ends *e, int in, int out)
+{
+	e->asked = e->left;
+	return call_now(e, in, out);
+}
+
+/* From a pipe to a stream: no more than it takes. */
+static long to_stream(struct fib_ends *e, int in, int out)
+{
+	long r = broken(e, out);
+	short ready;
+
+	if (r)
+		return r;
+	e->asked = room(e->to, out);
+	if (e->asked > e->left)
+		e->asked = e->left;
+	if (!e->asked) {
+		ready = fib_io_ready(in, POLLIN);
+		if (ready & POLLIN) {
+			e->wait = &e->out;
+			return -EAGAIN;
+		}
+		/* Its end, or what it waits for, come first. */
+		e->asked = 1;
+	}
+	return call_now(e, in, out);
+}
+
+/* From a TCP socket to a pipe: first there is to be room, then data. */
+static long from_tcp(struct fib_ends *e, int in, int out)
+{
+	e->asked = e->left;
+	if (!fib_io_ready(in, POLLIN) && fib_io_ready(out, POLLOUT)) {
+		e->wait = &e->in;
+		return -EAGAIN;
+	}
+	return call_now(e, in, out);
+}
+
+static bool is_pipe(const struct fib_known *k)
+{
+	return k->kind == FIB_FD_NOWAIT;
+}
+
+static bool is_listening(int fd)
+{
+	int val = 0, len = sizeof(val);
+
+	return !fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &val,
+			&len) &&
+	       val;
+}
+
+/*
+ * How @e is made, do_splice(), and which ends it does not wait for; false: the
+ * kernel does it all.
+ */
+static bool choose(struct fib_ends *e, bool now, bool offsets)
+{
+	bool in = fib_fd_nonblock(e->from), out = fib_fd_nonblock(e->to);
+
+	e->part = pipe_piece;
+	e->nb_in = e->nb_out = now || in || out;
+	if (is_pipe(e->from) && is_pipe(e->to))
+		return true;
+	if (is_pipe(e->from)) {
+		e->nb_in = now || in;
+		e->nb_out = out;
+		if (e->to->kind == FIB_FD_ALWAYS)
+			return true;
+		e->whole = true;
+		if (!out)
+			e->part = to_stream;
+		return is_stream(e->to) && !fib_fd_timed(e->to) && !offsets;
+	}
+	if (!is_pipe(e->to))
+		return false;
+	e->nb_out = now || out;
+	if (e->from->kind != FIB_FD_TCP)
+		return e->from->kind == FIB_FD_ALWAYS ||
+		       (e->from->kind == FIB_FD_STREAM &&
+			!fib_fd_timed(e->from));
+	e->nb_in = in;
+	if (!in)
+		e->part = from_tcp;
+	return !fib_fd_timed(e->from) && !offsets && !is_listening(e->from->fd);
+}
+
+static long between(struct fib_ends *e, int from, int to, bool now,
+		    bool offsets)
+{
+	e->from = fib_fd_know(from);
+	e->to = fib_fd_know(to);
+	if (!e->from || !e->to || !e->left || (ssize_t)e->left < 0 ||
+	    !choose(e, now, offsets))
+		return in_kernel(e->nr, e->a);
+	if (e->left > FIB_IO_MAX)
+		e->left = FIB_IO_MAX;
+	set_end(&e->in, e->from, FIB_IO_READ);
+	set_end(&e->out, e->to, FIB_IO_WRITE);
+	return fib_io_ends(e);
+}
+
+long fib_sys_splice(int from, void *from_at, int to, void *to_at, size_t len,
+		    unsigned flags)
+{
+	const long a[6] = { from,	 (long)from_at, to,
+			    (long)to_at, (long)len,	flags };
+	struct fib_ends e = { .nr = SYS_splice, .a = a, .left = len };
+
+	return between(&e, from, to, flags & SPLICE_NONBLOCK, from_at || to_at);
+}
+
+long fib_sys_tee(int from, int to, size_t len, unsigned flags)
+{
+	const long a[6] = { from, to, (long)len, flags };
+	struct fib_ends e = { .nr = SYS_tee, .a = a, .left = len };
+	struct fib_known *in = fib_fd_know(from), *out = fib_fd_know(to);
+
+	if (!in || !out || !is_pipe(in) || !is_pipe(out))
+		return in_kernel(SYS_tee, a);
+	return between(&e, from, to, flags & SPLICE_NONBLOCK, false);
+}
+
+/* Its pipe's O_NONBLOCK is not asked for. */
+long fib_sys_vmsplice(int fd, const struct iovec *iov, unsigned long n,
+		      unsigned flags)
+{
+	const long a[6] = { fd, (long)iov, (long)n, flags };
+	struct fib_ends e = { .nr = SYS_vmsplice,
+			      .a = a,
+			      .left = FIB_IO_MAX,
+			      .part = pipe_piece };
+	struct fib_known *k = fib_fd_know(fd);
+
+	if (!k || !is_pipe(k) || (flags & SPLICE_NONBLOCK))
+		return in_kernel(SYS_vmsplice, a);
+	e.from = e.to = k;
+	fib_fd_nonblock(k);
+	if (k->access == O_RDONLY)
+		set_end(&e.in, k, FIB_IO_READ);
+	else
+		set_end(&e.out, k, FIB_IO_WRITE);
+	return fib_io_ends(&e);
+}
