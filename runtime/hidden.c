@@ -1,6 +1,9 @@
 /* The runtime's own descriptors, see hidden.h. */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/resource.h>
+#include <time.h>
+#include "runtime/chaos.h"
 #include "runtime/hidden.h"
 #include "runtime/sched.h" /* FIB_FD_MAX */
 
@@ -12,6 +15,16 @@ static _Atomic uint32_t ours_top;      /* none of ours is behind */
 static _Atomic int ours_low = INT_MAX; /* none of ours is below */
 /* One in reserve, for fib_iom_evict() while the table is full; -1: in use. */
 static _Atomic int reserve = -1;
+
+#define MOVABLE 8
+
+bool fib_fd_exposed;
+static struct movable {
+	int *number;
+	void (*moved)(int to);
+} movable[MOVABLE];
+static struct fib_lock move_lock = FIB_LOCK(MOVE);
+static _Atomic uint32_t turn, users[2];
 
 #define REACH 32
 
@@ -93,8 +106,11 @@ int fib_fd_hide(int fd)
 		fib_raw(SYS_close, fd);
 		fd = (int)high;
 	}
-	if (fd >= 0)
+	if (fd >= 0) {
 		note_ours(fd);
+		if (!reach_from)
+			fib_fd_exposed = true;
+	}
 	return fd;
 }
 
@@ -153,6 +169,10 @@ void fib_fd_give_back(int fd, int of)
 void fib_fd_close_hidden(void)
 {
 	fib_store(&reserve, -1, relaxed);
+	fib_lock_init(&move_lock, MOVE);
+	fib_store(&users[0], 0, relaxed);
+	fib_store(&users[1], 0, relaxed);
+	fib_fd_exposed = false;
 	for (unsigned i = 0; i < OURS_MAX; i++) {
 		int fd = fib_xchg(&ours[i], 0, relaxed);
 
@@ -200,6 +220,98 @@ unsigned fib_fd_next_of_ours(unsigned fd)
 			next = o;
 	}
 	return next;
+}
+
+/* --- numbers that the program asks for ------------------------------------------ */
+
+void fib_fd_movable(int *number, void (*moved)(int to))
+{
+	unsigned i = 0;
+
+	while (i < MOVABLE && movable[i].number && movable[i].number != number)
+		i++;
+	if (i < MOVABLE)
+		movable[i] = (struct movable){ number, moved };
+}
+
+unsigned fib_fd_use_slow(void)
+{
+	for (;;) {
+		uint32_t t = fib_load(&turn, seq_cst);
+
+		fib_add(&users[t & 1], 1, seq_cst); /* (A) */
+		FIB_CHAOS_POINT(fd_use);
+		if (fib_load(&turn, seq_cst) == t)
+			return t & 1;
+		fib_sub(&users[t & 1], 1, seq_cst);
+	}
+}
+
+void fib_fd_used_slow(unsigned use)
+{
+	fib_sub(&users[use], 1, seq_cst);
+}
+
+static void kick_sleepers(struct fib_sched *s)
+{
+	for (uint32_t i = 0; i < fib_load(&s->workers, acquire); i++)
+		if (fib_load(&s->worker[i]->idle, relaxed))
+			fib_host.kick(s->worker[i]);
+	fib_host.kick(NULL);
+}
+
+/* (B) */
+static void await_users(struct fib_sched *s)
+{
+	_Atomic uint32_t *old = &users[fib_add(&turn, 1, seq_cst) & 1];
+	struct timespec ts = { 0, 50000 };
+	uint32_t n;
+
+	while ((n = fib_load(old, seq_cst))) {
+		kick_sleepers(s);
+		fib_raw(SYS_futex, old, FUTEX_WAIT_PRIVATE, n, &ts);
+	}
+}
+
+static long another_number(int fd)
+{
+	long d = dup_high(fd);
+
+	if (d < 0)
+		d = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, fd);
+	return d < 0 ? fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3) : d;
+}
+
+static bool move(struct movable *m, int fd)
+{
+	long to = another_number(fd);
+
+	if (to < 0)
+		return false;
+	if (!note_ours((int)to)) {
+		fib_raw(SYS_close, to);
+		return false;
+	}
+	if (m->moved)
+		m->moved((int)to);
+	fib_store(fib_shared(m->number), (int)to, seq_cst);
+	await_users(fib_sched_here());
+	fib_fd_lose(fd);
+	return true;
+}
+
+bool fib_fd_move_away(int fd)
+{
+	bool done = false;
+
+	if (!fib_fd_exposed || !fib_host.kick)
+		return false;
+	fib_lock(&move_lock);
+	for (unsigned i = 0; i < MOVABLE && movable[i].number && !done; i++)
+		if (fib_load(fib_shared(movable[i].number), relaxed) == fd)
+			done = move(&movable[i], fd);
+	fib_unlock(&move_lock);
+	return done;
 }
 
 void fib_fd_unhide(int fd)

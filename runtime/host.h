@@ -130,7 +130,8 @@ struct fib_host {
 	void (*log)(const char *line);
 	/* Take the worker away from a fiber that loops. Any thread. */
 	void (*preempt)(struct fib_worker *w);
-	/* End the system call that @w's kernel thread is in. Any thread. */
+	/* End the system call that @w's kernel thread is in, NULL: the
+	 * monitor's. Any thread. */
 	void (*kick)(struct fib_worker *w);
 	/* The messenger: the last fiber has ended, with this status. */
 	void (*process_end)(int status);

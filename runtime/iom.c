@@ -55,8 +55,11 @@ long fib_iom_control(struct fib_fd *s, int op)
 		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET,
 		.data.u64 = (uint64_t)s->generation << 32 | (uint32_t)s->fd,
 	};
+	unsigned use = fib_fd_use();
+	long r = fib_host_control(s, op, &ev);
 
-	return fib_host_control(s, op, &ev);
+	fib_fd_used(use);
+	return r;
 }
 
 int fib_iom_register_locked(struct fib_fd *s)
@@ -317,8 +320,19 @@ static void hang_anew(struct fib_sched *s)
 
 void fib_iom_ring(struct fib_sched *s)
 {
-	if (fib_unlikely(fib_bell_ring(s->iom.epfd, s->iom.wakefd) < 0))
+	unsigned use = fib_fd_use();
+	long r = fib_bell_ring(s->iom.epfd, s->iom.wakefd);
+
+	fib_fd_used(use);
+	if (fib_unlikely(r < 0))
 		hang_anew(s);
+}
+
+/* Known to epoll by its new number as well. */
+static void bell_moved(int to)
+{
+	fib_bell_hang(fib_sched_here()->iom.epfd, to);
+	fib_monitor_bell_moved(to);
 }
 
 void fib_iom_discard(struct fib_sched *s)
@@ -353,6 +367,10 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 	if (r < 0) {
 		fib_iom_discard(s);
 		return r;
+	}
+	if (hide) {
+		fib_fd_movable(&s->iom.epfd, NULL);
+		fib_fd_movable(&s->iom.wakefd, bell_moved);
 	}
 	return r;
 }

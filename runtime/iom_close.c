@@ -92,11 +92,16 @@ bool fib_iom_closing(struct fib_fd *s)
 
 void fib_iom_forget(struct fib_fd *s, bool shared)
 {
+	unsigned use;
+
 	fib_lock(&s->lock);
 	/* Another description of the same file would keep it registered. */
-	if (s->registered && shared && !fib_filtered())
+	if (s->registered && shared && !fib_filtered()) {
+		use = fib_fd_use();
 		fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd, EPOLL_CTL_DEL,
 			s->fd, 0);
+		fib_fd_used(use);
+	}
 	s->registered = false;
 	fib_store(&s->untrusted, false, relaxed);
 	fib_add(&s->reads, 2, relaxed);

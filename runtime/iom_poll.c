@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 #include "runtime/chaos.h"
+#include "runtime/hidden.h"
 #include "runtime/iom_int.h"
 
 #define MAX_EVENTS 128
@@ -78,8 +79,11 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	struct epoll_event ev[MAX_EVENTS];
 	struct fib_worker *w = fib_worker_self();
 	struct fib_sched *s = fib_sched_of(w);
-	long n = epoll_sleep(s->iom.epfd, ev, deadline_ns);
+	unsigned use = fib_fd_use();
+	long n = epoll_sleep(fib_load(fib_shared(&s->iom.epfd), relaxed), ev,
+			     deadline_ns);
 
+	fib_fd_used(use);
 	if (fib_load(&w->idle, relaxed)) {
 		fib_store(&w->idle, 0, relaxed);
 		fib_sub(&s->nidle, 1, seq_cst);

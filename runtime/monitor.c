@@ -62,13 +62,22 @@ enum gate {
 
 void fib_monitor_poke(void)
 {
+	unsigned use;
+
 	fib_store(&fib_monitor_asleep, 0, seq_cst);
 	if (fib_host_sends(FIB_ERRAND_POKE))
 		return;
+	use = fib_fd_use();
 	/* The scheduler may have had to make another bell. */
 	if (fib_bell_ring(poke_fd, watched->iom.wakefd) == -ENOENT &&
 	    fib_bell_hang(poke_fd, watched->iom.wakefd) == 0)
 		fib_bell_ring(poke_fd, watched->iom.wakefd);
+	fib_fd_used(use);
+}
+
+void fib_monitor_bell_moved(int to)
+{
+	fib_bell_hang(poke_fd, to);
 }
 
 void fib_monitor_keep_awake(void)
@@ -276,16 +285,37 @@ static bool has_descriptors(void)
 static void take_poke(struct fib_sched *s)
 {
 	struct epoll_event ev;
+	unsigned use = fib_fd_use();
+	long r = fib_raw(SYS_epoll_wait, poke_fd, &ev, 1, 0);
 
-	if (fib_raw(SYS_epoll_wait, poke_fd, &ev, 1, 0) >= 0)
+	fib_fd_used(use);
+	if (r >= 0)
 		return;
 	fib_fd_lose(poke_fd);
 	poke_fd = make_poke(s);
 }
 
-void fib_monitor_receiver(int fd)
+int fib_monitor_receiver(void)
+{
+	return fib_load(fib_shared(&receiver_fd), relaxed);
+}
+
+void fib_monitor_set_receiver(int fd)
 {
 	receiver_fd = fd;
+}
+
+/* A kick ends it. */
+static long nap(struct pollfd p[2], const struct timespec *ts)
+{
+	unsigned use = fib_fd_use();
+	long n;
+
+	p[0].fd = fib_load(fib_shared(&poke_fd), relaxed);
+	p[1].fd = fib_load(fib_shared(&receiver_fd), relaxed);
+	n = fib_raw(SYS_ppoll, p, 2, ts, 0, 8);
+	fib_fd_used(use);
+	return n;
 }
 
 static void monitor(void *arg)
@@ -316,9 +346,7 @@ static void monitor(void *arg)
 			fib_fence(seq_cst);
 			sleepy = !look(s, false) && !has_run(s);
 		}
-		p[0].fd = poke_fd;
-		p[1].fd = receiver_fd;
-		n = fib_raw(SYS_ppoll, p, 2, sleepy ? NULL : &ts, 0, 8);
+		n = nap(p, sleepy ? NULL : &ts);
 		fib_store(&fib_monitor_asleep, 0, relaxed);
 		if (fib_unlikely(fib_load(&own->gate, acquire) == GATE_END))
 			return;
@@ -344,6 +372,8 @@ int fib_monitor_init(struct fib_sched *s, int receiver)
 	receives = receiver >= 0;
 	fib_store(&fib_step, "epoll_create1", relaxed);
 	poke_fd = make_poke(s);
+	fib_fd_movable(&poke_fd, NULL);
+	fib_fd_movable(&receiver_fd, NULL);
 	return poke_fd < 0 ? poke_fd : 0;
 }
 

@@ -357,6 +357,8 @@ void fib_worker_bury(struct fib_worker *w)
 	    fib_load(&f->state, relaxed) != FIB_IS_RUNNING)
 		return;
 	fib_store(&f->on, NULL, release);
+	fib_store(fib_shared(&w->cur), NULL, relaxed);
+	fib_store(&w->blocking, 0, relaxed);
 	fib_count(fibers_exited);
 	fib_host_exited(f);
 	/* Last: another one may have its place from then on. */

@@ -263,9 +263,12 @@ int fib_monitor_init(struct fib_sched *s, int receiver_fd);
 int fib_monitor_start(struct fib_sched *s);
 void fib_monitor_go(void);
 void fib_monitor_end(void);
-/** The monitor's thread alone: another one; -1: it looks each tick. */
-void fib_monitor_receiver(int fd);
+/** The monitor's thread alone: what it polls; -1: it looks each tick. */
+int fib_monitor_receiver(void);
+void fib_monitor_set_receiver(int fd);
 void fib_monitor_poke(void);
+/** The scheduler's bell has number @to as well now. */
+void fib_monitor_bell_moved(int to);
 /** From now on it looks each tick: a thread may not poke it, or may be killed. */
 void fib_monitor_keep_awake(void);
 /*

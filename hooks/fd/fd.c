@@ -109,18 +109,23 @@ static long dup_onto(int from, int to, long nr, int flags)
 {
 	bool closes = from != to && (fib_filtered() ||
 				     fib_raw(SYS_fcntl, from, F_GETFD) >= 0);
-	bool wanted = closes && fib_fd_is_ours(to);
+	bool wanted = closes && fib_fd_is_ours(to), moved = false;
 	long r;
 
 	if (fib_fd_is_ours(from))
 		return -EBADF;
 	if (wanted)
 		fib_fd_yield(to);
-	if (fib_fd_is_ours(to))
-		return -EBADF;
+	if (fib_fd_is_ours(to)) {
+		moved = closes && fib_fd_move_away(to);
+		if (!moved)
+			return -EBADF;
+	}
 	if (closes)
 		forget(to);
 	r = duplicated(fib_raw(nr, from, to, flags));
+	if (moved && r < 0)
+		fib_raw(SYS_close, to);
 	if (closes)
 		closed(to);
 	if (wanted)

@@ -13,6 +13,11 @@ void fib_signal_kick(struct fib_worker *w)
 {
 	int tid;
 
+	if (!w) {
+		fib_raw(SYS_tgkill, fib_sig_pid,
+			fib_load(&fib_monitor_tid, relaxed), FIB_KICK);
+		return;
+	}
 	fib_lock(&w->sig.kick_lock);
 	tid = fib_load(&w->tid, relaxed);
 	if (tid && !w->sig.no_kick)

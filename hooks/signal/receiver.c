@@ -26,7 +26,6 @@
 #include "runtime/hidden.h"
 #include "runtime/iom.h"
 
-static int fd = -1;
 static _Atomic uint64_t unwatched;
 static struct fib_lock forward_lock = FIB_LOCK(FORWARD);
 
@@ -234,6 +233,9 @@ static int make(uint64_t set)
 void fib_receiver_run(void)
 {
 	uint64_t pending = 0, set;
+	unsigned use;
+	int fd;
+	long r;
 
 	fib_messenger_hurry();
 	fib_receiver_run_defaults();
@@ -243,12 +245,18 @@ void fib_receiver_run(void)
 	fib_and(&unwatched, pending | fib_signal_process_pending(), seq_cst);
 	fib_sig_forward(pending);
 	set = watchable() & ~fib_load(&unwatched, relaxed);
-	if (fib_raw(SYS_signalfd4, fd, &set, 8, SFD_CLOEXEC | SFD_NONBLOCK) >= 0)
+	use = fib_fd_use();
+	fd = fib_monitor_receiver();
+	r = fd < 0 ? -EBADF :
+		     fib_raw(SYS_signalfd4, fd, &set, 8,
+			     SFD_CLOEXEC | SFD_NONBLOCK);
+	fib_fd_used(use);
+	if (r >= 0)
 		return;
 	/* The program has closed it. */
 	fib_fd_lose(fd);
 	fd = make(set);
-	fib_monitor_receiver(fd < 0 ? -1 : fd);
+	fib_monitor_set_receiver(fd < 0 ? -1 : fd);
 }
 
 int fib_receiver_init(void)
@@ -260,5 +268,5 @@ int fib_receiver_init(void)
 	fib_store(&posted, 0, relaxed);
 	fib_lock_init(&forward_lock, FORWARD);
 	fib_store(&fib_step, "signalfd4", relaxed);
-	return fd = make(set);
+	return make(set);
 }
