@@ -18,6 +18,7 @@
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -336,8 +337,12 @@ static void tell_cut(void)
 	pthread_create(&t, NULL, cutter, NULL);
 }
 
+/* It has told that it is ready first. */
+static sem_t ready;
+
 static void *leaver(void *arg)
 {
+	sem_wait(&ready);
 	usleep(3000 + rnd(40000));
 	_exit(0);
 	return arg;
@@ -566,6 +571,7 @@ int main(int argc, char **argv)
 		lie_at_random();
 	printf("ready\n");
 	fflush(stdout);
+	sem_post(&ready);
 	for (;;)
 		pause();
 }
