@@ -65,6 +65,21 @@
  * A try that began before (D) has the old number, which stays what it is until
  * (F) has seen the try's end. One that begins after (D) has the duplicate's.
  * Who comes to (C) after (G) is told by closes, and others are linked at (D).
+ *
+ * The first try of all comes before it is known whether the call is going to wait,
+ * so before it holds. It counts in tries as well, and may then hold even after (G):
+ *
+ *	the call				close()
+ *	--------				-------
+ *	tries++				(I)	closes += ..		(G)
+ *	closes as it is now		(J)	a waiter, or tries?	(K)
+ *	the first try: a part is done		  then on to (F), else close it
+ *	(C) fails: a duplicate of its own
+ *	tries--
+ *
+ * Either (K) sees the count, and the number stays until the duplicate is made, or
+ * (J) sees (G): then the call began while the number was being closed.
+ *
  * closes counts twice: how often the number was closed, and in its low byte
  * how many are between (G) and (H). A call that begins there may find either
  * file, and cannot hold: it begins anew when that is over.
@@ -127,13 +142,12 @@ struct fib_fd {
 	_Atomic uint8_t fresh;	 /* the registration is to be looked after */
 	_Atomic uint16_t evicting; /* for closes alone: who waits at (F) */
 	_Atomic uint32_t guests; /* fibers that a close moved here */
-	/* for closes alone */
-	_Atomic uint32_t tries; /* of holds, under way */
+	_Atomic uint32_t tries; /* of calls in parts, under way */
 	uint32_t turns;		/* of consumers, ever; lock */
 	FIB_HOST_FD
 } __attribute__((aligned(64)));
 
-_Static_assert(offsetof(struct fib_fd, fresh) < 64 ||
+_Static_assert(offsetof(struct fib_fd, tries) < 64 ||
 		       sizeof(struct fib_lock) > sizeof(int), /* with its rank */
 	       "one cache line");
 
@@ -208,7 +222,10 @@ int fib_iom_publish_turn(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 #define FIB_TURN_FIRST UINT32_MAX
 /** Take @w back. */
 void fib_iom_retract(struct fib_waiter *w);
-/** (G): the number of @s is going to be closed. Does anybody wait for it? */
+/**
+ * (G): the number of @s is going to be closed. Does anybody wait for it, or try?
+ * Then it is to be evicted first.
+ */
 bool fib_iom_closing(struct fib_fd *s);
 /** The slot of a duplicate of @s; NULL: none is to be had. */
 struct fib_fd *fib_iom_refuge(struct fib_fd *s);
@@ -221,10 +238,34 @@ void fib_iom_evict(struct fib_fd *s, struct fib_fd *to);
 void fib_iom_guest_leave(struct fib_fd *s);
 /** False: the number has been closed since closes was @closes. */
 bool fib_iom_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes);
+/** Somebody at (F) is to look again. */
+void fib_iom_tried_all(struct fib_fd *s) __attribute__((cold));
+/** (I), (J): the first try begins; what closes is then. It may not wait. */
+static inline uint32_t fib_iom_enter(struct fib_fd *s)
+{
+	fib_add(&s->tries, 1, seq_cst);
+	return fib_load(&s->closes, seq_cst);
+}
+/** It has ended: either this sees evicting, or (F) sees the count. */
+static inline void fib_iom_leave(struct fib_fd *s)
+{
+	fib_sub(&s->tries, 1, seq_cst);
+	if (fib_unlikely(fib_load(&s->evicting, seq_cst)))
+		fib_iom_tried_all(s);
+}
 /** (E): the slot of the file, until fib_iom_tried(); NULL: it is lost. */
 struct fib_fd *fib_iom_try(struct fib_hold *h);
 void fib_iom_tried(struct fib_hold *h);
 void fib_iom_let_go(struct fib_hold *h);
+/** As that, but it stays a guest where it is: there. NULL: it has lost the file. */
+struct fib_fd *fib_iom_unhold(struct fib_hold *h);
+/**
+ * Between the two, or between fib_iom_enter() and fib_iom_leave() of @s where @h
+ * does not hold yet: it holds @to from now on, a refuge that nobody else knows,
+ * unless a close has just given it another one. The slot where it is.
+ */
+struct fib_fd *fib_iom_move(struct fib_fd *s, struct fib_hold *h,
+			    struct fib_fd *to);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
 

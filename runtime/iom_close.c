@@ -45,15 +45,38 @@ struct fib_fd *fib_iom_try(struct fib_hold *h)
 
 void fib_iom_tried(struct fib_hold *h)
 {
-	struct fib_fd *s = h->tried;
-
-	/* Either this sees evicting, or (F) sees the count. */
-	fib_sub(&s->tries, 1, seq_cst);
-	if (fib_unlikely(fib_load(&s->evicting, seq_cst)))
-		fib_raw(SYS_futex, &s->tries, FUTEX_WAKE_PRIVATE, INT_MAX);
+	fib_iom_leave(h->tried);
 }
 
-void fib_iom_let_go(struct fib_hold *h)
+void fib_iom_tried_all(struct fib_fd *s)
+{
+	fib_raw(SYS_futex, &s->tries, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+struct fib_fd *fib_iom_move(struct fib_fd *s, struct fib_hold *h,
+			    struct fib_fd *to)
+{
+	struct fib_fd *at = fib_iom_lock_slot_of(&h->w);
+	bool takes = at == s;
+
+	if (takes) {
+		if (!fib_list_empty(&h->w.node))
+			fib_iom_unlink_locked(s, &h->w);
+		/* A duplicate that nobody else knows. */
+		fib_lock_second(&to->lock);
+		fib_list_add_tail(&to->waiters, &h->w.node);
+		fib_store(&to->waiting, 1, relaxed);
+		fib_store(&to->guests, 1, relaxed);
+		fib_store(&h->w.slot, to, release);
+		fib_unlock(&to->lock);
+	}
+	fib_unlock(&at->lock);
+	if (!takes)
+		fib_fd_unhide(to->fd);
+	return takes ? to : at;
+}
+
+struct fib_fd *fib_iom_unhold(struct fib_hold *h)
 {
 	struct fib_fd *s = fib_iom_lock_slot_of(&h->w);
 	bool linked = !fib_list_empty(&h->w.node);
@@ -61,8 +84,15 @@ void fib_iom_let_go(struct fib_hold *h)
 	if (linked)
 		fib_iom_unlink_locked(s, &h->w);
 	fib_unlock(&s->lock);
+	return linked ? s : NULL;
+}
+
+void fib_iom_let_go(struct fib_hold *h)
+{
+	struct fib_fd *s = fib_iom_unhold(h);
+
 	/* One that was moved is a guest there. */
-	if (linked && fib_load(&s->guests, relaxed))
+	if (s && fib_load(&s->guests, relaxed))
 		fib_iom_guest_leave(s);
 }
 
@@ -84,8 +114,9 @@ bool fib_iom_closing(struct fib_fd *s)
 	bool waited_for;
 
 	fib_lock(&s->lock);
-	fib_add(&s->closes, FIB_CLOSED + 1, relaxed); /* (G) */
-	waited_for = !fib_list_empty(&s->waiters);
+	fib_add(&s->closes, FIB_CLOSED + 1, seq_cst); /* (G) */
+	waited_for = !fib_list_empty(&s->waiters) ||
+		     fib_load(&s->tries, seq_cst); /* (K) */
 	fib_unlock(&s->lock);
 	return waited_for;
 }

@@ -22,6 +22,12 @@ static void follow(struct fib_io *io, struct fib_fd *s)
 	io->closes = fib_load(&s->closes, relaxed);
 }
 
+void fib_io_follow(struct fib_io *io, struct fib_fd *s)
+{
+	follow(io, s);
+	io->moved = true;
+}
+
 bool fib_io_try(struct fib_io *io, struct fib_hold *h)
 {
 	struct fib_fd *s = fib_iom_try(h);
@@ -45,10 +51,8 @@ int fib_io_park(struct fib_io *io)
 	if (r)
 		fib_iom_retract(&w);
 	io->parked = true;
-	if (fib_unlikely(fib_load(&w.slot, acquire) != io->s)) {
-		follow(io, fib_load(&w.slot, relaxed));
-		io->moved = true;
-	}
+	if (fib_unlikely(fib_load(&w.slot, acquire) != io->s))
+		fib_io_follow(io, fib_load(&w.slot, relaxed));
 	if (!woken(&w))
 		return r;
 	io->woken = true;

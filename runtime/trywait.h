@@ -92,6 +92,9 @@ static inline void fib_io_end(struct fib_io *io)
 	io->woken = io->moved = false;
 }
 
+/** A close has moved the caller to @s, as whose guest it goes on. */
+void fib_io_follow(struct fib_io *io, struct fib_fd *s);
+
 /** fib_iom_try() for @io, which goes to where @h is. False: the file is lost. */
 bool fib_io_try(struct fib_io *io, struct fib_hold *h);
 

@@ -11,7 +11,7 @@
 #include "runtime/hidden.h"
 
 /* Who waits takes along what is known. */
-static void evict(struct fib_fd *s)
+struct fib_fd *fib_fd_refuge(struct fib_fd *s)
 {
 	struct fib_fd *to = fib_iom_refuge(s);
 
@@ -19,7 +19,7 @@ static void evict(struct fib_fd *s)
 		fib_fd_unhide(to->fd);
 		to = NULL;
 	}
-	fib_iom_evict(s, to);
+	return to;
 }
 
 static void forget(int fd)
@@ -29,7 +29,7 @@ static void forget(int fd)
 	if (!s || fib_self()->thread.own_files)
 		return;
 	if (fib_iom_closing(s))
-		evict(s);
+		fib_iom_evict(s, fib_fd_refuge(s));
 	fib_iom_forget(s, fib_fd_may_be_shared());
 }
 

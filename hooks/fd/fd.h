@@ -120,6 +120,8 @@ void fib_fd_known_reset(void);
 
 /* --- fd.c: how it ends, and calls that wait for nothing -------------------- */
 
+/** fib_iom_refuge(), of which is known what is known of @s. */
+struct fib_fd *fib_fd_refuge(struct fib_fd *s);
 /** close_range(): ours stay out of reach, it goes piece by piece around them. */
 long fib_fd_close_range(unsigned first, unsigned last, unsigned flags);
 /** Has the program asked for signals from descriptors? */

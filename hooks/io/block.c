@@ -41,20 +41,83 @@ long fib_io_own(long nr, const long a[6])
 	return done ? done + (r > 0 ? r : 0) : r;
 }
 
-/* epoll would not have the descriptor (no memory, no watches left). */
+/*
+ * The number @h holds, or a duplicate that nobody closes: for a call that blocks by
+ * its number, which is to find this file.
+ */
+static int lasting(struct fib_hold *h)
+{
+	struct fib_fd *s = fib_iom_try(h), *to;
+	int fd;
+
+	if (!s)
+		return -1;
+	to = fib_load(&s->guests, relaxed) ? NULL : fib_fd_refuge(s);
+	fd = (to ? fib_iom_move(s, h, to) : s)->fd;
+	fib_iom_tried(h);
+	return fd;
+}
+
+/* The hold of a call that has @s among its files. */
+static struct fib_hold *hold_of(const struct fib_fd *s)
+{
+	struct fib_hold *h = fib_self()->io.hold;
+
+	while (h && h->also && fib_load(&h->w.slot, acquire) != s)
+		h = h->also;
+	return h;
+}
+
+/* A wait at @h is over: if the number was closed meanwhile, it was not for @h. */
+static void go_back(struct fib_io *io, struct fib_hold *h)
+{
+	struct fib_fd *s;
+
+	if (io->closes == fib_load(&io->s->closes, relaxed)) {
+		fib_iom_let_go(h);
+		return;
+	}
+	s = fib_iom_unhold(h);
+	if (s && s != io->s)
+		fib_io_follow(io, s);
+}
+
+/*
+ * epoll would not have the descriptor (no memory, no watches left). What comes of
+ * the wait is the same as in fib_io_park().
+ */
 static long wait_in_kernel(struct fib_io *io)
 {
+	struct fib *f = fib_self();
 	struct pollfd p = { .fd = io->s->fd,
 			    .events =
 				    io->ev == FIB_IO_READ ? POLLIN : POLLOUT };
+	struct fib_hold hold, *h = hold_of(io->s);
 	struct timespec ts;
-	long r = fib_blocking(SYS_ppoll,
-			      (long[6]){ (long)&p, 1,
-					 fib_time_left(io->deadline_ns, &ts), 0,
-					 8 });
+	bool held;
+	long r;
 
+	/* A call in parts has hold of it already. */
+	held = !f->io.hold && !io->moved &&
+	       fib_iom_hold(io->s, &hold, io->closes);
+	if (held)
+		f->io.hold = h = &hold;
+	if (h)
+		p.fd = lasting(h);
+	io->parked = true;
+	if (p.fd < 0)
+		return 0;
+	r = fib_blocking(SYS_ppoll,
+			 (long[6]){ (long)&p, 1,
+				    fib_time_left(io->deadline_ns, &ts), 0,
+				    8 });
+	if (held && f->io.hold) {
+		f->io.hold = NULL;
+		go_back(io, &hold);
+	}
 	if (r == -FIB_ERESTARTNOINTR) /* a signal was there before it began */
 		return -EINTR;
+	io->woken |= r > 0;
 	return r ? r : -ETIMEDOUT;
 }
 
@@ -114,40 +177,47 @@ static long block(struct fib_io *io)
 
 const struct fib_io_rules fib_io_hooked = { limit, block };
 
+/* What call @nr was ended by is for no handler, and not for a cancel. */
+static bool is_kick(struct fib *f, long r, struct fib_rest *rest, long *nr,
+		    long v[6])
+{
+	if (r == -EINTR || r == -FIB_ERESTARTNOINTR)
+		return !fib_cancel_cuts() && fib_attention_clear(f);
+	return rest && r > 0 && rest->next(rest, r, nr, v);
+}
+
 /*
  * A kick that is for no handler ends the call as any signal does: it is made
- * again, on the same file.
+ * again, or for what is left of it, on the same file.
  */
-static long blocking_on(struct fib_io *io, long nr, long v[6])
+static long blocking_on(struct fib_io *io, long nr, long v[6],
+			struct fib_rest *rest)
 {
 	struct fib *f = fib_self();
 	struct fib_hold hold;
-	struct fib_fd *s;
 	long r;
 
 	if (fib_iom_hold(io->s, &hold, io->closes))
 		f->io.hold = &hold;
 	for (;;) {
+		fib_store(&f->sig.kicked, false, relaxed);
 		r = fib_blocking(nr, v);
-		if ((r != -EINTR && r != -FIB_ERESTARTNOINTR) || !f->io.hold ||
-		    fib_cancel_cuts() || !fib_attention_clear(f))
+		if (!f->io.hold || !is_kick(f, r, rest, &nr, v))
 			break;
 		if (fib_xchg(&f->sig.preempt, false, relaxed))
 			fib_sched_preempted();
-		s = fib_iom_try(&hold);
-		if (!s)
+		v[0] = lasting(&hold);
+		if (v[0] < 0)
 			break;
-		v[0] = s->fd;
-		fib_iom_tried(&hold);
 	}
 	if (f->io.hold)
 		fib_iom_let_go(&hold);
 	f->io.hold = NULL;
-	return r;
+	return rest && rest->done ? rest->done : r;
 }
 
-long fib_io_in_kernel(struct fib_known *k, uint8_t ev, bool first, long nr,
-		      const long a[6])
+long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
+		  const long a[6], struct fib_rest *rest)
 {
 	struct fib_io io = FIB_HOOK_IO(k, ev);
 	long v[6] = { 0, a[1], a[2], a[3], a[4], a[5] };
@@ -169,7 +239,7 @@ long fib_io_in_kernel(struct fib_known *k, uint8_t ev, bool first, long nr,
 	}
 	if (r == 0) {
 		v[0] = io.s->fd;
-		r = blocking_on(&io, nr, v);
+		r = blocking_on(&io, nr, v, rest);
 		if (r == -EINTR)
 			r = timed ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;
 	}

@@ -21,13 +21,28 @@ extern const struct fib_io_rules fib_io_hooked;
 /** What a wait's failure is to the program. */
 long fib_io_failed(const struct fib_io *io, long r);
 
+/* What follows where a kick, and no handler or cancel, has cut a call short. */
+struct fib_rest {
+	/**
+	 * @r came of the last call: it is added to done. Was it cut short? Then
+	 * *@nr and @v[1] to @v[5] are the call for what is left.
+	 */
+	bool (*next)(struct fib_rest *rest, long r, long *nr, long v[6]);
+	long done;
+};
+/** As fib_io_in_kernel(); the rest of what was cut follows, on the same file. */
+long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
+		  const long a[6], struct fib_rest *rest);
 /**
  * Call @nr as the program asked for it, on a kernel thread that may block: for
  * whatever is not on the short list of cases that are made here. @first: wait
  * until poll says that it has something to do, so as to hold none until then.
  */
-long fib_io_in_kernel(struct fib_known *k, uint8_t ev, bool first, long nr,
-		      const long a[6]);
+static inline long fib_io_in_kernel(struct fib_known *k, uint8_t ev, bool first,
+				    long nr, const long a[6])
+{
+	return fib_io_whole(k, ev, first, nr, a, NULL);
+}
 
 /*
  * A transfer in parts, each by a call that does not block. It is one call to the
@@ -53,7 +68,10 @@ struct fib_parts {
 #define FIB_PART_VECTOR 16
 /** The next vector of @p in @v: its length, 0 at the end; -EFAULT, -EINVAL. */
 long fib_io_window(struct fib_parts *p, struct iovec *v);
-/** All but what is done already: how much is, or -errno if nothing is. */
+/**
+ * All but what is done already: how much is, or -errno if nothing is. The caller
+ * has made the first try, or none, within fib_iom_enter(), which ends here.
+ */
 long fib_io_parts(struct fib_parts *p);
 
 /*

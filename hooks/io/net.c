@@ -25,7 +25,117 @@ static struct fib_known *socket_slot(int fd)
 	return k && fib_fd_is_socket(k) ? k : NULL;
 }
 
+/* How much the vector has. What is not there, the kernel will complain of. */
+static size_t length(const struct msghdr *h)
+{
+	struct iovec v;
+	size_t sum = 0;
+
+	for (size_t i = 0; i < h->msg_iovlen && i < FIB_IOV_MAX; i++) {
+		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)))
+			return 0;
+		sum += v.iov_len;
+	}
+	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
+}
+
 /* --- receiving ----------------------------------------------------------- */
+
+/* A receive that waits for more than one byte: MSG_WAITALL, SO_RCVLOWAT. */
+struct receive {
+	struct fib_rest rest;
+	struct fib_parts left; /* its vector, and how much of it is done */
+	struct iovec all, v[FIB_PART_VECTOR];
+	struct msghdr m;
+	long flags;
+	size_t target; /* that many end it */
+	size_t asked;  /* of the last call */
+};
+
+/* @v, @n without what is beyond @most bytes; how much is left of it. */
+static size_t limit_vector(struct iovec *v, size_t n, size_t most)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].iov_len > most - sum)
+			v[i].iov_len = most - sum;
+		sum += v[i].iov_len;
+	}
+	return sum;
+}
+
+/*
+ * The rest goes without control messages. Only the kernel knows what else may have
+ * ended the call: then it does the same with the rest.
+ */
+static bool receive_rest(struct fib_rest *rest, long r, long *nr, long v[6])
+{
+	struct receive *c = fib_container_of(rest, struct receive, rest);
+	bool whole = (size_t)r >= c->asked;
+	long n;
+
+	/* What was only looked at is looked at again. */
+	if (c->flags & MSG_PEEK) {
+		rest->done = r;
+		return !whole && (size_t)r < c->target && fib_io_was_cut();
+	}
+	rest->done = c->left.done += r;
+	c->left.skip += (size_t)r;
+	if ((size_t)rest->done >= c->target || (!whole && !fib_io_was_cut()))
+		return false;
+	n = fib_io_window(&c->left, c->v);
+	if (n <= 0)
+		return false;
+	c->asked = limit_vector(c->v, (size_t)n,
+				c->target - (size_t)rest->done);
+	c->m = (struct msghdr){ .msg_iov = c->v, .msg_iovlen = (size_t)n };
+	*nr = SYS_recvmsg;
+	v[1] = (long)&c->m;
+	v[2] = c->flags | MSG_WAITALL;
+	return true;
+}
+
+/* One that the kernel refuses, before it waits. */
+static bool is_refused(const struct msghdr *h)
+{
+	struct iovec v;
+
+	if (h->msg_iovlen > FIB_IOV_MAX || (int)h->msg_namelen < 0)
+		return true;
+	for (size_t i = 0; i < h->msg_iovlen; i++)
+		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)) ||
+		    (ssize_t)v.iov_len < 0)
+			return true;
+	return false;
+}
+
+static long receive_much(struct fib_known *k, long nr, const long a[6],
+			 long flags, bool lowat)
+{
+	struct receive c = { .rest.next = receive_rest, .flags = flags };
+	struct msghdr h = { .msg_iov = &c.all, .msg_iovlen = 1 };
+	bool waits;
+	size_t all;
+
+	if (nr == SYS_recvfrom)
+		c.all = (struct iovec){ (void *)a[1], (size_t)a[2] };
+	else if (fib_copy(&h, (void *)a[1], sizeof(h)))
+		return -EFAULT;
+	waits = nr == SYS_recvmsg && is_refused(&h) ? false : !lowat;
+	all = length(&h);
+	c.left.iov = h.msg_iov;
+	c.left.n = h.msg_iovlen;
+	c.asked = all;
+	c.target = flags & MSG_WAITALL	     ? all :
+		   (size_t)k->lowat < all ? (size_t)k->lowat :
+					    all;
+	/* It may end with what came beside the data. */
+	return fib_io_whole(k, FIB_IO_READ, waits, nr, a,
+			    k->kind == FIB_FD_DGRAM || h.msg_controllen ?
+				    NULL :
+				    &c.rest);
+}
 
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		    long *flags)
@@ -33,52 +143,14 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
 	bool lowat = fib_load(&fib_fd_lowat_used, relaxed) && fib_fd_lowat(k);
 
-	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat)) {
-		fib_store(&fib_self()->sig.kicked, false, relaxed);
-		return fib_io_in_kernel(k, FIB_IO_READ, !lowat, nr, a);
-	}
+	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat))
+		return nr == SYS_recvmmsg ?
+			       fib_io_in_kernel(k, FIB_IO_READ, !lowat, nr, a) :
+			       receive_much(k, nr, a, *flags, lowat);
 	*flags |= MSG_DONTWAIT;
 	if (k->kind == FIB_FD_DGRAM)
 		io.flags = flags;
 	return fib_io_call(&io, k->kind == FIB_FD_TCP ? plain : 0, nr, a);
-}
-
-/*
- * The rest of what was cut, without control messages. Only the kernel knows what
- * else may have ended the call: then it does the same with the rest.
- */
-static long receive_rest(struct fib_known *k, uint32_t closes, int flags,
-			 const struct iovec *iov, size_t n, long done)
-{
-	struct fib_parts p = {
-		.iov = iov, .n = n, .skip = (size_t)done, .done = done
-	};
-	struct iovec v[FIB_PART_VECTOR];
-	struct msghdr m = { .msg_iov = v };
-	long a[6] = { k->fd, (long)&m, flags }, r;
-
-	do {
-		r = fib_io_window(&p, v);
-		if (r <= 0 || fib_load(&k->slot->closes, relaxed) != closes)
-			break;
-		m.msg_iovlen = (size_t)r;
-		fib_part_done();
-		r = fib_io_receive(k, 0, SYS_recvmsg, a, &a[2]);
-		if (r > 0) {
-			p.done += r;
-			p.skip += (size_t)r;
-		}
-	} while (r > 0 && fib_io_was_cut());
-	return p.done;
-}
-
-/* Is a receive by @flags one that may be cut, and was it? */
-static bool is_cut(const struct fib_known *k, int flags, long r)
-{
-	return fib_unlikely((flags & (MSG_WAITALL | MSG_PEEK | MSG_TRUNC)) ==
-				    MSG_WAITALL &&
-			    r > 0) &&
-	       k->kind != FIB_FD_DGRAM && fib_io_was_cut();
 }
 
 /* Does not wait, says a flag. */
@@ -97,37 +169,19 @@ long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 		fd, (long)buf, (long)len, flags, (long)addr, (long)addrlen
 	};
 
-	uint32_t closes;
-	long r;
-
 	if (!k || (flags & NEVER_BLOCKS))
 		return receive_now(SYS_recvfrom, a, flags);
-	closes = fib_load(&k->slot->closes, relaxed);
-	r = fib_io_receive(k, flags ? 0 : len, SYS_recvfrom, a, &a[3]);
-	if (is_cut(k, flags, r))
-		r = receive_rest(k, closes, flags, &(struct iovec){ buf, len },
-				 1, r);
-	return r;
+	return fib_io_receive(k, flags ? 0 : len, SYS_recvfrom, a, &a[3]);
 }
 
 long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct fib_known *k = socket_slot(fd);
 	long a[6] = { fd, (long)msg, flags };
-	struct msghdr h;
-	uint32_t closes;
-	long r;
 
 	if (!k || (flags & NEVER_BLOCKS))
 		return receive_now(SYS_recvmsg, a, flags);
-	closes = fib_load(&k->slot->closes, relaxed);
-	if ((flags & MSG_WAITALL) && fib_copy(&h, msg, sizeof(h)))
-		return -EFAULT;
-	r = fib_io_receive(k, 0, SYS_recvmsg, a, &a[2]);
-	/* It may end with what came beside the data. */
-	if (is_cut(k, flags, r) && !h.msg_controllen)
-		r = receive_rest(k, closes, flags, h.msg_iov, h.msg_iovlen, r);
-	return r;
+	return fib_io_receive(k, 0, SYS_recvmsg, a, &a[2]);
 }
 
 /*
@@ -213,8 +267,10 @@ static long unix_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 static long __attribute__((noinline))
 send_rest(struct fib_parts *p, struct fib_known *k, long r)
 {
-	if (fib_fd_nonblock(k))
+	if (fib_fd_nonblock(k)) {
+		fib_iom_leave(k->slot);
 		return r;
+	}
 	p->done = r < 0 ? 0 : r;
 	p->skip = (size_t)p->done;
 	p->part = k->kind == FIB_FD_TCP ? tcp_part : unix_part;
@@ -241,9 +297,8 @@ static long send_datagram(struct fib_known *k, long nr, long a[6], long *flags)
 static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 		     size_t len, long nr, long a[6], long *flags)
 {
-	uint32_t closes = fib_load(&k->slot->closes, relaxed);
-	uint32_t seq = fib_iom_begin(k->slot);
 	long asked = *flags, r = -EAGAIN;
+	uint32_t closes, seq;
 	bool tried;
 
 	if (asked & MSG_DONTWAIT)
@@ -255,10 +310,15 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 		return send_datagram(k, nr, a, flags);
 	*flags |= MSG_DONTWAIT;
 	tried = !FIB_CHAOS_ODDS(would_block, 16) || fib_fd_nonblock(k);
+	closes = fib_iom_enter(k->slot);
+	seq = fib_iom_begin(k->slot);
 	if (tried)
 		r = sent(fib_pass(nr, a), asked);
-	if (fib_likely(r >= (long)len || (r <= 0 && r != -EAGAIN)))
+	if (fib_likely(r >= (long)len || (r <= 0 && r != -EAGAIN))) {
+		fib_iom_leave(k->slot);
 		return r;
+	}
+	FIB_CHAOS_POINT(io_partial);
 	return send_rest(&(struct fib_parts){ .io = { .s = k->slot,
 						      .rules = &fib_io_hooked,
 						      .ev = FIB_IO_WRITE,
@@ -287,20 +347,6 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 	return send_all(k, &(struct iovec){ (void *)buf, len }, 1,
 			len < FIB_IO_MAX ? len : FIB_IO_MAX, SYS_sendto, a,
 			&a[3]);
-}
-
-/* How much the vector has. What is not there, the kernel will complain of. */
-static size_t length(const struct msghdr *h)
-{
-	struct iovec v;
-	size_t sum = 0;
-
-	for (size_t i = 0; i < h->msg_iovlen && i < FIB_IOV_MAX; i++) {
-		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)))
-			return 0;
-		sum += v.iov_len;
-	}
-	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
 }
 
 /* *@whole: nothing of it is left. */

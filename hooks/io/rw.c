@@ -206,6 +206,13 @@ static long write_polled(struct fib_known *k, const struct iovec *iov, int n,
 	return r;
 }
 
+/* Has a first try, which does not wait, left something to do? */
+static bool wants_more(long r, const struct iovec *iov, int n)
+{
+	return r == -EAGAIN ||
+	       (r >= 0 && (size_t)r != fib_io_length(iov, n));
+}
+
 /* A blocking write goes on until all is written. */
 static long write_file(struct fib_known *k, const struct iovec *iov, int n,
 		       long nr, const long a[6])
@@ -218,20 +225,19 @@ static long write_file(struct fib_known *k, const struct iovec *iov, int n,
 	long r;
 
 	if (k->kind == FIB_FD_NOWAIT && !(k->polled & FIB_IO_WRITE)) {
-		fib_io_start(&p.io);
+		p.io.closes = fib_iom_enter(k->slot);
 		fib_io_begin(&p.io);
 		r = fib_pass(SYS_pwritev2, v);
-		if (!no_nowait(k, FIB_IO_WRITE, r)) {
-			if (r != -EAGAIN &&
-			    (r < 0 || (size_t)r == fib_io_length(iov, n)))
-				goto out;
-			if (fib_fd_nonblock(k))
-				return r;
+		if (wants_more(r, iov, n) && !fib_fd_nonblock(k)) {
+			FIB_CHAOS_POINT(io_partial);
 			p.blocked = r == -EAGAIN;
 			p.done = r > 0 ? r : 0;
 			p.skip = (size_t)p.done;
 			return fib_io_parts(&p);
 		}
+		fib_iom_leave(k->slot);
+		if (!no_nowait(k, FIB_IO_WRITE, r))
+			goto out;
 	}
 	r = write_polled(k, iov, n, nr, a);
 out:

@@ -465,6 +465,76 @@ START_TEST(who_follows_its_file_tells_the_next)
 }
 END_TEST
 
+static void *closes(void *arg)
+{
+	struct fib_fd *s = arg;
+
+	if (fib_iom_closing(s))
+		fib_iom_evict(s, fib_iom_refuge(s));
+	fib_iom_forget(s, true);
+	close(s->fd);
+	fib_iom_closed(s);
+	return NULL;
+}
+
+/*
+ * A close that begins during a first try waits for its end; until then the call
+ * may hold, though it has not been there to be moved. One whose first try begins
+ * after that may not.
+ */
+START_TEST(first_try_holds_late)
+{
+	struct fib_fd *s = start(SOCK_DGRAM), *to;
+	uint32_t closes_then = fib_iom_enter(s);
+	struct fib_hold hold;
+	pthread_t t;
+
+	pthread_create(&t, NULL, closes, s);
+	while (!fib_load(&s->evicting, acquire))
+		sched_yield();
+	ck_assert(fib_iom_enter(s) & FIB_CLOSING);
+	fib_iom_leave(s);
+	ck_assert(!fib_iom_hold(s, &hold, closes_then));
+	to = fib_iom_move(s, &hold, fib_iom_refuge(s));
+	ck_assert_ptr_ne(to, s);
+	fib_iom_leave(s);
+	pthread_join(t, NULL);
+	ck_assert_int_eq(fcntl(sv[0], F_GETFD), -1);
+	put(1);
+	ck_assert_ptr_eq(fib_iom_try(&hold), to);
+	ck_assert_int_eq(take(to->fd), 1);
+	fib_iom_tried(&hold);
+	fib_iom_let_go(&hold);
+	ck_assert(!fib_fd_is_ours(to->fd));
+}
+END_TEST
+
+/* The close and the call may both have made a duplicate: one is enough. */
+START_TEST(moved_by_both)
+{
+	struct fib_fd *s = start(SOCK_DGRAM), *mine, *to;
+	struct fib_hold hold;
+	pthread_t t;
+
+	ck_assert(fib_iom_hold(s, &hold, fib_load(&s->closes, relaxed)));
+	ck_assert_ptr_eq(fib_iom_try(&hold), s);
+	mine = fib_iom_refuge(s);
+	pthread_create(&t, NULL, closes, s);
+	while (!fib_load(&s->evicting, acquire))
+		sched_yield();
+	to = fib_iom_move(s, &hold, mine);
+	ck_assert_ptr_ne(to, mine);
+	ck_assert_ptr_ne(to, s);
+	ck_assert(!fib_fd_is_ours(mine->fd));
+	fib_iom_tried(&hold);
+	pthread_join(t, NULL);
+	put(1);
+	ck_assert_int_eq(take(to->fd), 1);
+	fib_iom_let_go(&hold);
+	ck_assert(!fib_fd_is_ours(to->fd));
+}
+END_TEST
+
 START_TEST(evict_nobody)
 {
 	struct fib_fd *s = start(SOCK_DGRAM);
@@ -600,6 +670,8 @@ TCase *unit_iom(void)
 	tcase_add_test(t, waits_while_closing);
 	tcase_add_test(t, evict);
 	tcase_add_test(t, who_follows_its_file_tells_the_next);
+	tcase_add_test(t, first_try_holds_late);
+	tcase_add_test(t, moved_by_both);
 	tcase_add_test(t, evict_nobody);
 	tcase_add_test(t, claims);
 	tcase_add_test(t, short_read_is_outdated);
