@@ -96,6 +96,9 @@ long fib_blocking(long nr, const long a[6])
 	fib_block_leave();
 	f->io.blocking_sp = 0;
 	FIB_CHAOS_POINT(block_ended);
+	/* It is this thread's, and would be taken for the process's. */
+	if (r == -EPIPE)
+		fib_signal_raise(f, SIGPIPE, true);
 	if (r != -EINTR && r != -FIB_ERESTARTNOINTR)
 		fib_signal_sync_handled(f);
 	if (r < 0)

@@ -1,4 +1,3 @@
-# open: the receive is made again, after the state that the kernel looks at has changed
 # What a reader gets whose socket is disconnected.
 0 tcp a b
 1 recv a 8

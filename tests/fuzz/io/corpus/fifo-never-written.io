@@ -1,4 +1,3 @@
-# open: a FIFO that had no writer is polled, and poll tells nothing of it
 # A FIFO opened with O_NONBLOCK, made blocking: end of file while no writer was.
 0 fifo a r nonblock
 0 nonblock a 0

@@ -1,4 +1,3 @@
-# open: waiters are not served in their order
 0 tcplisten a 5
 0 tcpsock b
 0 tcpsock c

@@ -1,4 +1,3 @@
-# open: waiters are not served in their order
 0 pair a b dgram
 1 recv a 1
 2 recv a 1

@@ -1,4 +1,3 @@
-# open: waiters are not served in their order
 # Who waits first is served first.
 0 pipe a b
 1 read a 1

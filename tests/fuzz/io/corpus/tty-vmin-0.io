@@ -1,4 +1,3 @@
-# open: a terminal is polled, and poll goes by VMIN
 # VMIN 0: a read never waits.
 0 pty a b raw
 0 mode b 0 0

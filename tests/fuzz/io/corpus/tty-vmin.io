@@ -1,4 +1,3 @@
-# open: a terminal is polled, and poll goes by VMIN
 # VMIN is more than the read asks for: what it asks for is enough.
 0 pty a b raw
 0 mode b 5 0

@@ -1,4 +1,3 @@
-# open: a terminal is polled, and poll knows nothing of VTIME
 # VMIN 0 with VTIME: a read waits for that long.
 0 pty a b raw
 0 mode b 0 4 400ms

@@ -1,0 +1,4 @@
+# SIGPIPE of a call that the kernel makes is for the thread that made it.
+0 tcp c d
+0 shutdown c wr
+1 sendmmsg c 3 5 dontwait
