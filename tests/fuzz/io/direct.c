@@ -44,6 +44,7 @@
 
 #define STEPS	 64
 #define TEXT	 4096
+#define PTY_HOLD 50
 #define TOO_LONG 20000 /* ms, for one phase in which something always runs */
 
 static struct step {
@@ -522,6 +523,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	read_script();
+	if (has_pty && hold_ms < PTY_HOLD)
+		hold_ms = PTY_HOLD;
 	start(library);
 	atexit(clean);
 	while (ready < FZ_THREADS && fz_now_ms() - t0 < TOO_LONG) {

@@ -86,7 +86,7 @@ class Fuzz:
                      + (pl.readable(d) if runs else "    natively neither"))
             return
         d = pl.shrink(self.player, d)
-        why = self.open.get((d.signature(), calls(d.steps)))
+        why = self.open.get((d.signature(), calls(d.steps))) or documented(d)
         if why:
             self.known[why] = self.known.get(why, 0) + 1
             return
@@ -137,6 +137,26 @@ def read(path):
     known = [x.split(":", 1)[1].strip() for x in lines
              if x.startswith("# open:")]
     return [x for x in lines if x and x[0] != "#"], known
+
+
+POLLS = ("poll", "ppoll", "select", "pselect")
+
+
+def documented(d):
+    """Why, if docs/COMPATIBILITY.md says that this differs."""
+    if d.steps[d.phase:d.phase + 1] == ["* cont"]:
+        return "a stop ends no call: docs/COMPATIBILITY.md"
+    a, b = (set(x.split("\t")) for x in d.lines())
+    for item in a ^ b:
+        k = item.split(" = ")[0]
+        w = d.steps[int(k)].split() if k.isdigit() else ["", ""]
+        names = {x.split(":")[0] for x in w if ":" in x}
+        for s in d.steps[:d.phase + 1] if w[1] in POLLS else ():
+            c = s.split()
+            if c[1] in ("close", "dup2") and c[-1] in names:
+                return ("poll and select go by number, where one is closed: "
+                        "docs/COMPATIBILITY.md")
+    return None
 
 
 def calls(steps):
