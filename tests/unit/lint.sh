@@ -89,6 +89,10 @@ verdict "each row's body is in the file that the table names" \
 	"$(python3 tests/unit/rows.py 2>&1)"
 verdict "a row in the wrong place is found" \
 	"$(python3 tests/unit/rows.py --planted 2>&1)"
+verdict "docs/HOOKS.md is as the table of calls" \
+	"$(python3 tests/unit/hooks_page.py 2>&1)"
+verdict "a row without a note is found" \
+	"$(python3 tests/unit/hooks_page.py --planted 2>&1)"
 # Each atomic names its order: fib_load() and the others of runtime/base.h.
 verdict "atomics have one vocabulary" \
 	"$(grep -rnE '\<(__atomic_|__sync_|atomic_)[a-z]' runtime hooks preload \
