@@ -1,7 +1,8 @@
 /*
  * The director: plays a script, and prints what came of each step.
  *
- *	play [--hooked LIBRARY] [--hold MS] [--stuck MS]	script on stdin
+ *	play [--hooked LIBRARY] [--hold MS] [--stuck MS] [--order I,J]
+ *						script on stdin
  *	play --actors				the other process; not for you
  *
  * A line of the script is one step: the actor's number and its call, or * and
@@ -19,6 +20,10 @@
  * steps have answered or nothing in the process can move (watch.c): the
  * steps that have answered in it are printed in the order of their numbers, so the
  * order within a phase, which is nobody's promise, is not told.
+ *
+ * A step with + at its actor's number is given together with the one before it: they
+ * race, and have one phase. --order I,J,K plays the racing steps at the end one
+ * by one, in that order: the races' outcomes that an order of theirs explains.
  *
  * After a line "--" stdin may have such a transcript: then a phase lasts until
  * what is expected has come (as long as it takes, while anything moves), and
@@ -53,7 +58,9 @@ static struct step {
 	char *call; /* in text */
 	int64_t began, ended;
 	bool given, done;
+	bool races; /* with the step before it */
 } steps[STEPS];
+static const char *order; /* of the steps of the last race */
 static int nsteps, nwant;
 static char want[STEPS + 1][TEXT], line[TEXT];
 static bool following;
@@ -87,6 +94,7 @@ static void read_script(void)
 
 			snprintf(s->text, sizeof(s->text), "%.150s", b);
 			s->actor = b[0] == '*' ? -1 : atoi(b);
+			s->races = b[1] == '+';
 			s->call = s->text + strcspn(s->text, " ");
 			s->call += strspn(s->call, " ");
 			/* A kernel thread carries what is written to one. */
@@ -475,26 +483,66 @@ static void clean(void)
 	rmdir(shared->dir);
 }
 
+static bool settles(const struct step *s)
+{
+	static const char *const calls[] = { "kill",  "tkill", "exit", "fork",
+					     "close", "stop",  "cont", "killchild",
+					     "mask",  "front", "action" };
+	bool found = has_pty || s->actor < 0 || s->races;
+
+	for (size_t k = 0; k < sizeof(calls) / sizeof(*calls); k++)
+		found |= !strncmp(s->call, calls[k], strlen(calls[k]));
+	return found;
+}
+
+/* The race from step @first on, as one phase: at once, or in the given order. */
+static void race(int first, bool *was)
+{
+	const char *at = order;
+	int last = first;
+
+	while (last + 1 < nsteps && steps[last + 1].races)
+		last++;
+	forget(was);
+	for (int n = first; n <= last; n++) {
+		char *end;
+		int i = at && *at ? (int)strtol(at, &end, 10) : n;
+
+		if (at && *at)
+			at = *end ? end + 1 : end;
+		if (i < first || i > last)
+			exit(2);
+		/* One whose actor is not free is left out. */
+		if (steps[i].actor >= 0)
+			give(i);
+		if (order)
+			rest(hold_ms, true);
+		if (n < last)
+			printf("%d\n", n);
+	}
+	finish(last, was, "", false, true);
+}
+
 static void play(void)
 {
-	static const char *const settles[] = { "kill",	"tkill", "exit", "fork",
-					       "close", "stop",	 "cont", "killchild",
-					       "mask", "front", "action" };
 	bool was[STEPS];
 
 	for (int i = 0; i < nsteps; i++) {
-		bool timed = false, anyway = has_pty || steps[i].actor < 0;
+		bool timed = false, races = i + 1 < nsteps && steps[i + 1].races;
 		const char *more = "";
 
-		forget(was);
-		for (size_t k = 0; k < sizeof(settles) / sizeof(*settles); k++)
-			anyway |= !strncmp(steps[i].call, settles[k],
-					   strlen(settles[k]));
-		if (steps[i].actor < 0)
-			more = own(i, &timed);
-		else if (!give(i))
-			more = "nobody is free for it";
-		finish(i, was, more, timed, anyway);
+		if (races) {
+			race(i, was);
+			while (i + 1 < nsteps && steps[i + 1].races)
+				i++;
+		} else {
+			forget(was);
+			if (steps[i].actor < 0)
+				more = own(i, &timed);
+			else if (!give(i))
+				more = "nobody is free for it";
+			finish(i, was, more, timed, settles(&steps[i]));
+		}
 		if (!timed)
 			check_time();
 		puts(line);
@@ -519,6 +567,8 @@ int main(int argc, char **argv)
 			hold_ms = atoi(argv[i + 1]);
 		else if (!strcmp(argv[i], "--stuck"))
 			stuck_ms = atoi(argv[i + 1]);
+		else if (!strcmp(argv[i], "--order"))
+			order = argv[i + 1];
 	}
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

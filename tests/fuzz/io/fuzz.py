@@ -8,7 +8,7 @@ usage: fuzz.py --build BUILD [--seed N] [--seconds S | --scripts N]
 Draws scripts (gen.py), plays each natively, twice, and hooked (player.py), and
 compares what came of every step. Where the native runs differ, only what comes
 before is compared. What differs is played again before it counts, shrunk, and
-printed with both outcomes; --out keeps the small scripts, one of each kind.
+printed with both outcomes (steps that race: races.py); --out keeps the small scripts, one of each kind.
 Scripts are the same for a seed; --script N plays one and shows it.
 --replay plays files first, as the ones in corpus/, on 1, 2 and 4 workers, lazily
 and eagerly. A line "# open: WHY" in one is for a difference that is known: it is
@@ -26,6 +26,7 @@ import time
 
 import gen
 import player as pl
+import races
 
 ALL = ["1", "2", "4", "1e", "2e", "4e"]
 
@@ -37,7 +38,7 @@ class Fuzz:
         self.lock = threading.Lock()
         self.kinds = {}
         self.passed = self.failed = self.slow = self.cut = self.seldom = 0
-        self.native_bad = self.skipped = 0
+        self.native_bad = self.skipped = self.raced = 0
         self.open, self.known = {}, {}
 
     def say(self, *text):
@@ -46,6 +47,9 @@ class Fuzz:
 
     def one(self, number):
         steps = gen.script(self.opt.seed, number)
+        if races.first_of(steps) is not None:
+            self.race(number, steps)
+            return
         want, why = pl.natively(self.player, steps)
         if why:
             self.native_bad += 1
@@ -65,6 +69,31 @@ class Fuzz:
             else:
                 self.found(number, d)
                 break
+
+    def race(self, number, steps):
+        fine = races.allowed(self.player, steps, 3)
+        if not fine:
+            self.native_bad += 1
+            return
+        self.raced += 1
+        for variant in self.opt.variants:
+            lines = races.odd(self.player, steps, variant, fine, 2)
+            race = lines and races.Race(steps, variant, fine, lines[0])
+            bad, runs = races.really(self.player, race) if race else (0, 0)
+            if bad < 2:
+                self.passed += 1
+                self.seldom += bad
+                continue
+            race = races.shrink(self.player, race)
+            if documented(race):
+                why = documented(race)
+                self.known[why] = self.known.get(why, 0) + 1
+                return
+            self.failed += 1
+            self.say(f"FAIL script {number} of seed {self.opt.seed} "
+                     f"[{variant}]: {race.signature()} ({bad} of {runs})\n"
+                     + races.readable(race))
+            return
 
     def found(self, number, d):
         kind = d.signature()
@@ -86,7 +115,7 @@ class Fuzz:
                      + (pl.readable(d) if runs else "    natively neither"))
             return
         d = pl.shrink(self.player, d)
-        why = self.open.get((d.signature(), calls(d.steps))) or documented(d)
+        why = self.open.get(gist(d)) or documented(d)
         if why:
             self.known[why] = self.known.get(why, 0) + 1
             return
@@ -120,7 +149,8 @@ class Fuzz:
                     running, return_when=concurrent.futures.FIRST_COMPLETED)
                 for f in done:
                     f.result()
-        print(f"{first} scripts, {self.cut} compared in part, "
+        print(f"{first} scripts, {self.raced} of them races, "
+              f"{self.cut} compared in part, "
               f"{self.native_bad} not played natively, {self.slow} plays too "
               f"slow for their time limits, {self.seldom} seen once")
         for kind, (n, bad) in sorted(self.kinds.items(), key=lambda x: -x[1][0]):
@@ -146,21 +176,24 @@ def documented(d):
     """Why, if docs/COMPATIBILITY.md says that this differs."""
     if d.steps[d.phase:d.phase + 1] == ["* cont"]:
         return "a stop ends no call: docs/COMPATIBILITY.md"
-    a, b = (set(x.split("\t")) for x in d.lines())
-    for item in a ^ b:
-        k = item.split(" = ")[0]
-        w = d.steps[int(k)].split() if k.isdigit() else ["", ""]
-        names = {x.split(":")[0] for x in w if ":" in x}
-        for s in d.steps[:d.phase + 1] if w[1] in POLLS else ():
-            c = s.split()
-            if c[1] in ("close", "dup2") and c[-1] in names:
-                return ("poll and select go by number, where one is closed: "
-                        "docs/COMPATIBILITY.md")
+    polled = set()
+    for s in d.steps[:d.phase + 1]:
+        w = s.split()
+        if w[1] in POLLS:
+            polled |= {x.split(":")[0] for x in w if ":" in x}
+        if w[1] in ("close", "dup2") and w[-1] in polled:
+            return ("poll and select go by number, where one is closed: "
+                    "docs/COMPATIBILITY.md")
     return None
 
 
-def calls(steps):
-    return frozenset(s.split()[1] for s in steps)
+def gist(d):
+    """What is the same for two differences of one cause, as far as can be told."""
+    alike = {"accept4": "accept"}
+    steps = d.steps[:d.phase + 1]
+    return (d.signature().split(":", 1)[1],
+            frozenset("make" if w in pl.MAKERS and w[:6] != "accept" else
+                      alike.get(w, w) for w in (s.split()[1] for s in steps)))
 
 
 def replay(fuzz, paths, jobs):
@@ -201,7 +234,7 @@ def replay(fuzz, paths, jobs):
                 fuzz.skipped += 1
                 print(f"skip {name}: open: {known[0]}")
                 for d in found:
-                    fuzz.open[d.signature(), calls(d.steps)] = known[0]
+                    fuzz.open[gist(d)] = known[0]
             else:
                 fuzz.failed += 1
                 print(f"FAIL {name}")

@@ -87,7 +87,7 @@ class Script:
             ["unix"] * 8 + ["tcp"] * 8 + ["dgram"] * 4 + ["seqpacket"] * 3 +
             ["udppair"] * 2 + ["udp"] + ["pipe"] * 7 + ["pty"] * 6 +
             ["eventfd"] * 4 + ["listen"] * 5 + ["fifo"] * 3 + ["timerfd"] +
-            ["signalfd"] + ["memfd"] + ["crowded"] * 4)
+            ["signalfd"] + ["memfd"] + ["crowded"] * 4 + ["locks"] * 2)
         getattr(self, "make_" + kind, lambda: self.make_pair(kind))()
 
     def make_pair(self, kind):
@@ -174,6 +174,14 @@ class Script:
         self.add(0, f"memfd {self.new('memfd').name} "
                  f"{self.pick(0, 10, 5000, 1 << 20)}")
 
+    def make_locks(self):
+        """One file, opened twice; one has it."""
+        a, b = self.two("locks")
+        self.add(0, f"memfd {a.name} 1")
+        self.add(0, f"reopen {a.name} {b.name}")
+        self.add(0, self.pick("flock {} ex", "flock {} sh", "lock {} ex ofd",
+                              "lock {} sh ofd").format(a.name))
+
     # -- states
     def state(self):
         f = self.some()
@@ -245,12 +253,18 @@ class Script:
                         f"{self.pick('', '', 'fault2')} "
                         + (LIMIT if self.timed and self.below(0.3) else ""))
             return f"{call} {n} {size} {self.pick(RECV_FLAGS)}"
+        if f.kind == "locks":
+            return self.pick(f"flock {n} {self.pick('ex', 'sh', 'un')}",
+                             f"lock {n} {self.pick('ex', 'sh', 'un')} ofd",
+                             f"flock {n} ex nowait")
         call = self.pick("read", "read", "read", "readv", "preadv2")
         return f"{call} {n} {size} " + (
             "nowait" if call == "preadv2" and self.below(0.2) else "")
 
     def write(self, f):
         n, size = f.name, self.size()
+        if f.kind == "locks":
+            return self.read(f)
         if f.kind == "eventfd":
             return self.pick(f"write8 {n} {self.pick(0, 1, 2, 5, -1, -2, -6)}",
                              f"write8 {n} {self.pick(1, 3, -2)}",
@@ -317,7 +331,9 @@ class Script:
         """Something that may block."""
         f = self.some()
         kind = self.pick(["read"] * 8 + ["write"] * 6 + ["wait"] * 3 +
-                         ["transfer"] * 2 + ["connect"])
+                         ["transfer"] * 2 + ["connect"] + ["other"])
+        if kind == "other":
+            return self.other()
         if kind == "connect" or (f.kind == "sock" and self.below(0.6)):
             return self.connect()
         if kind == "read":
@@ -325,6 +341,16 @@ class Script:
         if kind == "write":
             return self.write(f)
         return self.wait() if kind == "wait" else self.transfer()
+
+    def other(self):
+        """Waits for something that is no file."""
+        if self.children and self.below(0.6):
+            return (f"wait {self.pick(self.children)} "
+                    + self.pick("", "", "nohang", "untraced", "nothread", "any"))
+        if self.signals:
+            return self.pick("sigwait USR1", "sigsuspend USR1",
+                             "sigwait USR2 " + self.limit())
+        return "sleep " + (LIMIT if self.timed else "0ms")
 
     def epoll(self):
         e = self.new("epoll")
@@ -344,6 +370,10 @@ class Script:
         f = self.some()
         n, k = f.name, self.actor()
         kinds = ["close"] * 4 + ["dup2", "nonblock", "nonblock", "dup"]
+        if self.children and self.below(0.3):
+            return self.pick((self.children[0], "exit 3"),
+                             ("*", f"killchild {self.children[0]} KILL"),
+                             ("*", f"killchild {self.children[0]} STOP"))
         if f.kind in SOCKETS:
             kinds += ["shutdown"] * 5 + ["reset", "disconnect", "opt"]
         if f.kind == "sock":
@@ -430,7 +460,11 @@ class Script:
             self.add(0, f"action USR1 {self.pick('plain', 'restart')}")
             if self.below(0.3):
                 self.add(1, "mask block USR1")
-        if self.below(0.08):
+            f = self.some(*SOCKETS)
+            if f and self.below(0.1):
+                self.add(0, "action IO plain")
+                self.add(self.pick(0, 1), f"owner {f.name} process")
+        if self.below(0.12):
             self.child()
         for _ in range(self.pick(0, 0, 1, 1, 2, 3)):
             self.state()
@@ -467,11 +501,43 @@ class Script:
                 self.child()
             else:
                 self.add(self.actor(), self.probe())
+        if not self.timed and self.below(0.2):
+            self.race()
+            return self.steps
         for _ in range(self.pick(1, 2, 3)):
             self.add(self.pick(0, 3, 4), self.probe())
         return self.steps
 
+    def race(self):
+        """Two or three steps at once. What is large goes in parts, in which others
+        may come in between: no order of the calls explains that."""
+        self.bulk = False
+        actors = self.rng.sample([0, 1, 2, 3, 4], self.pick(2, 2, 3))
+        first = len(self.steps)
+        for k in actors:
+            f = self.some()
+            what = self.rng.random()
+            if what < 0.35:
+                step = self.call()
+            elif what < 0.65:
+                step = self.write(f.peer or f)
+            elif what < 0.9 or not self.signals:
+                step = self.event()[1]
+            else:
+                step = f"tkill {self.pick(1, 2)} USR1"
+            if len(self.steps) > first + actors.index(k):
+                # It came with a step of its own, which goes before all.
+                extra = self.steps.pop()
+                self.steps.insert(first, extra)
+                first += 1
+            if step.startswith("sink") or any(
+                    int(w) > 4096 for w in step.split() if w.isdigit()):
+                step = f"poll {f.name}:in,out 0ms"
+            self.add(f"{k}+" if len(self.steps) > first else k, step)
+
+
+
 
 def script(seed, number):
     """Script @number of @seed: its lines."""
-    return Script(random.Random(f"{seed}/{number}")).draw()[:40]
+    return Script(random.Random(f"{seed}/{number}")).draw()

@@ -266,6 +266,15 @@ static void op_memfd(struct fz_call *c)
 	one(c, 1, fd);
 }
 
+/* reopen A B: the same file, opened once more */
+static void op_reopen(struct fz_call *c)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fz_fd(c, 1));
+	one(c, 2, open(path, O_RDWR));
+}
+
 /* dup A B; dup2 A B: B's number is A's file then; dupat A B N */
 static void op_dup(struct fz_call *c)
 {
@@ -413,7 +422,8 @@ const struct fz_op fz_make_ops[] = {
 	{ "ptsopen", op_ptsopen },   { "tostop", op_tostop },
 	{ "eventfd", op_eventfd },   { "timerfd", op_timerfd },
 	{ "timerset", op_timerset }, { "signalfd", op_signalfd },
-	{ "memfd", op_memfd },	     { "dup", op_dup },
+	{ "memfd", op_memfd },	     { "reopen", op_reopen },
+	{ "dup", op_dup },
 	{ "dup2", op_dup2 },	     { "dupat", op_dupat },
 	{ "close", op_close },	     { "table", op_table },
 	{ "nonblock", op_nonblock }, { "opt", op_opt },

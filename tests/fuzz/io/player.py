@@ -17,7 +17,8 @@ class Player:
         self.prog = os.path.join(build, "tests/fuzz/io/play")
         self.library = library or os.path.join(build, "libfibhook.so")
 
-    def play(self, steps, variant=None, want=None, hold=None, stuck=1000):
+    def play(self, steps, variant=None, want=None, hold=None, stuck=1000,
+             order=None):
         """(status, lines); @variant "2e": hooked, 2 workers, eagerly."""
         env = {k: v for k, v in os.environ.items()
                if not k.startswith("FIBHOOK_") and k != "LD_PRELOAD"}
@@ -28,6 +29,8 @@ class Player:
             if variant.endswith("e"):
                 env["FIBHOOK_START"] = "eager"
             argv += ["--hooked", self.library]
+        if order:
+            argv += ["--order", ",".join(map(str, order))]
         text = "\n".join(steps) + "\n"
         if want is not None:
             text += "--\n" + "\n".join(want) + "\n"

@@ -1,4 +1,3 @@
-# open: a vector write to a pipe in parts raises no SIGPIPE after the first
 # A write to a pipe of which a part is there when the reader goes.
 0 pipe a b
 1 pwritev2 b 300000

@@ -1,4 +1,3 @@
-# open: sendfile() in parts raises no SIGPIPE after the first
 # sendfile() of which a part is sent when the connection breaks: SIGPIPE.
 0 memfd c 8388608
 0 tcp a b

@@ -1,0 +1,98 @@
+"""Steps that race: what comes of them natively in each order is allowed.
+
+A race is the last steps of a script, all but the first with + behind the
+actor's number. They are given at once; what comes of all of them together, when
+nothing moves any more, is one line. Allowed is each line that some order of
+the steps gives natively, one after the other, and each that a native race has
+given.
+"""
+import itertools
+
+import player as pl
+
+
+def first_of(steps):
+    """Where the race begins; None without one."""
+    n = len(steps)
+    while n and steps[n - 1].split()[0].endswith("+"):
+        n -= 1
+    return n - 1 if 0 < n < len(steps) else None
+
+
+def allowed(player, steps, races):
+    """(what comes before the race, the lines that are allowed), or None."""
+    first = first_of(steps)
+    before, lines = None, set()
+    orders = list(itertools.permutations(range(first, len(steps))))
+    for order in orders + [None] * races:
+        status, got = player.play(steps, order=order,
+                                  hold=None if order else 12)
+        if status or len(got) != len(steps):
+            return None
+        if before is None:
+            before = got[:first]
+        if got[:first] != before:
+            return None
+        lines.add(got[-1])
+    return before, lines
+
+
+def odd(player, steps, variant, fine, runs):
+    """Lines of hooked races that are not allowed."""
+    before, lines = fine
+    want = before + [str(n) for n in range(len(before), len(steps) - 1)]
+    out = []
+    for _ in range(runs):
+        status, got = player.play(steps, variant, want, hold=40)
+        if not status and len(got) == len(steps) and got[-1] not in lines:
+            out.append(got[-1])
+    return out
+
+
+class Race:
+    """A race whose outcome natively does not come."""
+
+    def __init__(self, steps, variant, fine, line):
+        self.steps, self.variant, self.fine = steps, variant, fine
+        self.line = line
+        self.phase = len(steps) - 1
+
+    def signature(self):
+        calls = sorted(s.split()[1] for s in self.steps[first_of(self.steps):])
+        return "race of " + ", ".join(calls)
+
+
+def really(player, race):
+    """Is it still odd when the kernel has had many tries? How often, of 12."""
+    more = allowed(player, race.steps, 40)
+    if not more or more[0] != race.fine[0]:
+        return 0, 0
+    race.fine = (more[0], more[1] | race.fine[1])
+    lines = odd(player, race.steps, race.variant, race.fine, 12)
+    if lines:
+        race.line = lines[0]
+    return len(lines), 12
+
+
+def shrink(player, race):
+    """Without the steps before the race that it does not need."""
+    at = first_of(race.steps) - 1
+    while at >= 0:
+        steps = pl.without(race.steps, at, 1)
+        fine = allowed(player, steps, 15) if first_of(steps) is not None \
+            else None
+        lines = fine and odd(player, steps, race.variant, fine, 6)
+        if lines:
+            race = Race(steps, race.variant, fine, lines[0])
+        at = min(at, first_of(race.steps)) - 1
+    return race
+
+
+def readable(race):
+    out = [f"    {i:2} {s}" for i, s in enumerate(race.steps)]
+    for name, lines in (("natively", sorted(race.fine[1])),
+                        ("hooked", [race.line])):
+        for line in lines:
+            out.append(f"    {name}: "
+                       + ("; ".join(line.split("\t")[1:]) or "nothing happens"))
+    return "\n".join(out)
