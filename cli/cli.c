@@ -6,6 +6,7 @@
  *   say.c       what is said to the user: the line of a failure, foreign names
  *   status.c    fibhook status: which processes are hooked
  *   stats.c     fibhook stats: the counters of one
+ *   report.c    fibhook report: why one does not scale
  *   dump/       fibhook dump: every fiber of a running process; and all that
  *               the others need to read one (dump/dump.h)
  *
@@ -48,6 +49,7 @@ static const char usage_text[] =
 	"usage: fibhook [options] [--] command [args]\n"
 	"       fibhook status [--json] [PID...]\n"
 	"       fibhook stats PID [--every SECONDS] [--json|--prometheus]\n"
+	"       fibhook report PID\n"
 	"       fibhook dump PID [--all] [--lines] [--fiber N] "
 	"[--group|--folded|--json]\n"
 	"       fibhook help | version\n";
@@ -77,6 +79,10 @@ static const char help_text[] =
 	"                  threads are fibers, and if not, why\n"
 	"  fibhook stats PID [--every SECONDS] [--json|--prometheus]\n"
 	"                  the counters of a running process\n"
+	"  fibhook report PID\n"
+	"                  what holds kernel threads up, who waits longest, "
+	"and for\n"
+	"                  which locks, with hints\n"
 	"  fibhook dump PID [--all] [--lines] [--fiber N] "
 	"[--group|--folded|--json]\n"
 	"                  every fiber of a running process: its state, what "
@@ -409,6 +415,7 @@ static const struct verb {
 	{ "dump", cli_dump },
 	{ "status", cli_status },
 	{ "stats", cli_stats },
+	{ "report", cli_report },
 };
 
 static const struct verb *verb_of(const char *word)

@@ -367,6 +367,7 @@ const struct fib_host fib_host = {
 	.stuck = fib_stuck_tell,
 	.log = fib_log_plain,
 	.held_up = fib_holdup_note,
+	.came_back = fib_holdup_over,
 	.process_end = fib_end_process,
 };
 

@@ -123,6 +123,8 @@ struct fib_host {
 	void (*receive_urgent)(void);
 	/* The same thread: a worker is held up by its fiber. */
 	void (*held_up)(struct fib_worker *w);
+	/* The worker itself, whose place was given away: not any more. */
+	void (*came_back)(struct fib_worker *w);
 	/* The same thread: @w, or the monitor itself (NULL), does not come out
 	 * of the runtime, since it loops, or waits for a lock. */
 	void (*stuck)(struct fib_worker *w, bool spins);

@@ -169,6 +169,8 @@ static void check_place(struct fib_worker *w)
 
 	if (!fib_load(&w->taken, relaxed) || !fib_xchg(&w->taken, 0, seq_cst))
 		return;
+	if (fib_host.came_back)
+		fib_host.came_back(w);
 	running = fib_add(&s->running, 1, seq_cst) + 1;
 	while (running > (int32_t)s->target) {
 		if (fib_cas(&s->running, &running, running - 1, seq_cst)) {
@@ -557,5 +559,10 @@ void fib_block_enter(void)
 
 void fib_block_leave(void)
 {
-	fib_store(&fib_worker_self()->blocking, 0, relaxed);
+	struct fib_worker *w = fib_worker_self();
+
+	fib_store(&w->blocking, 0, relaxed);
+	/* The call is what held it up, not what the fiber does next. */
+	if (fib_unlikely(fib_load(&w->taken, relaxed)) && fib_host.came_back)
+		fib_host.came_back(w);
 }

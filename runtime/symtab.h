@@ -22,6 +22,7 @@ struct fib_sched;
 /* Where fibers hold workers up: the most frequent places. */
 struct fib_holdup {
 	uint64_t count;
+	_Atomic uint64_t total_ns, longest_ns; /* from when it was noticed */
 	uint64_t at;   /* an address in the program's code, or 0: not known */
 	uint32_t what; /* number of the call, or FIB_HOLDUP_CODE */
 };

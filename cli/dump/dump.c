@@ -91,35 +91,6 @@ static void print_head(void)
 	printf("\n");
 }
 
-/* --- all fibers ---------------------------------------------------------- */
-
-static long only = -1; /* this fiber alone */
-
-/* @show each of them; how many there are. */
-static uint32_t each_fiber(void (*show)(uint32_t index, struct dump_walk *w))
-{
-	static struct dump_walk w;
-	static struct fib slab[DUMP_SLAB];
-	uint32_t n = dump_fibers_max(), found = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t at = (uintptr_t)dump_tab.slabs[i / DUMP_SLAB];
-
-		dump_threads_late();
-		if (i % DUMP_SLAB == 0 && !dump_read(at, slab, sizeof(slab)))
-			memset(slab, 0, sizeof(slab));
-		if (slab[i % DUMP_SLAB].state == FIB_IS_FREE ||
-		    (only >= 0 && i != (uint32_t)only))
-			continue;
-		if (!dump_walk(at + i % DUMP_SLAB * sizeof(struct fib), &w))
-			continue;
-		show(i, &w);
-		fflush(stdout); /* the guard has it, whatever comes next */
-		found++;
-	}
-	return found;
-}
-
 /* --- where workers are held up --------------------------------------------- */
 
 static int by_count(const void *a, const void *b)
@@ -151,6 +122,7 @@ static void print_holdups(void)
 /* --- the command --------------------------------------------------------- */
 
 static pid_t wanted;
+static long only = -1; /* this fiber alone */
 
 /* Why none of its threads is a fiber. */
 static const char *why_not(void)
@@ -170,19 +142,19 @@ static void dump_all(void)
 	uint32_t n;
 
 	if (form == FOLDED) {
-		each_fiber(dump_group_add);
+		dump_each_fiber(only, dump_group_add);
 		dump_groups_folded();
 		return;
 	}
 	if (form == JSON) {
 		dump_json_head();
-		each_fiber(dump_json_fiber);
+		dump_each_fiber(only, dump_json_fiber);
 		dump_json_end();
 		return;
 	}
 	print_head();
 	print_holdups();
-	n = each_fiber(form == GROUPS ? dump_group_add : dump_fiber_print);
+	n = dump_each_fiber(only, form == GROUPS ? dump_group_add : dump_fiber_print);
 	if (form == GROUPS)
 		dump_groups_print();
 	else

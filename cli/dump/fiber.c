@@ -155,3 +155,29 @@ void dump_fiber_print(uint32_t index, struct dump_walk *w)
 	if (w->note)
 		printf("    (%s)\n", w->note);
 }
+
+/* --- all fibers ---------------------------------------------------------- */
+
+uint32_t dump_each_fiber(long only, void (*show)(uint32_t index, struct dump_walk *w))
+{
+	static struct dump_walk w;
+	static struct fib slab[DUMP_SLAB];
+	uint32_t n = dump_fibers_max(), found = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t at = (uintptr_t)dump_tab.slabs[i / DUMP_SLAB];
+
+		dump_threads_late();
+		if (i % DUMP_SLAB == 0 && !dump_read(at, slab, sizeof(slab)))
+			memset(slab, 0, sizeof(slab));
+		if (slab[i % DUMP_SLAB].state == FIB_IS_FREE ||
+		    (only >= 0 && i != (uint32_t)only))
+			continue;
+		if (!dump_walk(at + i % DUMP_SLAB * sizeof(struct fib), &w))
+			continue;
+		show(i, &w);
+		fflush(stdout); /* the guard has it, whatever comes next */
+		found++;
+	}
+	return found;
+}

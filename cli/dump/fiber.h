@@ -55,6 +55,13 @@ double dump_fiber_left(const struct fib *f);
 const char *dump_fd(int fd, char *target, size_t size);
 void dump_fiber_print(uint32_t index, struct dump_walk *w);
 
+/**
+ * @show each fiber, or number @only alone, if it is not negative; how many they
+ * are.
+ */
+uint32_t dump_each_fiber(long only,
+			 void (*show)(uint32_t index, struct dump_walk *w));
+
 /* --- json.c ------------------------------------------------------------------- */
 
 void dump_json_head(void);

@@ -108,10 +108,18 @@ struct fib_worker_signal {
 	bool no_kick;		   /* in exec */
 };
 
+/* hooks/report/holdups.c: the monitor writes it, who takes slot reads it. */
+struct fib_worker_report {
+	_Atomic uint32_t slot; /* in fib_symtab.holdups, and 1; 0: none */
+	uint32_t what;
+	uint64_t since_ns;
+};
+
 #define FIB_HOST_WORKER_FIRST
 #define FIB_HOST_WORKER                                                        \
 	struct fib_worker_process process;                                     \
-	struct fib_worker_signal sig;
+	struct fib_worker_signal sig;                                          \
+	struct fib_worker_report report;
 
 #define FIB_HOST_SCHED
 #define FIB_HOST_FD

@@ -51,7 +51,8 @@ static uint64_t return_address(uint64_t sp)
 	return 0;
 }
 
-static void count_holdup(uint32_t what, uint64_t at)
+/* Its place in the table, and 1. */
+static uint32_t count_holdup(uint32_t what, uint64_t at)
 {
 	struct fib_holdup *least = &fib_symtab.holdups[0];
 
@@ -60,27 +61,57 @@ static void count_holdup(uint32_t what, uint64_t at)
 
 		if (s->count && s->what == what && s->at == at) {
 			s->count++;
-			return;
+			return i + 1;
 		}
 		if (s->count < least->count)
 			least = s;
 	}
-	*least = (struct fib_holdup){ 1, at, what };
+	least->what = what;
+	least->at = at;
+	least->count = 1;
+	fib_store(&least->total_ns, 0, relaxed);
+	fib_store(&least->longest_ns, 0, relaxed);
+	return (uint32_t)(least - fib_symtab.holdups) + 1;
 }
 
 void fib_holdup_note(struct fib_worker *w)
 {
 	struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
-	uint64_t sp;
+	uint32_t what = FIB_HOLDUP_CODE, slot;
+	uint64_t sp = 0;
 
 	if (!f)
 		return;
-	if (!fib_load(&f->hook.in_hook, relaxed)) {
-		count_holdup(FIB_HOLDUP_CODE, 0);
-		return;
+	if (fib_load(&f->hook.in_hook, relaxed)) {
+		what = f->hook.call;
+		sp = f->hook.door == FIB_DOOR_SITE && f->hook.regs ?
+			     fib_regs_sp(f->hook.regs) :
+			     f->io.blocking_sp;
 	}
-	sp = f->hook.door == FIB_DOOR_SITE && f->hook.regs ?
-		     fib_regs_sp(f->hook.regs) :
-		     f->io.blocking_sp;
-	count_holdup(f->hook.call, sp ? return_address(sp) : 0);
+	slot = count_holdup(what, sp ? return_address(sp) : 0);
+	/* Noted before, and not back since: it goes on. */
+	if (fib_load(&w->report.slot, relaxed))
+		return;
+	w->report.what = what;
+	w->report.since_ns = fib_now_ns();
+	fib_store(&w->report.slot, slot, release);
+}
+
+/*
+ * The table may have another entry there by now: then the time is nobody's. Two
+ * may be back at once, so what they add to is atomic.
+ */
+void fib_holdup_over(struct fib_worker *w)
+{
+	uint32_t slot = fib_xchg(&w->report.slot, 0, acquire);
+	struct fib_holdup *s = &fib_symtab.holdups[slot - 1];
+	uint64_t ns, longest;
+
+	if (!slot || s->what != w->report.what)
+		return;
+	ns = fib_now_ns() - w->report.since_ns;
+	fib_add(&s->total_ns, ns, relaxed);
+	longest = fib_load(&s->longest_ns, relaxed);
+	while (ns > longest && !fib_cas(&s->longest_ns, &longest, ns, relaxed))
+		;
 }

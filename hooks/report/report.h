@@ -26,6 +26,8 @@ void fib_stats_end(void);
 
 /** The fiber on @w holds it up: count where. */
 void fib_holdup_note(struct fib_worker *w);
+/** The worker @w itself: it is back. */
+void fib_holdup_over(struct fib_worker *w);
 /** Tell of a worker, or the monitor (NULL), that is stuck in the runtime. */
 void fib_stuck_tell(struct fib_worker *w, bool spins);
 

@@ -3,6 +3,9 @@
 # numbers are known; each has said that it is about to wait.
 
 waits=$B/tests/cli/waits
+sleep 0 &
+dead=$!
+wait "$dead"
 
 # parked PID: until none of its fibers is about to wait any more
 parked() {
@@ -86,3 +89,34 @@ start deadlock "$F" --workers 2 "$waits" deadlock && {
 	check "deadlock: --json" grep -q '"deadlocks":\[\[27,28\]\]' "$T/out"
 	stop "$pid"
 }
+
+# --- report --------------------------------------------------------------------
+
+start holds "$F" --workers 1 "$B/tests/cli/holds" && {
+	run "$F" report "$pid"
+	check "report: status" [ "$status" = 0 ]
+	check "report: nothing on stderr" [ ! -s "$T/err" ]
+	line=$(grep "^  flock in cache_lock(): " "$T/out")
+	check "report: the call, whose, how often, how long: $line" python3 -c '
+import re, sys
+m = re.match(r"  flock in cache_lock\(\): (\d+) times, ([0-9.]+) s, "
+             r"the longest ([0-9.]+) s$", sys.argv[1])
+n, total, longest = int(m[1]), float(m[2]), float(m[3])
+assert n >= 3 and total > 0.1 and total >= longest > 0' "$line"
+	check "report: a hint" grep -q "a lock on a file" "$T/out"
+	stop "$pid"
+}
+start deadlock "$F" --workers 2 "$waits" deadlock && {
+	parked "$pid" 30
+	run "$F" report "$pid"
+	check "report: the lock that most wait for" grep -Eqx \
+		"  mutex 0x[0-9a-f]+ in .*\(\): 2 wait, at most for [0-9.]+ s" \
+		<<<"$(grep -A1 '^fought for, now: 4 locks' "$T/out")"
+	check "report: who holds it" grep -q "fiber 27 holds it" "$T/out"
+	check "report: waits" grep -Eq \
+		'  fiber [0-9]+ "waits" futex in .*\(.*\): [0-9.]+ s' "$T/out"
+	check "report: deadlock" grep -qx deadlock "$T/out"
+	stop "$pid"
+}
+refuses "report without pid" 2 "which process" "$F" report
+refuses "report of a dead process" 1 "no such process" "$F" report "$dead"

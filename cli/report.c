@@ -1,0 +1,297 @@
+/*
+ * fibhook report PID: why does it not scale? What holds kernel threads up, since
+ * its start; which mutexes are fought for and who waits longest, now; and a
+ * plain hint for each.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/cli.h"
+#include "cli/dump/fiber.h"
+#include "runtime/compat.h"
+
+#define LONGEST 10 /* waits that are shown */
+#define LOCKS	10
+#define MAX_ROWS (1u << 17)
+
+static pid_t wanted;
+
+/* --- hints ------------------------------------------------------------------ */
+
+static const struct {
+	const char *call, *hint;
+} hints[] = {
+	{ "flock", "a lock on a file: each that waits has a kernel thread" },
+	{ "fcntl", "a lock on a file: each that waits has a kernel thread" },
+	{ "fsync", "waits for the disk: a thread of its own could do it" },
+	{ "fdatasync", "waits for the disk: a thread of its own could do it" },
+	{ "read", "of a regular file or a terminal: waits for the disk" },
+	{ "pread64", "of a regular file: waits for the disk" },
+	{ "write", "to a regular file or a terminal: waits for the disk" },
+	{ "pwrite64", "to a regular file: waits for the disk" },
+	{ "openat", "a slow file system, or a FIFO without its other end" },
+	{ "wait4", "waits for a child process" },
+	{ "waitid", "waits for a child process" },
+	{ "futex", "memory that is shared with other processes" },
+	{ "semop", "System V: each that waits has a kernel thread" },
+	{ "semtimedop", "System V: each that waits has a kernel thread" },
+	{ "msgrcv", "System V: each that waits has a kernel thread" },
+	{ "msgsnd", "System V: each that waits has a kernel thread" },
+};
+
+static const char *hint_for(const char *call)
+{
+	for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+		if (!strcmp(hints[i].call, call))
+			return hints[i].hint;
+	return "the kernel has no form of it that does not block: a kernel "
+	       "thread each";
+}
+
+/* --- what holds workers up ---------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct fib_holdup *x = a, *y = b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns < y->total_ns ? 1 : -1;
+	return x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
+}
+
+/* What has not come back yet has a part of its time all the same. */
+static void add_current(void)
+{
+	for (uint32_t i = 0; i < dump_workers_max(); i++) {
+		struct fib_worker w;
+		uint64_t ns;
+		struct fib_holdup *s;
+
+		if (!dump_read((uintptr_t)dump_sched.worker[i], &w,
+			       sizeof(w)) ||
+		    !w.report.slot || w.report.slot > FIB_HOLDUPS)
+			continue;
+		s = &dump_tab.holdups[w.report.slot - 1];
+		ns = (uint64_t)dump_now_ns() - w.report.since_ns;
+		if (s->what != w.report.what || ns > INT64_MAX)
+			continue;
+		s->total_ns += ns;
+		if (ns > s->longest_ns)
+			s->longest_ns = ns;
+	}
+}
+
+/* "cache_lock()", or where it lies. */
+static void print_caller(uint64_t at)
+{
+	struct dump_frame f = { .ip = at };
+	const struct dump_symbol *s = dump_frame_function(&f, 1);
+	const struct dump_object *o = dump_object_at(at);
+	const char *name = s ? dump_function_name(s) : NULL;
+
+	if (name)
+		printf(" in %s%s", name, strchr(name, '(') ? "" : "()");
+	else if (o)
+		printf(" in %s+0x%lx", cli_text(o->name), at - o->bias);
+}
+
+static void print_holdups(void)
+{
+	add_current();
+	qsort(dump_tab.holdups, FIB_HOLDUPS, sizeof(*dump_tab.holdups),
+	      by_time);
+	printf("\nheld up, since the start: %lu times\n",
+	       dump_tab.stats[FIB_STAT_held_up]);
+	for (int i = 0; i < FIB_HOLDUPS; i++) {
+		const struct fib_holdup *s = &dump_tab.holdups[i];
+		bool code = s->what == FIB_HOLDUP_CODE;
+
+		if (!s->count)
+			continue;
+		printf("  %s", code ? "the program's code" :
+				      dump_call_name(s->what));
+		if (!code && s->at)
+			print_caller(s->at);
+		printf(": %lu time%s, %.1f s, the longest %.1f s\n    %s\n",
+		       s->count, s->count == 1 ? "" : "s",
+		       (double)s->total_ns / 1e9, (double)s->longest_ns / 1e9,
+		       code ? "computes, or waits for memory: more workers let "
+			      "others run meanwhile" :
+			      hint_for(dump_call_name(s->what)));
+	}
+	if (!dump_tab.stats[FIB_STAT_held_up])
+		printf("    no call kept others from a worker\n");
+}
+
+/* --- who waits ------------------------------------------------------------------ */
+
+static struct row {
+	double waited;
+	uint32_t index, waiting;
+	struct dump_wait wait;
+	unsigned call;
+	char name[FIB_NAME_MAX];
+	struct dump_symbol where; /* name NULL: not known */
+} *rows;
+static size_t nrows;
+
+/* The first function that is neither ours nor libc's. */
+static struct dump_symbol where_of(const struct dump_walk *w)
+{
+	for (int i = dump_first_frame(w); i < w->n; i++) {
+		const struct dump_object *o = dump_object_at(w->frame[i].ip);
+		const struct dump_symbol *s;
+
+		if (!o || o == dump_library || !strncmp(o->name, "libc", 4) ||
+		    !strncmp(o->name, "libpthread", 10))
+			continue;
+		s = dump_frame_function(&w->frame[i], i);
+		if (s)
+			return *s;
+	}
+	return (struct dump_symbol){ 0 };
+}
+
+static void add_row(uint32_t index, struct dump_walk *w)
+{
+	struct row *r;
+
+	if (w->f.state != FIB_IS_PARKED || nrows == MAX_ROWS)
+		return;
+	if (nrows % 1024 == 0)
+		rows = dump_grow(rows, nrows * sizeof(*rows),
+				 1024 * sizeof(*rows));
+	r = &rows[nrows++];
+	*r = (struct row){ .waited = dump_fiber_waited(&w->f),
+			   .index = index,
+			   .wait = dump_wait_of(w),
+			   .call = w->f.hook.call,
+			   .where = where_of(w) };
+	memcpy(r->name, w->f.name, sizeof(r->name));
+	dump_wait_note(index, &r->wait);
+}
+
+static int by_waited(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return x->waited < y->waited ? 1 : x->waited > y->waited ? -1 : 0;
+}
+
+static bool is_lock(const struct row *r)
+{
+	return r->wait.addr && (!strcmp(r->wait.kind, "mutex") ||
+				!strcmp(r->wait.kind, "rwlock") ||
+				!strcmp(r->wait.kind, "lock"));
+}
+
+/* First those of one address, then, of those, the one that has waited longest. */
+static int by_address(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	uint64_t p = is_lock(x) ? x->wait.addr : 0;
+	uint64_t q = is_lock(y) ? y->wait.addr : 0;
+
+	return p < q ? 1 : p > q ? -1 : by_waited(a, b);
+}
+
+static int by_waiting(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return x->waiting < y->waiting ? 1 :
+	       x->waiting > y->waiting ? -1 :
+					 by_waited(a, b);
+}
+
+static void print_where(const struct row *r)
+{
+	if (r->where.name) {
+		const char *name = dump_function_name(&r->where);
+
+		printf(" in %s%s", name, strchr(name, '(') ? "" : "()");
+	}
+}
+
+static void print_locks(void)
+{
+	size_t n = 0;
+
+	qsort(rows, nrows, sizeof(*rows), by_address);
+	for (size_t i = 0; i < nrows && is_lock(&rows[i]); i++)
+		if (n && rows[n - 1].wait.addr == rows[i].wait.addr)
+			rows[n - 1].waiting++;
+		else {
+			rows[n] = rows[i];
+			rows[n++].waiting = 1;
+		}
+	qsort(rows, n, sizeof(*rows), by_waiting);
+	printf("\nfought for, now: %zu lock%s\n", n, n == 1 ? "" : "s");
+	for (size_t i = 0; i < n && i < LOCKS; i++) {
+		const struct row *r = &rows[i];
+
+		printf("  %s 0x%lx", r->wait.kind, r->wait.addr);
+		print_where(r);
+		printf(": %u wait%s, at most for %.1f s", r->waiting,
+		       r->waiting == 1 ? "s" : "", r->waited);
+		if (r->wait.fiber >= 0)
+			printf("\n    fiber %ld holds it: see fibhook dump "
+			       "--fiber %ld %d",
+			       r->wait.fiber, r->wait.fiber, (int)dump_pid);
+		printf("\n");
+	}
+}
+
+static void print_waits(void)
+{
+	qsort(rows, nrows, sizeof(*rows), by_waited);
+	printf("\nwaits, now: %zu fibers\n", nrows);
+	for (size_t i = 0; i < nrows && i < LONGEST; i++) {
+		const struct row *r = &rows[i];
+
+		printf("  fiber %u \"%s\" %s", r->index,
+		       cli_text_of(r->name, sizeof(r->name)),
+		       dump_call_name(r->call));
+		print_where(r);
+		printf(": %.1f s\n", r->waited);
+	}
+}
+
+static int report(void)
+{
+	dump_open(wanted);
+	dump_table_need();
+	if (!dump_tab.active)
+		cli_fail(CLI_ERROR,
+			 "process %d: no fibers run; see fibhook status",
+			 (int)dump_pid);
+	dump_unwind_init();
+	printf("process %d (%s): %d workers, %u fibers, %.1f s\n",
+	       (int)dump_pid, dump_process_name(), dump_sched.running,
+	       dump_fibers_count(), dump_seconds());
+	print_holdups();
+	dump_each_fiber(-1, add_row);
+	print_waits();
+	print_locks();
+	dump_deadlocks_print();
+	if (dump_ended())
+		dump_explain(0);
+	return 0;
+}
+
+int cli_report(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (argv[i][0] == '-')
+			cli_fail(CLI_USAGE, "report: %s: no such option",
+				 argv[i]);
+		if (wanted)
+			cli_fail(CLI_USAGE, "report: one process id is enough");
+		wanted = cli_pid("report", argv[i]);
+	}
+	if (!wanted)
+		cli_fail(CLI_USAGE,
+			 "report: which process? See fibhook --help");
+	return dump_guard(wanted, report, false);
+}
