@@ -7,6 +7,7 @@
  *   status.c    fibhook status: which processes are hooked
  *   stats.c     fibhook stats: the counters of one
  *   report.c    fibhook report: why one does not scale
+ *   top/        fibhook top: a live screen (top/top.h)
  *   dump/       fibhook dump: every fiber of a running process; and all that
  *               the others need to read one (dump/dump.h)
  *
@@ -49,6 +50,7 @@ static const char usage_text[] =
 	"usage: fibhook [options] [--] command [args]\n"
 	"       fibhook status [--json] [PID...]\n"
 	"       fibhook stats PID [--every SECONDS] [--json|--prometheus]\n"
+	"       fibhook top PID [-i SECONDS] [-n COUNT] [--batch]\n"
 	"       fibhook report PID\n"
 	"       fibhook dump PID [--all] [--lines] [--fiber N] "
 	"[--group|--folded|--json]\n"
@@ -79,6 +81,8 @@ static const char help_text[] =
 	"                  threads are fibers, and if not, why\n"
 	"  fibhook stats PID [--every SECONDS] [--json|--prometheus]\n"
 	"                  the counters of a running process\n"
+	"  fibhook top PID [-i SECONDS] [-n COUNT] [--batch]\n"
+	"                  a live screen: rates, workers, fibers\n"
 	"  fibhook report PID\n"
 	"                  what holds kernel threads up, who waits longest, "
 	"and for\n"
@@ -416,6 +420,7 @@ static const struct verb {
 	{ "status", cli_status },
 	{ "stats", cli_stats },
 	{ "report", cli_report },
+	{ "top", cli_top },
 };
 
 static const struct verb *verb_of(const char *word)

@@ -54,7 +54,7 @@ void cli_target_find(const char *name, char *path);
  */
 void cli_target_check(const char *path);
 
-/* --- status.c, stats.c, report.c, dump/: argv[0] is the word; the exit status --------- */
+/* --- status.c, stats.c, report.c, top/, dump/: argv[0] is the word; the exit status --------- */
 
 /** fibhook status [--json] [PID...] */
 int cli_status(int argc, char **argv);
@@ -62,6 +62,8 @@ int cli_status(int argc, char **argv);
 int cli_stats(int argc, char **argv);
 /** fibhook report PID */
 int cli_report(int argc, char **argv);
+/** fibhook top PID [-i SECONDS] [-n COUNT] [--batch] */
+int cli_top(int argc, char **argv);
 /** fibhook dump PID [--all] [--lines] [--fiber N] [--group|--folded|--json] */
 int cli_dump(int argc, char **argv);
 

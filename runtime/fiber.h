@@ -65,6 +65,7 @@ struct fib {
 	uint64_t wait_arg;
 	uint64_t wait_deadline;
 	uint64_t cycles, cycles_since; /* CPU time: cputime.h */
+	uint64_t queued_at;	       /* cycles; 0: not a sample. runq.h */
 	uint32_t index;		       /* in the slabs, for ever */
 	uint32_t generation;	       /* lives of this slab entry */
 	_Atomic int tid;	       /* 0 while free */

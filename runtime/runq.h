@@ -33,6 +33,35 @@ static inline void fib_runq_change(_Atomic uint32_t *n, uint32_t by)
 	fib_store(n, fib_load(n, relaxed) + by, relaxed);
 }
 
+/*
+ * How long fibers are queued, for fibhook top: of one turn of a worker in
+ * FIB_DELAY_EVERY, those that it queues are stamped. Whoever runs one counts it,
+ * in a table that he alone writes.
+ */
+#define FIB_DELAY_EVERY 16
+
+static inline void fib_runq_stamp(const struct fib_worker *w, struct fib *f)
+{
+	if (FIB_HOST_CPU_TIME && fib_unlikely(!(w->tick % FIB_DELAY_EVERY)))
+		f->queued_at = fib_cycles();
+}
+
+static inline void fib_runq_count_delay(struct fib_worker *w, struct fib *f)
+{
+	uint64_t cycles;
+	unsigned at;
+
+	if (!FIB_HOST_CPU_TIME || fib_likely(!f->queued_at))
+		return;
+	cycles = (fib_cycles() - f->queued_at) | 4;
+	f->queued_at = 0;
+	at = 63u - (unsigned)__builtin_clzll(cycles);
+	at = at * 4 + (unsigned)(cycles >> (at - 2) & 3);
+	if (at >= FIB_DELAYS)
+		at = FIB_DELAYS - 1;
+	fib_store(fib_shared(&w->delays[at]), w->delays[at] + 1, relaxed);
+}
+
 static inline void fib_runq_push_own(struct fib_worker *w, struct fib *f)
 {
 	if (FIB_CHAOS_ODDS(queue_front, 8))

@@ -41,6 +41,7 @@ static void queue_fiber(struct fib *f)
 		return;
 	}
 	if (w && !w->bound && !FIB_CHAOS_ODDS(inject, 8)) {
+		fib_runq_stamp(w, f);
 		fib_runq_push(w, f);
 		/* Between two fibers: takes it itself, or tells of it then. */
 		if (!w->cur || fib_runq_alone(s))
@@ -392,6 +393,7 @@ static void run(struct fib_worker *w, struct fib *f)
 		fib_wrpkru(f->pkru ^ FIB_PKRU_INIT);
 	fib_store(fib_shared(&w->cur), f, relaxed);
 	fib_barrier();
+	fib_runq_count_delay(w, f);
 	if (!fib_runq_alone(fib_sched_of(w)))
 		fib_cpu_go(f);
 	fib_san_leave(&w->san, &fib_top_of(f)->san, false);

@@ -101,6 +101,9 @@ enum fib_permit {
 /* Rows of a scheduler's table of workers. */
 #define FIB_SCHED_WORKERS 4096
 
+/* Four for each power of two of cycles. */
+#define FIB_DELAYS 160
+
 struct fib_worker {
 	struct fib_worker *self; /* where the host register points */
 	struct fib *cur;	 /* the fiber that runs, or NULL */
@@ -134,6 +137,7 @@ struct fib_worker {
 	bool took_wake;		       /* and has not slept since */
 	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
+	uint32_t delays[FIB_DELAYS];   /* in the run queue: runq.h */
 	_Atomic uint32_t late;	       /* turns it has waited for a lock */
 	struct {		       /* the monitor's: watch.c */
 		uint32_t runs, calls;

@@ -178,20 +178,9 @@ static int run(pid_t pid, int (*work)(void), struct stream s[2])
 	return done ? status : -1;
 }
 
-int dump_guard(pid_t pid, int (*work)(void), bool quiet)
+/* What is told of how the child came to its end; what it has returned. */
+static int tell(pid_t pid, int status, bool much, bool quiet)
 {
-	struct stream s[2] = { { .to = STDOUT_FILENO },
-			       { .to = STDERR_FILENO } };
-	int status = run(pid, work, s);
-	bool much = s[0].len >= DUMP_OUTPUT;
-
-	print(&s[0], status >= 0 && WIFEXITED(status));
-	if (!quiet)
-		print(&s[1], true);
-	for (int i = 0; i < 2; i++) {
-		free(s[i].data);
-		close(s[i].pipe);
-	}
 	if (status >= 0 && WIFEXITED(status))
 		return WEXITSTATUS(status);
 	if (quiet)
@@ -207,4 +196,46 @@ int dump_guard(pid_t pid, int (*work)(void), bool quiet)
 			"then is above",
 			(int)pid, DUMP_SECONDS);
 	return CLI_ERROR;
+}
+
+static void discard(struct stream *s)
+{
+	free(s->data);
+	close(s->pipe);
+}
+
+int dump_guard(pid_t pid, int (*work)(void), bool quiet)
+{
+	struct stream s[2] = { { .to = STDOUT_FILENO },
+			       { .to = STDERR_FILENO } };
+	int status = run(pid, work, s);
+	bool much = s[0].len >= DUMP_OUTPUT;
+
+	print(&s[0], status >= 0 && WIFEXITED(status));
+	if (!quiet)
+		print(&s[1], true);
+	discard(&s[0]);
+	discard(&s[1]);
+	return tell(pid, status, much, quiet);
+}
+
+int dump_guard_read(pid_t pid, int (*work)(void), char **data, size_t *len)
+{
+	struct stream s[2] = { { .to = STDOUT_FILENO },
+			       { .to = STDERR_FILENO } };
+	int status = run(pid, work, s), r;
+	bool done = status >= 0 && WIFEXITED(status);
+
+	*data = NULL;
+	*len = 0;
+	if (done && !WEXITSTATUS(status)) {
+		*data = s[0].data;
+		*len = s[0].len;
+		s[0].data = NULL;
+	}
+	print(&s[1], true);
+	r = tell(pid, status, s[0].len >= DUMP_OUTPUT, false);
+	discard(&s[0]);
+	discard(&s[1]);
+	return r;
 }

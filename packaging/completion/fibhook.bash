@@ -10,6 +10,8 @@ _fibhook()
 	if [ "$COMP_CWORD" -gt 1 ]; then
 		case ${COMP_WORDS[1]} in
 		dump) word='--all --lines --fiber --group --folded --json' ;;
+		report) word=' ' ;;
+		top) word='-i -n --batch' ;;
 		stats) word='--every --json --prometheus' ;;
 		status) word='--json' ;;
 		*) word= ;;
@@ -53,7 +55,7 @@ _fibhook()
 		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace
 	else
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
-		for word in dump stats status; do
+		for word in dump report stats status top; do
 			[ "$COMP_CWORD" -gt 1 ] || [[ $word != "$cur"* ]] ||
 				COMPREPLY+=("$word")
 		done

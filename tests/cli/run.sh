@@ -109,6 +109,7 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 . "$HERE/libc.sh"
 . "$HERE/dump.sh"
 . "$HERE/look.sh"
+. "$HERE/top.sh"
 . "$HERE/see.sh"
 . "$HERE/choose.sh"
 . "$HERE/targets.sh"
