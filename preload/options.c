@@ -296,6 +296,27 @@ static void read_lines(char *text, bool log_alone)
 	}
 }
 
+/*
+ * By the call that ld.so has made too: a filter of before exec may know no other,
+ * and it has not been tried yet. Before glibc 2.33 the function has another name.
+ */
+static int libc_fstat(int fd, struct stat *st)
+{
+	int (*now)(int, struct stat *) = fib_lookup("fstat", NULL);
+	int (*before)(int, int, struct stat *) = fib_lookup("__fxstat", NULL);
+
+	return now ? now(fd, st) : before ? before(1, fd, st) : -1;
+}
+
+static void note_file(struct fib_file *file, int fd)
+{
+	struct stat st;
+
+	if (libc_fstat(fd, &st) == 0)
+		*file = (struct fib_file){ true, st.st_dev, st.st_ino,
+					   st.st_rdev };
+}
+
 /* All of a regular file that is not too large; NULL, and why in errno. */
 static char *read_file(const char *path)
 {
@@ -306,7 +327,7 @@ static char *read_file(const char *path)
 	long n = fd;
 
 	if (fd >= 0)
-		n = fib_raw(SYS_fstat, fd, &st);
+		n = libc_fstat(fd, &st) ? -errno : 0;
 	if (n >= 0 && (!S_ISREG(st.st_mode) || st.st_size > CONF_MAX))
 		n = S_ISREG(st.st_mode) ? -EFBIG : -EINVAL;
 	if (n >= 0) {
@@ -403,8 +424,8 @@ void fib_options_read(void)
 		fib_options.log = FIB_LOG_NONE;
 		return;
 	}
-	fib_file_note(&fib_stderr, STDERR_FILENO);
-	fib_file_note(&fib_stdout, STDOUT_FILENO);
+	note_file(&fib_stderr, STDERR_FILENO);
+	note_file(&fib_stdout, STDOUT_FILENO);
 	/* What is wrong in the file is told as the environment wants it. */
 	if (log)
 		read_log(log);

@@ -27,7 +27,7 @@ TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              tinyproxy-bin stunnel4 memcached redis-tools man-db groff-base \
              mandoc valgrind debootstrap gdb \
              openssh-server openssh-client vsftpd chrony nginx-light \
-             bubblewrap libcap2-bin prometheus tmux \
+             bubblewrap libcap2-bin strace prometheus tmux \
              systemtap-sdt-dev libncurses-dev
 
 CHECKS := unit library patch hooks locks fuzz fuzz-io stress apps sandbox cli hostile install distros

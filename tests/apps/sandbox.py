@@ -10,6 +10,7 @@ not touched. The last line says "N passed, N failed, N skipped".
 import argparse
 import ftplib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -287,6 +288,13 @@ http {{
 
 
 PYTHON = ["/usr/bin/python3", "-c", PLAY]
+SHORT = ["/usr/bin/python3", "-c", """
+import os, threading
+t = threading.Thread(target=print, args=("played",))
+t.start()
+t.join()
+os.listdir("/proc/self/fd")
+"""]
 
 
 def inside(*prefix):
@@ -314,6 +322,67 @@ def filtered(action, calls):
     return play
 
 
+def documented():
+    """The calls in the rows of docs/SECURITY.md: needed, and used."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    rows = {}
+    with open(os.path.join(here, "../../docs/SECURITY.md"),
+              encoding="utf-8") as f:
+        for line in f:
+            cells = [c.strip() for c in line.split("|")]
+            if len(cells) == 4 and cells[2].startswith("`"):
+                rows[cells[1].split(",")[0]] = set(cells[2].strip("`").split())
+    return rows["needed"], rows["used"]
+
+
+def traced(tmp, env):
+    """The calls that it makes, in all its threads and children."""
+    log = os.path.join(tmp, "calls")
+    said = run(["strace", "-f", "-qq", "-o", log] + PYTHON, env=env)
+    if "played" not in said:
+        raise Failure(said)
+    with open(log, encoding="utf-8", errors="replace") as f:
+        return set(re.findall(r"^\d+ +([a-z]\w+)\(", f.read(), re.M))
+
+
+def listed(tmp, hook):
+    """What the library calls is what the page lists. With just that allowed, and
+    what the program calls natively, it runs hooked, though all else kills; and
+    so it does with what may be denied denied."""
+    need("strace", PYTHON[0], FILTER)
+    if not hook:
+        return "as the page says"
+    env = dict(os.environ, FIBHOOK_WORKERS="2",
+               FIBHOOK_START="eager" if "--eager" in hook else "lazy",
+               LD_PRELOAD=os.path.join(os.path.dirname(hook[0]),
+                                       "libfibhook.so"))
+    needed, used = documented()
+    natively = traced(tmp, os.environ) | {"rt_sigreturn", "exit"}
+    unknown = traced(tmp, env) - natively - needed - used
+    if unknown:
+        raise Failure("not in docs/SECURITY.md: " + " ".join(sorted(unknown)))
+    stats = os.path.join(tmp, "stats")
+    env["FIBHOOK_STATS"] = stats
+    for action, allowed in (("kill", natively | needed | used),
+                            ("EPERM", natively | needed)):
+        said = run([FILTER, action, "only", ",".join(sorted(allowed))] +
+                   PYTHON, env=env)
+        if "played" not in said or "fibhook:" in said:
+            raise Failure(f"under the list, else {action}: {said}")
+        with open(stats, encoding="ascii") as f:
+            if "fibers_created 0\n" in f.read():
+                raise Failure(f"under the list, else {action}: not hooked")
+        os.unlink(stats)
+    # Where one is missing, it is that which kills nobody.
+    for call in sorted((needed | used) - natively):
+        allowed = (natively | needed | used) - {call}
+        said = run([FILTER, "kill", "only", ",".join(sorted(allowed))] + SHORT,
+                   env=env)
+        if said.startswith("status -") or "played" not in said:
+            raise Failure(f"without {call}: {said}")
+    return "as the page says"
+
+
 FILTER = ""
 AS_USER = ["--reuid=65534", "--regid=65534", "--clear-groups"]
 
@@ -335,6 +404,7 @@ def tests():
     yield "system-service-kill", filtered("kill", NOT_A_SERVICE)
     yield "system-service-errno", filtered("EPERM", NOT_A_SERVICE)
     yield "no-network", filtered("EPERM", NETWORK)
+    yield "listed", listed
     yield "old-kernel", filtered("ENOSYS", "epoll_pwait2,preadv2,pwritev2,"
                                  "clone3,rseq,close_range,openat2,statx")
 
