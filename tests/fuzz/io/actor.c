@@ -148,8 +148,8 @@ char *fz_buffer(struct fz_call *c, size_t n)
 {
 	if (n > buffer_sizes[c->self]) {
 		free(buffers[c->self]);
-		buffers[c->self] = malloc(n);
-		if (!buffers[c->self])
+		/* How much a pipe takes of it depends on where its pages begin. */
+		if (posix_memalign((void **)&buffers[c->self], 4096, n))
 			abort();
 		buffer_sizes[c->self] = n;
 	}

@@ -174,7 +174,7 @@ POLLS = ("poll", "ppoll", "select", "pselect")
 
 def documented(d):
     """Why, if docs/COMPATIBILITY.md says that this differs."""
-    if d.steps[d.phase:d.phase + 1] == ["* cont"]:
+    if "* stop" in d.steps[:d.phase]: # and it takes that
         return "a stop ends no call: docs/COMPATIBILITY.md"
     polled = set()
     for s in d.steps[:d.phase + 1]:
@@ -189,7 +189,7 @@ def documented(d):
 
 def gist(d):
     """What is the same for two differences of one cause, as far as can be told."""
-    alike = {"accept4": "accept"}
+    alike = {"accept4": "accept", "dup": "make"}
     steps = d.steps[:d.phase + 1]
     return (d.signature().split(":", 1)[1],
             frozenset("make" if w in pl.MAKERS and w[:6] != "accept" else

@@ -167,9 +167,9 @@ static void op_fill(struct fz_call *c)
 	for (int i = 0; i < 2; i++)
 		while ((r = write(fd, b, piece[i])) > 0 && n < 1 << 26)
 			n += r;
-	r = errno;
+	r = r < 0 ? errno : 0;
 	fcntl(fd, F_SETFL, old & ~O_NONBLOCK);
-	fz_say(c, "%s", strerrorname_np((int)r));
+	fz_say(c, "%s", r ? strerrorname_np((int)r) : "endless");
 }
 
 /* drain A: whatever there is; waits for nothing, and changes no flag */
