@@ -55,9 +55,11 @@ static void set_end(struct fib_io *io, struct fib_known *k, uint8_t ev)
 /* The kernel waits, if it has to. */
 static long in_kernel(long nr, const long a[6])
 {
+	long asked = nr == SYS_sendfile ? a[3] : nr == SYS_splice ? a[4] : 0;
 	long r = fib_raw_intr(&fib_self()->attention, nr, a);
 
-	if (r == -EPIPE)
+	/* The signal comes beside a part that went before, too. */
+	if (r == -EPIPE || (r > 0 && r < asked))
 		fib_signal_raise(fib_self(), SIGPIPE, true);
 	return r;
 }

@@ -96,8 +96,11 @@ long fib_blocking(long nr, const long a[6])
 	fib_block_leave();
 	f->io.blocking_sp = 0;
 	FIB_CHAOS_POINT(block_ended);
-	/* It is this thread's, and would be taken for the process's. */
-	if (r == -EPIPE)
+	/*
+	 * It is this thread's, and would be taken for the process's. (What
+	 * sendmmsg() has sent before is its result.)
+	 */
+	if (r == -EPIPE || nr == SYS_sendmmsg)
 		fib_signal_raise(f, SIGPIPE, true);
 	if (r != -EINTR && r != -FIB_ERESTARTNOINTR)
 		fib_signal_sync_handled(f);

@@ -189,11 +189,16 @@ def documented(d):
 
 def gist(d):
     """What is the same for two differences of one cause, as far as can be told."""
-    alike = {"accept4": "accept", "dup": "make"}
-    steps = d.steps[:d.phase + 1]
+    kinds = (("make", [x for x in pl.MAKERS if x[:6] != "accept"] + ["dup"]),
+             ("accept", ("accept", "accept4")),
+             ("read", ("read", "readv", "preadv2", "recv", "recvmsg",
+                       "recvfrom", "recvmmsg", "read8")),
+             ("write", ("write", "writev", "pwritev2", "send", "sendmsg",
+                        "sendmmsg", "sendto", "write8")))
+    alike = {call: kind for kind, all_of in kinds for call in all_of}
     return (d.signature().split(":", 1)[1],
-            frozenset("make" if w in pl.MAKERS and w[:6] != "accept" else
-                      alike.get(w, w) for w in (s.split()[1] for s in steps)))
+            frozenset(alike.get(s.split()[1], s.split()[1])
+                      for s in d.steps[:d.phase + 1]))
 
 
 def replay(fuzz, paths, jobs):
