@@ -58,6 +58,17 @@ static int lasting(struct fib_hold *h)
 	return fd;
 }
 
+/* Of the file of @h, for now; -1: it is lost. */
+static int number(struct fib_hold *h)
+{
+	struct fib_fd *s = fib_iom_try(h);
+
+	if (!s)
+		return -1;
+	fib_iom_tried(h);
+	return s->fd;
+}
+
 /* The hold of a call that has @s among its files. */
 static struct fib_hold *hold_of(const struct fib_fd *s)
 {
@@ -102,8 +113,13 @@ static long wait_in_kernel(struct fib_io *io)
 	       fib_iom_hold(io->s, &hold, io->closes);
 	if (held)
 		f->io.hold = h = &hold;
+	/*
+	 * By the number: as many duplicates as there are waits would stand in
+	 * the way of the program's dup2(). A close between this look and the call
+	 * is not noticed.
+	 */
 	if (h)
-		p.fd = lasting(h);
+		p.fd = number(h);
 	io->parked = true;
 	if (p.fd < 0)
 		return 0;
