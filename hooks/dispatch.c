@@ -181,7 +181,8 @@ look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
  * before it tells it of anything else. Here the receiver passes signals on, and
  * takes its time. So a call that may bring such news looks for signals at its
  * end, if there is a handler for any. TCP comes into question once there was a
- * fork; that an unrelated process sends both is not looked after.
+ * fork; that an unrelated process sends both is not looked after. Of pipes and
+ * socket pairs that no other process has it is known who writes.
  */
 static bool __attribute__((noinline))
 tells(const struct entry *e, unsigned nr, const long a[6])
@@ -206,10 +207,11 @@ tells(const struct entry *e, unsigned nr, const long a[6])
 	if (!(e->flags & (FIB_TELLS | FIB_TELLS_FD)))
 		return false;
 	if (e->flags & FIB_TELLS)
-		return fib_fd_may_be_shared();
+		return fib_desc_may_be_shared();
 	kind = fib_fd_kind((int)a[0]);
 	return kind != FIB_FD_UNKNOWN && kind != FIB_FD_ALWAYS &&
-	       (kind != FIB_FD_TCP || fib_fd_may_be_shared());
+	       (kind == FIB_FD_TCP ? fib_desc_may_be_shared() :
+				     !fib_fd_is_home((int)a[0]));
 }
 
 static bool is_restart(long r)

@@ -27,6 +27,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include "hooks/fd/fd.h"
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/dispatch.h"
@@ -366,6 +367,7 @@ const struct fib_host fib_host = {
 	.kick = fib_signal_kick,
 	.stuck = fib_stuck_tell,
 	.log = fib_log_plain,
+	.late = fib_fd_late,
 	.held_up = fib_holdup_note,
 	.came_back = fib_holdup_over,
 	.process_end = fib_end_process,
@@ -405,6 +407,7 @@ static const char *start(uint64_t mask)
 		fib_free(f);
 		return why;
 	}
+	fib_store(&fib_fd_compares, !filtered, relaxed);
 	fib_shared_init();
 	fib_futex_init();
 	fib_signalfd_init();

@@ -97,7 +97,14 @@
 #define FIB_RUNTIME_HOST_H
 
 struct fib;
+struct fib_fd;
 struct fib_worker;
+
+/* What fib_host.late() says. */
+enum fib_late {
+	FIB_LATE_AGAIN = 1, /* ask again: it may be otherwise then */
+	FIB_LATE_NEWS = 2,  /* who waits is to try again */
+};
 
 /*
  * Calls upward, off the hot path; all may be NULL. It is a constant, in memory
@@ -128,6 +135,11 @@ struct fib_host {
 	/* The same thread: @w, or the monitor itself (NULL), does not come out
 	 * of the runtime, since it loops, or waits for a lock. */
 	void (*stuck)(struct fib_worker *w, bool spins);
+	/*
+	 * The same thread, under the lock of slot @s: consumers have waited
+	 * there for @events for a while. enum fib_late.
+	 */
+	unsigned (*late)(struct fib_fd *s, uint8_t events);
 	/* One line for the log, a warning. No libc, any thread. */
 	void (*log)(const char *line);
 	/* Take the worker away from a fiber that loops. Any thread. */

@@ -157,7 +157,7 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		else
 			queue_locked(s, w, turn);
 		fib_store(&s->waiting, 1, relaxed);
-		fib_store(&s->fresh, 2, relaxed);
+		fib_store(&s->fresh, FIB_FRESH_NEW, relaxed);
 		if (fib_unlikely(s->fd >
 				 fib_load(&fib_iom_watched_top, relaxed)))
 			fib_store(&fib_iom_watched_top, s->fd, relaxed);

@@ -87,16 +87,18 @@
  * A number may also be closed where nobody sees it: by io_uring, by an
  * instruction of the program's own. Then epoll has forgotten the file, while the
  * slot is registered, and who waits for the number's next file would wait for
- * good. So the monitor looks after who has waited for a while (fib_iom_check()):
+ * good. So the monitor looks after who has waited for a while (fib_iom_look()):
  *
- *	fresh	2	somebody has published since the monitor came by
- *		1	it has come by once: a tick or more has passed
- *		0	found to be registered since; or nobody waits
+ *	fresh	NEW	somebody has published since the monitor came by
+ *		SEEN	it has come by once
+ *		AGAIN	found to be registered since; the host asks again
+ *		OLD	the same, and it does not; or nobody waits
  *
  * To register the slot's number once more says which: EEXIST, if epoll still has
  * this file by this number, and nothing else happens. If it does not, it has it
- * now, and everybody tries again. So a wait costs nothing that ends within a
- * tick, one call that takes longer, and the call is not the waiter's.
+ * now, and everybody tries again. So a wait costs nothing that ends soon, one
+ * call that takes longer, and the call is not the waiter's. The host has its own
+ * questions to ask late (fib_host.late).
  *
  * Locks: docs/LOCKS.md.
  */
@@ -119,6 +121,13 @@ enum { FIB_IO_READ = 1, FIB_IO_WRITE = 2 };
 #define FIB_FILE_LEFT 0x10000u
 #define FIB_FILE_NEXT 1u
 
+enum fib_fresh {
+	FIB_FRESH_OLD = 0,
+	FIB_FRESH_AGAIN = 1,
+	FIB_FRESH_SEEN = 2,
+	FIB_FRESH_NEW = 3,
+};
+
 struct fib_fd {
 	/* one cache line: what a read that waits touches */
 	struct fib_lock lock;
@@ -139,11 +148,13 @@ struct fib_fd {
 	uint8_t contended;	 /* FIB_IO_*: somebody waits for busy */
 	bool registered;
 	_Atomic bool untrusted;	 /* short reads prove nothing */
-	_Atomic uint8_t fresh;	 /* the registration is to be looked after */
+	_Atomic uint8_t fresh;	 /* enum fib_fresh */
 	_Atomic uint16_t evicting; /* for closes alone: who waits at (F) */
 	_Atomic uint32_t guests; /* fibers that a close moved here */
 	_Atomic uint32_t tries; /* of calls in parts, under way */
 	uint32_t turns;		/* of consumers, ever; lock */
+	/* the monitor's: fib_iom_look() */
+	uint64_t seen_ns, look_ns; /* who waits; when to look at it again */
 	FIB_HOST_FD
 } __attribute__((aligned(64)));
 
@@ -291,10 +302,13 @@ int fib_iom_init(struct fib_sched *s, bool hide);
 /** Give them back, before anything runs. */
 void fib_iom_discard(struct fib_sched *s);
 /**
- * Look after some that have waited for a while; the monitor's thread alone. True:
- * there are more.
+ * Look after those that have waited for a while; the monitor's thread alone, each
+ * @period_ns; @late: who waits anew may have waited for longer than that. When it is to come back, FIB_NEVER: when somebody waits anew.
  */
-bool fib_iom_check(struct fib_sched *s);
+uint64_t fib_iom_look(struct fib_sched *s, uint64_t now_ns, uint64_t period_ns,
+		      bool late);
+/** There are waits of which fib_host.late() is to be asked within 10 ms. */
+extern _Atomic bool fib_iom_hurry;
 /** RLIMIT_NOFILE has changed: is the reserve still below it? */
 void fib_iom_limit_changed(struct fib_sched *s);
 /** The descriptor is going to be closed or replaced. */

@@ -113,32 +113,55 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	return n > 0 ? (unsigned)n : 0;
 }
 
-/* --- registrations that epoll has lost ------------------------------------------- */
+/* --- who waits for long ----------------------------------------------------------- */
 
-#define CHECK_SLOTS 1024 /* to look at in one go */
-#define CHECK_CALLS 64	 /* to make */
+#define LOOK_SLOTS 1024 /* to look at in one go */
+#define LOOK_CALLS 64	/* to make */
+#define CHECK_NS   9000000ull /* a wait after which its registration is */
+#define AGE_PARTS  128 /* a wait is looked at again after that part of its age */
 
-/* True: it is not settled yet. */
-static bool check(struct fib_fd *s, unsigned *calls)
+_Atomic bool fib_iom_hurry;
+
+struct look {
+	uint64_t now_ns;
+	uint64_t soon_ns; /* when the next look may be */
+	uint64_t next_ns; /* the soonest that is wanted */
+	unsigned calls;	  /* that may be made yet */
+	bool late;	  /* there was none for long: no second look before asking */
+};
+
+static void come_back(struct look *l, uint64_t ns)
 {
-	uint8_t fresh = fib_load(&s->fresh, relaxed);
-	long r;
+	if (ns < l->soon_ns)
+		ns = l->soon_ns;
+	if (ns < l->next_ns)
+		l->next_ns = ns;
+}
 
-	if (fib_list_empty(&s->waiters) || !s->registered)
-		fib_store(&s->fresh, fresh = 0, relaxed);
-	if (!fresh || *calls == 0)
-		return fresh;
-	fib_store(&s->fresh, --fresh, relaxed);
-	if (fresh)
-		return true;
-	--*calls;
-	r = fib_iom_control(s, EPOLL_CTL_ADD);
-	if (r == -EEXIST)
-		return false;
-	if (r == -ENOMEM || r == -ENOSPC) {
-		fib_store(&s->fresh, 1, relaxed);
-		return true;
+/* Who waits there, but for observers: FIB_IO_* */
+static uint8_t consumers(const struct fib_fd *s)
+{
+	uint8_t events = 0;
+
+	fib_list_for_each (it, &s->waiters) {
+		const struct fib_waiter *w =
+			fib_container_of(it, struct fib_waiter, node);
+
+		if (!w->observer)
+			events |= w->events;
 	}
+	return events;
+}
+
+/* Has epoll lost the registration? False: it does not say. */
+static bool check(struct fib_fd *s)
+{
+	long r = fib_iom_control(s, EPOLL_CTL_ADD);
+
+	if (r == -EEXIST)
+		return true;
+	if (r == -ENOMEM || r == -ENOSPC)
+		return false;
 	fib_count(io_lost);
 	s->registered = r == 0;
 	fib_add(&s->files, FIB_FILE_NEXT, release);
@@ -146,32 +169,88 @@ static bool check(struct fib_fd *s, unsigned *calls)
 	fib_add(&s->reads, 2, relaxed);
 	fib_and(&s->reads, ~1u, relaxed);
 	fib_iom_feed_locked(s, FIB_IO_READ | FIB_IO_WRITE, true);
-	return false;
+	return true;
 }
 
-bool fib_iom_check(struct fib_sched *sched)
+/* The host's questions, if it is time for them. */
+static void ask(struct fib_fd *s, struct look *l)
+{
+	uint8_t events;
+	unsigned r = 0;
+
+	if (!fib_host.late || l->now_ns < s->look_ns || !l->calls)
+		return;
+	events = consumers(s);
+	if (events)
+		r = fib_host.late(s, events);
+	s->look_ns = FIB_NEVER;
+	if (!r)
+		return;
+	l->calls -= l->calls > 1 ? 2 : 1;
+	s->look_ns = l->now_ns + (l->now_ns - s->seen_ns) / AGE_PARTS;
+	if (r & FIB_LATE_NEWS)
+		fib_iom_feed_locked(s, events, false);
+}
+
+static void look_at_locked(struct fib_fd *s, struct look *l)
+{
+	uint8_t fresh = fib_load(&s->fresh, relaxed);
+
+	if (fib_list_empty(&s->waiters) || !s->registered) {
+		fib_store(&s->fresh, FIB_FRESH_OLD, relaxed);
+		return;
+	}
+	if (fresh == FIB_FRESH_NEW) {
+		fresh = FIB_FRESH_SEEN;
+		s->seen_ns = l->now_ns;
+		s->look_ns = l->late ? l->now_ns : l->soon_ns;
+	}
+	ask(s, l);
+	if (fresh == FIB_FRESH_SEEN) {
+		if (l->now_ns - s->seen_ns < CHECK_NS || !l->calls) {
+			come_back(l, s->seen_ns + CHECK_NS);
+		} else {
+			l->calls--;
+			if (check(s))
+				fresh = FIB_FRESH_AGAIN;
+			else
+				come_back(l, 0);
+		}
+	}
+	if (fresh == FIB_FRESH_AGAIN && s->look_ns == FIB_NEVER)
+		fresh = FIB_FRESH_OLD;
+	if (fresh != FIB_FRESH_OLD && s->look_ns != FIB_NEVER)
+		come_back(l, s->look_ns);
+	fib_store(&s->fresh, fresh, relaxed);
+}
+
+uint64_t fib_iom_look(struct fib_sched *sched, uint64_t now_ns,
+		      uint64_t period_ns, bool late)
 {
 	static int at;
-	static bool more, again;
+	static uint64_t next_ns = FIB_NEVER;
 	int top = fib_load(&fib_iom_watched_top, relaxed);
-	unsigned calls = CHECK_CALLS;
+	struct look l = { .now_ns = now_ns,
+			  .soon_ns = now_ns + period_ns,
+			  .next_ns = next_ns,
+			  .calls = LOOK_CALLS,
+			  .late = late };
 
-	for (unsigned n = 0; n < CHECK_SLOTS && at <= top; n++, at++) {
+	for (unsigned n = 0; n < LOOK_SLOTS && at <= top; n++, at++) {
 		struct fib_fd *s = fib_iom_peek(sched, at);
 
 		if (!s) {
 			at |= FIB_FD_CHUNK - 1;
 		} else if (fib_load(&s->fresh, relaxed)) {
 			fib_lock(&s->lock);
-			if (check(s, &calls))
-				more = true;
+			look_at_locked(s, &l);
 			fib_unlock(&s->lock);
 		}
 	}
-	if (at > top) {
-		again = more;
-		more = false;
-		at = 0;
-	}
-	return again || more || at;
+	/* It takes several looks to look at all of many. */
+	next_ns = at > top ? FIB_NEVER : l.next_ns;
+	if (at <= top)
+		return l.soon_ns;
+	at = 0;
+	return l.next_ns;
 }

@@ -37,6 +37,9 @@
 #include "runtime/stack.h"
 
 #define TICK_NS	    10000000ull
+#define LOOK_NS	    4000000ull /* between two looks at who waits, in a hurry */
+#define STALL_RUNS  16	/* resumes between two looks that are none */
+#define STALL_LOOKS 2	/* in a row */
 #define QUIET_TICKS 4
 #define TRIM_TICKS  100 /* between two looks at stacks that nobody wants */
 #define STACK_SIZE  (64ul * 1024)
@@ -227,7 +230,7 @@ static bool look(struct fib_sched *s, bool tick)
 
 /*
  * Has a worker run a fiber since the last tick, though it sleeps by now? What
- * that one waits for is to be looked after (fib_iom_check()). The workers' idle
+ * that one waits for is to be looked after (fib_iom_look()). The workers' idle
  * words were read before: who left idle after that pokes the monitor.
  */
 static bool has_run(struct fib_sched *s)
@@ -248,12 +251,42 @@ static unsigned tick(struct fib_sched *s, unsigned quiet)
 	static unsigned ticks;
 
 	quiet = look(s, true) ? 0 : quiet + 1;
-	if (fib_iom_check(s) && quiet >= QUIET_TICKS)
-		quiet = QUIET_TICKS - 1;
 	fib_watch(s);
 	if (++ticks % TRIM_TICKS == 0)
 		fib_stack_trim(false);
 	return quiet;
+}
+
+/*
+ * Have the fibers had no chance to go on since the last look, since others have
+ * the processor? Then who waits may not have waited for long, by what has
+ * happened. But not for ever: one of them may compute, and others have workers.
+ */
+static bool is_stalled(struct fib_sched *s, bool busy)
+{
+	static uint32_t last, skipped;
+	uint32_t n = fib_load(&s->workers, acquire), sum = 0;
+	bool stalled;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += fib_load(&s->worker[i]->runs, relaxed);
+	stalled = busy && sum - last < STALL_RUNS && skipped < STALL_LOOKS;
+	skipped = stalled ? skipped + 1 : 0;
+	last = sum;
+	return stalled;
+}
+
+/* How long the monitor may sleep, at *@ts; NULL: until it is poked. */
+static struct timespec *sleep_for(bool sleepy, uint64_t period, uint64_t next,
+				  struct timespec *ts)
+{
+	if (!sleepy)
+		*ts = fib_timespec(period);
+	else if (next == FIB_NEVER)
+		return NULL;
+	else
+		*ts = fib_timespec(fib_ns_left(next));
+	return ts;
 }
 
 static int make_poke(struct fib_sched *s)
@@ -324,7 +357,7 @@ static void monitor(void *arg)
 	struct seat *own = arg;
 	struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	unsigned quiet = 0;
-	uint64_t last = 0;
+	uint64_t last = 0, looked = 0, was = 0, next = FIB_NEVER;
 
 	fib_worker_set(NULL);
 	while (fib_load(&own->gate, acquire) == GATE_SHUT)
@@ -335,9 +368,11 @@ static void monitor(void *arg)
 	if (fib_host.thread_init)
 		fib_host.thread_init(NULL);
 	for (;;) {
-		struct timespec ts = { 0, (long)TICK_NS };
 		bool sleepy = quiet >= QUIET_TICKS && has_descriptors();
-		uint64_t now;
+		uint64_t now, period = fib_load(&fib_iom_hurry, relaxed) ?
+					       LOOK_NS :
+					       TICK_NS;
+		struct timespec ts;
 		long n;
 
 		if (sleepy) {
@@ -346,7 +381,7 @@ static void monitor(void *arg)
 			fib_fence(seq_cst);
 			sleepy = !look(s, false) && !has_run(s);
 		}
-		n = nap(p, sleepy ? NULL : &ts);
+		n = nap(p, sleep_for(sleepy, period, next, &ts));
 		fib_store(&fib_monitor_asleep, 0, relaxed);
 		if (fib_unlikely(fib_load(&own->gate, acquire) == GATE_END))
 			return;
@@ -356,11 +391,18 @@ static void monitor(void *arg)
 					 fib_load(&wakeful, relaxed)))
 			fib_host.receive();
 		now = fib_now_ns();
-		if (now - last >= TICK_NS) {
+		if (now - last >= TICK_NS - LOOK_NS / 2) {
 			quiet = tick(s, quiet);
 			last = now;
 		} else {
 			quiet = look(s, false) ? 0 : quiet;
+		}
+		if (now - looked >= period || now >= next) {
+			if (!is_stalled(s, quiet == 0))
+				next = fib_iom_look(s, now, period,
+						    sleepy || was != period);
+			looked = now;
+			was = period;
 		}
 	}
 }

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/fd/fd.h"
@@ -15,7 +16,7 @@ struct fib_fd *fib_fd_refuge(struct fib_fd *s)
 {
 	struct fib_fd *to = fib_iom_refuge(s);
 
-	if (to && !fib_fd_copy_known(s, to)) {
+	if (to && !fib_fd_duplicated(s->fd, fib_fd_files(s->fd), to->fd)) {
 		fib_fd_unhide(to->fd);
 		to = NULL;
 	}
@@ -30,7 +31,8 @@ static void forget(int fd)
 		return;
 	if (fib_iom_closing(s))
 		fib_iom_evict(s, fib_fd_refuge(s));
-	fib_iom_forget(s, fib_fd_may_be_shared());
+	fib_iom_forget(s, fib_fd_has_others(fd));
+	fib_fd_let_go(fd);
 }
 
 /* What was done meanwhile with the old file is undone. */
@@ -92,17 +94,64 @@ long fib_fd_close_range(unsigned first, unsigned last, unsigned flags)
 	return r || from > last ? r : close_piece(from, last, flags);
 }
 
-/* A second number for one file: closing either leaves it registered. */
-static long duplicated(long fd)
+_Static_assert(SOCK_NONBLOCK == O_NONBLOCK, "flags of either");
+
+/* As the kernel, which makes them before it finds that nobody can be told. */
+long fib_fd_pair(const int fd[2], int first, int second, int flags, int *user)
 {
-	if (fd >= 0)
+	if (fib_copy(user, fd, 2 * sizeof(*fd))) {
+		fib_raw(SYS_close, fd[0]);
+		fib_raw(SYS_close, fd[1]);
+		return -EFAULT;
+	}
+	fib_fd_born(fd[0], FIB_FD_UNKNOWN, first | (flags & O_NONBLOCK),
+		    true);
+	fib_fd_born(fd[1], FIB_FD_UNKNOWN, second | (flags & O_NONBLOCK),
+		    true);
+	return 0;
+}
+
+long fib_sys_pipe(int *user)
+{
+	int fd[2];
+	long r = fib_raw(SYS_pipe, fd);
+
+	return r ? r : fib_fd_pair(fd, O_RDONLY, O_WRONLY, 0, user);
+}
+
+long fib_sys_pipe2(int *user, int flags)
+{
+	int fd[2];
+	long r = fib_raw(SYS_pipe2, fd, flags);
+
+	return r ? r : fib_fd_pair(fd, O_RDONLY, O_WRONLY, flags, user);
+}
+
+/* Another process has it too, if it is not this one itself. */
+long fib_sys_pidfd_getfd(int pidfd, int fd, unsigned flags)
+{
+	long r = fib_raw(SYS_pidfd_getfd, pidfd, fd, flags);
+
+	if (r >= 0)
 		fib_fd_shared();
-	return fd;
+	return r;
+}
+
+/* @r may be a second number of the file that @from had. */
+static long duplicated(int from, uint32_t files, long r)
+{
+	if (r >= 0 && r != from)
+		fib_fd_duplicated(from, files, (int)r);
+	return r;
 }
 
 long fib_sys_dup(int fd)
 {
-	return fib_fd_is_ours(fd) ? -EBADF : duplicated(fib_raw(SYS_dup, fd));
+	uint32_t files = fib_fd_files(fd);
+
+	return fib_fd_is_ours(fd) ?
+		       -EBADF :
+		       duplicated(fd, files, fib_raw(SYS_dup, fd));
 }
 
 static long dup_onto(int from, int to, long nr, int flags)
@@ -110,6 +159,7 @@ static long dup_onto(int from, int to, long nr, int flags)
 	bool closes = from != to && (fib_filtered() ||
 				     fib_raw(SYS_fcntl, from, F_GETFD) >= 0);
 	bool wanted = closes && fib_fd_is_ours(to), moved = false;
+	uint32_t files = fib_fd_files(from);
 	long r;
 
 	if (fib_fd_is_ours(from))
@@ -123,11 +173,12 @@ static long dup_onto(int from, int to, long nr, int flags)
 	}
 	if (closes)
 		forget(to);
-	r = duplicated(fib_raw(nr, from, to, flags));
+	r = fib_raw(nr, from, to, flags);
 	if (moved && r < 0)
 		fib_raw(SYS_close, to);
 	if (closes)
 		closed(to);
+	duplicated(from, files, r);
 	if (wanted)
 		fib_iom_limit_changed(&fib_sched);
 	return r;
@@ -180,8 +231,36 @@ static long set_owner(int fd, int cmd, long arg)
 	return fib_raw(SYS_fcntl, fd, F_SETOWN_EX, &owner);
 }
 
+static long set_flags(int fd, long flags)
+{
+	struct fib_change c = fib_fd_change(fd, FIB_DESC_FLAGS);
+	long r = fib_raw(SYS_fcntl, fd, F_SETFL, flags);
+
+	if (r == 0)
+		fib_fd_set_nonblock(&c, flags & O_NONBLOCK);
+	else
+		fib_fd_changed(&c);
+	return r;
+}
+
+/* Another thread may write *@user meanwhile: the kernel reads what it will. */
+static long set_nonblock(int fd, const int *user)
+{
+	struct fib_change c = fib_fd_change(fd, FIB_DESC_FLAGS);
+	int on;
+	bool read = !fib_copy(&on, user, sizeof(on));
+	long r = fib_raw(SYS_ioctl, fd, FIONBIO, read ? &on : user);
+
+	if (r == 0 && read)
+		fib_fd_set_nonblock(&c, on != 0);
+	else
+		fib_fd_changed(&c);
+	return r;
+}
+
 long fib_sys_fcntl(int fd, int cmd, long arg)
 {
+	uint32_t files;
 	long r;
 
 	if (fib_unlikely(fib_fd_is_ours(fd)))
@@ -200,12 +279,12 @@ long fib_sys_fcntl(int fd, int cmd, long arg)
 		fib_store(&signals, true, relaxed);
 	if (cmd == F_SETOWN || cmd == F_SETOWN_EX)
 		return set_owner(fd, cmd, arg);
-	r = fib_raw(SYS_fcntl, fd, cmd, arg);
-	if (cmd == F_SETFL)
-		fib_fd_changed();
-	else if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
-		duplicated(r);
-	return r;
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
+		files = fib_fd_files(fd);
+		return duplicated(fd, files, fib_raw(SYS_fcntl, fd, cmd, arg));
+	}
+	return cmd == F_SETFL ? set_flags(fd, arg) :
+				fib_raw(SYS_fcntl, fd, cmd, arg);
 }
 
 long fib_sys_ioctl(int fd, unsigned cmd, long arg)
@@ -215,11 +294,10 @@ long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 	if (fib_unlikely(fib_fd_is_ours(fd)))
 		return -EBADF;
 	r = fib_job_ioctl(fd, cmd);
-	if (r == 0)
-		r = fib_raw(SYS_ioctl, fd, cmd, arg);
-	if (cmd == FIONBIO)
-		fib_fd_changed();
-	return r;
+	if (r)
+		return r;
+	return cmd == FIONBIO ? set_nonblock(fd, (int *)arg) :
+				fib_raw(SYS_ioctl, fd, cmd, arg);
 }
 
 long fib_sys_flock(int fd, int op)

@@ -1,13 +1,9 @@
 /*
  * Descriptors: what is known of each, and how it ends.
  *
- * The record remembers the kind of file (found once by fstat) and attributes
- * (O_NONBLOCK, SO_RCVTIMEO, SO_SNDTIMEO) that decide how a call waits. Kind
- * belongs to the file and holds until the number is closed. Attributes belong
- * to the open file description, which other numbers and other processes may
- * share: a change through any number of this process starts a new attr_epoch,
- * and what is remembered counts only for descriptors born after the last fork
- * (share_epoch). Others are asked anew each time that a call would block.
+ * The record of a number remembers the kind of file (found once by fstat), which
+ * holds until the number is closed, and leads to the record of the open file
+ * description, which has what decides how long a call waits: desc.h.
  *
  * The IOManager's slot counts the files that a number has been (fib_fd.files): it
  * does so when a close is noted, whoever notes it. A record is of one of them;
@@ -33,6 +29,7 @@
 #ifndef FIB_HOOKS_FD_H
 #define FIB_HOOKS_FD_H
 
+#include "hooks/fd/desc.h"
 #include "runtime/iom.h"
 
 enum fib_fd_kind {
@@ -52,20 +49,15 @@ struct fib_known {
 	int fd;
 	struct fib_fd *slot;	/* of the number, for ever */
 	_Atomic uint32_t files; /* the slot's, of the file that this tells of */
-	uint32_t attr_epoch, born_epoch;
-	uint8_t kind; /* enum fib_fd_kind */
-	bool nonblock;
-	bool timed; /* it has a time limit for reading or writing */
+	struct fib_desc *_Atomic desc; /* NULL: begin anew */
+	uint32_t told;	/* of desc->found: desc.h (D) */
+	uint8_t kind;	/* enum fib_fd_kind */
 	bool listening;
-	uint8_t access;	   /* O_ACCMODE */
-	uint8_t impatient; /* FIB_IO_*: time limits below 0: does not wait */
-	uint8_t polled;	   /* FIB_IO_*: where RWF_NOWAIT does not work */
-	uint8_t tty;	   /* enum fib_tty */
-	bool tells_room;   /* poll has once said that there is room to write */
-	bool tells_end;	   /* it says so when there is no writer (any more) */
+	uint8_t polled; /* FIB_IO_*: where RWF_NOWAIT does not work */
+	uint8_t tty;	/* enum fib_tty */
+	bool tells_room; /* poll has once said that there is room to write */
+	bool tells_end;	 /* it says so when there is no writer (any more) */
 	_Atomic uint8_t undone; /* how often connect(AF_UNSPEC) was called */
-	int lowat;	   /* SO_RCVLOWAT */
-	uint64_t rcvtimeo_ns, sndtimeo_ns; /* FIB_NEVER: none */
 } __attribute__((aligned(64)));
 
 /* But for a lock that has its rank with it. */
@@ -92,31 +84,70 @@ static inline bool fib_fd_is_socket(const struct fib_known *k)
 }
 /** SO_RCVLOWAT is set on some socket. */
 extern _Atomic bool fib_fd_lowat_used;
-/** Does a read of @k wait for more than one byte? */
-bool fib_fd_lowat(struct fib_known *k);
-/** Is there a limit to how long calls on @k may wait? */
-bool fib_fd_timed(struct fib_known *k);
+/** How many bytes a read of @k waits for: SO_RCVLOWAT. */
+size_t fib_fd_lowat(struct fib_known *k);
 /** Does the program want EAGAIN from @k? */
 bool fib_fd_nonblock(struct fib_known *k);
-/** Deadline for a call on @k: from SO_RCVTIMEO or SO_SNDTIMEO. */
+/** What @k was opened for: O_ACCMODE. */
+uint8_t fib_fd_access(struct fib_known *k);
+/** SO_RCVTIMEO or SO_SNDTIMEO of @k, in ns; FIB_NEVER: none. */
+uint64_t fib_fd_limit(struct fib_known *k, uint8_t ev);
+/** Has it either? */
+static inline bool fib_fd_timed(struct fib_known *k)
+{
+	return (fib_fd_limit(k, FIB_IO_READ) &
+		fib_fd_limit(k, FIB_IO_WRITE)) != FIB_NEVER;
+}
+/** Deadline for a call on @k that begins now. */
 uint64_t fib_fd_deadline(struct fib_known *k, uint8_t ev);
-/** A descriptor that is known to be new, and ours alone. */
-void fib_fd_born(int fd, uint8_t kind);
-/** One that accept() made of @listener. */
-void fib_fd_accepted(int fd, const struct fib_known *listener);
+/** Is the limit below 0, so that no call waits? */
+bool fib_fd_impatient(struct fib_known *k, uint8_t ev);
+/** Changes of @k by others that were found so far: desc.h (A). */
+uint32_t fib_fd_found(struct fib_known *k);
+/** No other process can change what is known of @k. */
+bool fib_fd_is_ours_alone(struct fib_known *k);
+/** fib_host.late: calls still wait at @s. Ask what they did not. */
+unsigned fib_fd_late(struct fib_fd *s, uint8_t events);
+/** No other process has @fd, or its other end. */
+bool fib_fd_is_home(int fd);
+/** Descriptor @fd is new, opened with @flags, and ours alone; @home: its peer, too. */
+void fib_fd_born(int fd, uint8_t kind, int flags, bool home);
+/** One that accept4() with @flags made of @listener. */
+void fib_fd_accepted(int fd, struct fib_known *listener, int flags);
 /** setsockopt() has set a time limit of @fd: below 0, no call waits. */
 void fib_fd_limited(int fd, uint8_t ev, bool negative);
-/** What cannot be asked of @to, a duplicate of @from. False: no memory. */
-bool fib_fd_copy_known(struct fib_fd *from, struct fib_fd *to);
-/** Attributes of other descriptors may have changed as well. */
-void fib_fd_changed(void);
+/* A change by this process, by way of a number. */
+struct fib_change {
+	struct fib_known *k; /* NULL: nothing is known */
+	struct fib_desc *desc;
+	uint8_t parts; /* enum fib_desc_part */
+	uint32_t was;
+};
+/** Before a change of @parts, 0: none; and after it, which has done it or not. */
+struct fib_change fib_fd_change(int fd, uint8_t parts);
+void fib_fd_changed(const struct fib_change *c);
+/** The same after F_SETFL or FIONBIO, which has had success. */
+void fib_fd_set_nonblock(const struct fib_change *c, bool nonblock);
+/** Around dup(): the first before it. False: there is no memory for a record. */
+uint32_t fib_fd_files(int fd);
+bool fib_fd_duplicated(int from, uint32_t files, int to);
+/** Does the file of @fd live on when that is closed? */
+bool fib_fd_has_others(int fd);
+/** @fd has been left: fib_iom_forget(). */
+void fib_fd_let_go(int fd);
+/** kcmp() may be called: no filter may kill for it. */
+extern _Atomic bool fib_fd_compares;
 /** The caller, which is dedicated, has descriptors of its own from now on. */
 void fib_fd_unshared(void);
 /** From now on descriptors may be shared with another process. */
 void fib_fd_shared(void);
-bool fib_fd_may_be_shared(void);
 /** In a fork child, when the slots are reset. */
 void fib_fd_known_reset(void);
+
+/* --- kind.c ----------------------------------------------------------------- */
+
+/** enum fib_fd_kind of @fd, as the kernel says. */
+uint8_t fib_fd_find_kind(int fd);
 
 /* --- fd.c: how it ends, and calls that wait for nothing -------------------- */
 
@@ -124,6 +155,11 @@ void fib_fd_known_reset(void);
 struct fib_fd *fib_fd_refuge(struct fib_fd *s);
 /** close_range(): ours stay out of reach, it goes piece by piece around them. */
 long fib_fd_close_range(unsigned first, unsigned last, unsigned flags);
+/**
+ * Two descriptors that a call has made, opened with @first, @second and @flags:
+ * tell the program. 0 or -EFAULT, and there are none.
+ */
+long fib_fd_pair(const int fd[2], int first, int second, int flags, int *user);
 /** Has the program asked for signals from descriptors? */
 bool fib_fd_signals(void);
 

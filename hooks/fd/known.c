@@ -1,7 +1,7 @@
 /* What is known of each descriptor, see fd.h. */
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/stat.h>
+#include <linux/kcmp.h>
+#include <sys/socket.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/fd/fd.h"
@@ -9,28 +9,21 @@
 #include "runtime/hidden.h"
 
 _Atomic bool fib_fd_lowat_used;
-static _Atomic uint32_t attr_epoch = 1;
-static _Atomic uint32_t share_epoch = 1;
-
-void fib_fd_changed(void)
-{
-	fib_add(&attr_epoch, 1, seq_cst);
-}
+_Atomic bool fib_fd_compares;
+/* Changes when a number has become a stranger's: see reach_strangers(). */
+static _Atomic uint32_t strangers = 1;
 
 void fib_fd_unshared(void)
 {
 	fib_self()->thread.own_files = true;
 	fib_self()->thread.plain |= FIB_FILES;
+	fib_fd_shared();
 }
 
 void fib_fd_shared(void)
 {
-	fib_add(&share_epoch, 1, seq_cst);
-}
-
-bool fib_fd_may_be_shared(void)
-{
-	return fib_load(&share_epoch, relaxed) != 1;
+	fib_desc_shared();
+	fib_add(&strangers, 1, seq_cst);
 }
 
 /* By number, in chunks as the slots are. */
@@ -82,60 +75,39 @@ static struct fib_known *get(int fd)
 	return peek(fd);
 }
 
-static int sock_opt(int fd, int name)
+/* The number of @k leads to @d from now on, which has been counted. */
+static void lead_locked(struct fib_known *k, struct fib_desc *d)
 {
-	int val = 0, len = sizeof(val);
-	long r = fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &val, &len);
+	struct fib_desc *old = fib_load(&k->desc, relaxed);
 
-	return r < 0 ? (int)r : val;
+	k->told = fib_load(&d->found, relaxed);
+	fib_store(&k->desc, d, release);
+	fib_desc_put(old);
 }
 
-static uint8_t find_kind(int fd)
+/* @k begins to be file number @files: of @d, or of a stranger. */
+static void begin_locked(struct fib_known *k, uint32_t files,
+			 struct fib_desc *d)
 {
-	struct stat st;
-	int domain, type;
+	uint32_t left = fib_load(&k->files, relaxed) ^ files;
+	const struct fib_desc *old = fib_load(&k->desc, relaxed);
 
-	if (fib_raw(SYS_fstat, fd, &st) < 0)
-		return FIB_FD_UNKNOWN;
-	switch (st.st_mode & S_IFMT) {
-	case S_IFSOCK:
-		domain = sock_opt(fd, SO_DOMAIN);
-		type = sock_opt(fd, SO_TYPE);
-		if (sock_opt(fd, SO_RCVLOWAT) > 1)
-			fib_store(&fib_fd_lowat_used, true, relaxed);
-		if (type == SOCK_STREAM &&
-		    (domain == AF_INET || domain == AF_INET6) &&
-		    sock_opt(fd, SO_PROTOCOL) == IPPROTO_TCP)
-			return FIB_FD_TCP;
-		return type == SOCK_STREAM && domain == AF_UNIX ?
-			       FIB_FD_STREAM :
-			       FIB_FD_DGRAM;
-	case S_IFREG:
-	case S_IFDIR:
-	case S_IFBLK:
-	case S_IFLNK:
-		return FIB_FD_ALWAYS;
-	case S_IFCHR:
-		return FIB_FD_POLLED;
-	default:
-		return FIB_FD_NOWAIT;
+	if (left || !old) {
+		k->kind = FIB_FD_UNKNOWN;
+		k->listening = k->tells_room = k->tells_end = false;
+		k->polled = 0;
+		k->tty = FIB_TTY_UNKNOWN;
+		if (!d) {
+			d = fib_desc_create();
+			fib_add(&strangers, 1, release);
+		}
 	}
-}
-
-/* Nothing is known of file number @files yet. */
-static void begin_locked(struct fib_known *k, uint32_t files)
-{
-	if (fib_load(&k->files, relaxed) == files)
+	if (!d)
 		return;
-	k->kind = FIB_FD_UNKNOWN;
-	k->attr_epoch = k->born_epoch = 0;
-	k->listening = k->tells_room = k->tells_end = false;
-	k->polled = 0;
 	/* It cannot be asked, and may have been set since the number was left. */
-	if ((fib_load(&k->files, relaxed) ^ files) >= FIB_FILE_LEFT)
-		k->impatient = 0;
-	k->tty = FIB_TTY_UNKNOWN;
-	k->lowat = 1;
+	if (left < FIB_FILE_LEFT && old)
+		d->impatient |= old->impatient;
+	lead_locked(k, d);
 	/* pairs with kind_of() */
 	fib_store(&k->files, files, release);
 }
@@ -156,14 +128,14 @@ static bool learn_kind(struct fib_known *k)
 {
 	for (;;) {
 		uint32_t files = fib_load(&k->slot->files, acquire);
-		uint8_t kind = find_kind(k->fd);
+		uint8_t kind = fib_fd_find_kind(k->fd);
 		bool same;
 
 		FIB_CHAOS_POINT(kind_found);
 		fib_lock(&k->lock);
 		same = fib_load(&k->slot->files, acquire) == files;
 		if (same) {
-			begin_locked(k, files);
+			begin_locked(k, files, NULL);
 			k->kind = kind;
 		}
 		fib_unlock(&k->lock);
@@ -205,155 +177,385 @@ uint8_t fib_fd_kind(int fd)
 	return k ? kind_of(k) : FIB_FD_UNKNOWN;
 }
 
-static uint64_t sock_timeout(int fd, int name)
+/* --- descriptions ------------------------------------------------------------ */
+
+/* Of what the number is now; it may be another one's in a moment. */
+static struct fib_desc *desc_of(struct fib_known *k)
 {
-	struct timeval tv = { 0, 0 };
-	int len = sizeof(tv);
+	struct fib_desc *d = fib_load(&k->desc, acquire);
 
-	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &tv, &len);
-	if (tv.tv_sec == 0 && tv.tv_usec == 0)
-		return FIB_NEVER;
-	return fib_timeval_ns(&tv);
-}
-
-/*
- * The number may be closed and become another file's while this looks. Until a
- * kind is known again, it may be a socket's.
- */
-static void refresh(struct fib_known *k)
-{
-	uint32_t now, files;
-	uint64_t rcv, snd;
-	bool done = false;
-	int lowat;
-	long fl;
-
-	while (!done) {
-		now = fib_load(&attr_epoch, acquire);
-		if (is_current(k) && k->attr_epoch == now &&
-		    k->born_epoch == fib_load(&share_epoch, relaxed))
-			return;
-		files = fib_load(&k->slot->files, acquire);
-		fl = fib_raw(SYS_fcntl, k->fd, F_GETFL);
-		rcv = snd = FIB_NEVER;
-		if (fib_fd_is_socket(k) || kind_of(k) == FIB_FD_UNKNOWN) {
-			rcv = sock_timeout(k->fd, SO_RCVTIMEO);
-			snd = sock_timeout(k->fd, SO_SNDTIMEO);
-		}
-		lowat = fib_load(&fib_fd_lowat_used, relaxed) ?
-				sock_opt(k->fd, SO_RCVLOWAT) :
-				1;
-		FIB_CHAOS_POINT(attr_found);
+	while (fib_unlikely(!is_current(k) || !d)) {
 		fib_lock(&k->lock);
-		done = fib_load(&k->slot->files, acquire) == files;
-		if (done) {
-			begin_locked(k, files);
-			k->nonblock = fl >= 0 && (fl & O_NONBLOCK);
-			k->access = fl >= 0 ? fl & O_ACCMODE : O_RDWR;
-			k->lowat = lowat;
-			k->rcvtimeo_ns = rcv;
-			k->sndtimeo_ns = snd;
-			k->timed = (rcv & snd) != FIB_NEVER;
-			k->attr_epoch = now;
-		}
+		begin_locked(k, fib_load(&k->slot->files, acquire), NULL);
+		d = fib_load(&k->desc, relaxed);
 		fib_unlock(&k->lock);
 	}
+	return d;
+}
+
+/* The number may be closed and become another file's while this asks. */
+static void ask(struct fib_known *k, uint8_t parts, struct fib_desc_answer *a)
+{
+	bool same;
+
+	do {
+		uint32_t files = fib_load(&k->slot->files, acquire);
+		struct fib_desc *d = desc_of(k);
+
+		fib_desc_ask(d, k->fd, parts, a);
+		FIB_CHAOS_POINT(attr_found);
+		fib_lock(&k->lock);
+		same = fib_load(&k->slot->files, acquire) == files &&
+		       fib_load(&k->desc, relaxed) == d;
+		if (same)
+			fib_desc_learn(d, a);
+		fib_unlock(&k->lock);
+	} while (!same);
+}
+
+static bool is_known(const struct fib_desc *d, uint8_t part)
+{
+	return fib_likely(fib_load(&d->known, acquire) & part);
 }
 
 bool fib_fd_nonblock(struct fib_known *k)
 {
-	refresh(k);
-	return k->nonblock;
+	struct fib_desc *d = desc_of(k);
+	struct fib_desc_answer a;
+
+	if (is_known(d, FIB_DESC_FLAGS)) {
+		bool nonblock = d->nonblock;
+
+		if (!nonblock || fib_desc_is_ours(d))
+			return nonblock;
+	}
+	ask(k, FIB_DESC_FLAGS, &a);
+	return a.nonblock;
 }
 
-bool fib_fd_timed(struct fib_known *k)
+uint8_t fib_fd_access(struct fib_known *k)
 {
-	refresh(k);
-	return k->timed;
+	struct fib_desc *d = desc_of(k);
+	struct fib_desc_answer a;
+
+	if (is_known(d, FIB_DESC_FLAGS))
+		return d->access;
+	ask(k, FIB_DESC_FLAGS, &a);
+	return a.access;
 }
 
-bool fib_fd_lowat(struct fib_known *k)
+size_t fib_fd_lowat(struct fib_known *k)
 {
-	refresh(k);
-	return k->lowat > 1;
+	struct fib_desc *d = desc_of(k);
+	struct fib_desc_answer a;
+
+	if (is_known(d, FIB_DESC_LOWAT) && fib_desc_is_ours(d))
+		return (size_t)d->lowat;
+	ask(k, FIB_DESC_LOWAT, &a);
+	return (size_t)a.lowat;
+}
+
+/* Until a kind is known again, it may be a socket's. */
+static bool may_be_socket(const struct fib_known *k)
+{
+	return fib_fd_is_socket(k) || kind_of(k) == FIB_FD_UNKNOWN;
+}
+
+uint64_t fib_fd_limit(struct fib_known *k, uint8_t ev)
+{
+	struct fib_desc *d = desc_of(k);
+	uint8_t part = (uint8_t)(ev << 1);
+	struct fib_desc_answer a;
+
+	if (!may_be_socket(k))
+		return FIB_NEVER;
+	if (is_known(d, part))
+		return d->limit_ns[ev != FIB_IO_READ];
+	ask(k, part, &a);
+	return a.limit_ns[ev != FIB_IO_READ];
 }
 
 uint64_t fib_fd_deadline(struct fib_known *k, uint8_t ev)
 {
-	uint64_t ns;
+	uint64_t ns = fib_fd_limit(k, ev);
 
-	refresh(k);
-	if (fib_likely(!k->timed))
-		return FIB_NEVER;
-	ns = ev == FIB_IO_READ ? k->rcvtimeo_ns : k->sndtimeo_ns;
-	return ns == FIB_NEVER ? FIB_NEVER : fib_deadline_in(ns);
+	return fib_likely(ns == FIB_NEVER) ? FIB_NEVER : fib_deadline_in(ns);
 }
 
-void fib_fd_born(int fd, uint8_t kind)
+bool fib_fd_impatient(struct fib_known *k, uint8_t ev)
 {
-	struct fib_known *k = get(fd);
+	return desc_of(k)->impatient & ev;
+}
 
-	if (!k || fib_self()->thread.own_files)
-		return;
-	/* It was closed where nobody saw it: io_uring, an instruction. */
-	fib_iom_opened(k->slot);
+bool fib_fd_is_home(int fd)
+{
+	const struct fib_known *k = peek(fd);
+	const struct fib_desc *d = k ? fib_load(&k->desc, acquire) : NULL;
+
+	return d && is_current(k) && d->home && fib_desc_is_ours(d);
+}
+
+uint32_t fib_fd_found(struct fib_known *k)
+{
+	return fib_load(&desc_of(k)->found, acquire);
+}
+
+bool fib_fd_is_ours_alone(struct fib_known *k)
+{
+	return fib_desc_is_ours(desc_of(k));
+}
+
+/* The number may be closed under this as well: then it has asked for nothing. */
+unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
+{
+	struct fib_known *k = peek(s->fd);
+	uint8_t parts = FIB_DESC_FLAGS | (uint8_t)(events << 1);
+	uint32_t files = fib_load(&s->files, acquire);
+	struct fib_desc_answer a;
+	unsigned r = 0;
+	struct fib_desc *d;
+
+	if (!k || !is_current(k))
+		return 0;
+	d = fib_load(&k->desc, acquire);
+	if (!d || fib_desc_is_ours(d))
+		return 0;
+	if (!fib_fd_is_socket(k))
+		parts = FIB_DESC_FLAGS;
+	fib_desc_ask(d, k->fd, parts, &a);
+	FIB_CHAOS_POINT(late_asked);
 	fib_lock(&k->lock);
-	begin_locked(k, fib_load(&k->slot->files, acquire));
-	k->kind = kind;
-	k->born_epoch = fib_load(&share_epoch, relaxed);
-	k->attr_epoch = 0;
+	if (fib_load(&s->files, acquire) == files &&
+	    fib_load(&k->desc, relaxed) == d) {
+		uint32_t found;
+
+		fib_desc_find(d, &a);
+		found = fib_load(&d->found, relaxed);
+		r = FIB_LATE_AGAIN | (found != k->told ? FIB_LATE_NEWS : 0);
+		k->told = found;
+	}
 	fib_unlock(&k->lock);
+	return r;
 }
 
-void fib_fd_accepted(int fd, const struct fib_known *listener)
-{
-	struct fib_known *k;
+/* --- changes by this process --------------------------------------------------- */
 
-	fib_fd_born(fd, listener->kind);
-	k = peek(fd);
-	if (k)
-		k->impatient = listener->impatient;
+struct fib_change fib_fd_change(int fd, uint8_t parts)
+{
+	struct fib_change c = { .k = parts ? get(fd) : NULL, .parts = parts };
+
+	if (!c.k || fib_self()->thread.own_files)
+		return (struct fib_change){ 0 };
+	c.desc = desc_of(c.k);
+	c.was = fib_desc_change(c.desc, parts);
+	return c;
+}
+
+#define COMPARES 256 /* at most; the rest is asked */
+
+/* Are numbers @a and @b surely not of one description? */
+static bool are_apart(int a, int b, unsigned *compared)
+{
+	long pid;
+
+	if (!fib_load(&fib_fd_compares, relaxed) || fib_filtered() || ++*compared > COMPARES)
+		return false;
+	pid = fib_raw(SYS_getpid);
+	return fib_raw(SYS_kcmp, pid, pid, KCMP_FILE, a, b) > 0;
+}
+
+/* @other may have been changed by @c as well: is it in doubt? */
+static bool reach(struct fib_known *other, const struct fib_change *c,
+		  unsigned *compared)
+{
+	struct fib_desc *e = fib_load(&other->desc, acquire);
+	struct fib_desc_answer a;
+
+	if (!e || e == c->desc || !is_current(other) || fib_desc_is_ours(e) ||
+	    are_apart(c->k->fd, other->fd, compared))
+		return false;
+	fib_desc_change(e, c->parts);
+	fib_desc_changed(e, c->parts);
+	ask(other, c->parts, &a);
+	return true;
+}
+
+/*
+ * A description that strangers may be as well has been changed. While no number has become a stranger's since it was found to be none of
+ * theirs (apart), nobody has to be looked at.
+ */
+static void reach_strangers(const struct fib_change *c)
+{
+	uint32_t now = fib_load(&strangers, acquire);
+	unsigned compared = 0;
+	bool doubt = false;
+
+	if (fib_load(&c->desc->apart, relaxed) == now)
+		return;
+	for (unsigned i = 0; i < FIB_ARRAY_SIZE(table); i++) {
+		struct fib_known *k = fib_load(&table[i], acquire);
+
+		for (unsigned n = 0; k && n < FIB_FD_CHUNK; n++)
+			if (reach(&k[n], c, &compared))
+				doubt = true;
+	}
+	if (!doubt)
+		fib_store(&c->desc->apart, now, relaxed);
+}
+
+/* (F); then it is known again. */
+static void end_change(const struct fib_change *c, bool set, bool nonblock)
+{
+	struct fib_desc_answer a;
+
+	if (!c->k)
+		return;
+	fib_desc_changed(c->desc, c->parts);
+	FIB_CHAOS_POINT(desc_changed);
+	if (set)
+		fib_desc_set_nonblock(c->desc, nonblock, c->was);
+	if (~fib_load(&c->desc->known, acquire) & c->parts)
+		ask(c->k, c->parts, &a);
+	if (!fib_desc_is_ours(c->desc))
+		reach_strangers(c);
+}
+
+void fib_fd_changed(const struct fib_change *c)
+{
+	end_change(c, false, false);
+}
+
+void fib_fd_set_nonblock(const struct fib_change *c, bool nonblock)
+{
+	end_change(c, true, nonblock);
 }
 
 /* getsockopt() shows such a limit as none. */
 void fib_fd_limited(int fd, uint8_t ev, bool negative)
 {
 	struct fib_known *k = fib_fd_know(fd);
+	struct fib_desc *d;
 
-	if (!k || (!negative && !(k->impatient & ev)))
+	if (!k || (!negative && !fib_fd_impatient(k, ev)))
 		return;
-	fib_lock(&k->lock);
+	d = desc_of(k);
+	fib_lock(&d->lock);
 	if (negative)
-		k->impatient |= ev;
+		d->impatient |= ev;
 	else
-		k->impatient &= (uint8_t)~ev;
+		d->impatient &= (uint8_t)~ev;
+	fib_unlock(&d->lock);
+}
+
+/* --- birth, duplicates, end ----------------------------------------------------- */
+
+static struct fib_known *begin_new(int fd)
+{
+	struct fib_known *k = get(fd);
+
+	if (!k || fib_self()->thread.own_files)
+		return NULL;
+	/* It was closed where nobody saw it: io_uring, an instruction. */
+	fib_iom_opened(k->slot);
+	return k;
+}
+
+void fib_fd_born(int fd, uint8_t kind, int flags, bool home)
+{
+	struct fib_known *k = begin_new(fd);
+	struct fib_desc *d;
+
+	if (!k)
+		return;
+	d = fib_desc_create();
+	fib_desc_born(d, flags, home);
+	fib_lock(&k->lock);
+	begin_locked(k, fib_load(&k->slot->files, acquire), d);
+	k->kind = kind;
 	fib_unlock(&k->lock);
 }
 
-bool fib_fd_copy_known(struct fib_fd *from, struct fib_fd *to)
+void fib_fd_accepted(int fd, struct fib_known *listener, int flags)
 {
-	const struct fib_known *old = peek(from->fd);
-	struct fib_known *new = get(to->fd);
+	struct fib_known *k;
 
-	if (!new)
+	fib_fd_born(fd, listener->kind,
+		    O_RDWR | (flags & SOCK_NONBLOCK), false);
+	k = peek(fd);
+	if (!k)
+		return;
+	/* They are the listener's, as they were when the connection came. */
+	fib_desc_forget(desc_of(k), FIB_DESC_LIMITS | FIB_DESC_LOWAT);
+	desc_of(k)->impatient = desc_of(listener)->impatient;
+}
+
+uint32_t fib_fd_files(int fd)
+{
+	const struct fib_known *k = get(fd);
+
+	return k ? fib_load(&k->slot->files, acquire) : 0;
+}
+
+bool fib_fd_duplicated(int from, uint32_t files, int to)
+{
+	struct fib_known *old = get(from), *new = begin_new(to);
+	struct fib_desc *d = NULL;
+	uint8_t kind = FIB_FD_UNKNOWN;
+
+	if (!old || !new)
 		return false;
-	fib_lock(&new->lock);
-	begin_locked(new, fib_load(&to->files, acquire));
-	if (old && is_current(old)) {
-		new->kind = old->kind;
-		new->impatient = old->impatient;
+	fib_lock(&old->lock);
+	if (fib_load(&old->slot->files, acquire) == files) {
+		begin_locked(old, files, NULL);
+		kind = old->kind;
+		d = fib_load(&old->desc, relaxed);
+		fib_desc_get(d);
 	}
+	fib_unlock(&old->lock);
+	if (!d)
+		return true;
+	fib_lock(&new->lock);
+	begin_locked(new, fib_load(&new->slot->files, acquire), d);
+	new->kind = kind;
 	fib_unlock(&new->lock);
 	return true;
+}
+
+bool fib_fd_has_others(int fd)
+{
+	const struct fib_known *k = peek(fd);
+	const struct fib_desc *d = k ? fib_load(&k->desc, acquire) : NULL;
+
+	return !d || !is_current(k) || !fib_desc_is_ours(d) ||
+	       fib_load(&d->refs, relaxed) > 1;
+}
+
+void fib_fd_let_go(int fd)
+{
+	struct fib_known *k = peek(fd);
+	struct fib_desc *d;
+
+	if (!k)
+		return;
+	fib_lock(&k->lock);
+	d = fib_load(&k->desc, relaxed);
+	if (d && !is_current(k)) {
+		fib_store(&k->desc, NULL, relaxed);
+		fib_desc_put(d);
+	}
+	fib_unlock(&k->lock);
 }
 
 void fib_fd_known_reset(void)
 {
 	fib_lock_init(&table_lock, RECORDS);
+	fib_desc_reset();
 	for (unsigned i = 0; i < FIB_ARRAY_SIZE(table); i++) {
 		struct fib_known *c = fib_load(&table[i], relaxed);
 
-		for (unsigned n = 0; c && n < FIB_FD_CHUNK; n++)
+		for (unsigned n = 0; c && n < FIB_FD_CHUNK; n++) {
 			fib_lock_init(&c[n].lock, RECORD);
+			fib_store(&c[n].desc, NULL, relaxed);
+		}
 	}
 }

@@ -124,7 +124,9 @@ struct fib_worker_report {
 #define FIB_HOST_SCHED
 #define FIB_HOST_FD
 #define FIB_HOST_IO                                                            \
-	long *flags;	/* of the call, MSG_DONTWAIT among them */             \
+	long *flags;	   /* of the call, MSG_DONTWAIT among them */          \
+	uint64_t since_ns; /* it waits, where others may change how long */    \
+	uint32_t found;	   /* hooks/fd/desc.h (A) */                           \
 	uint8_t undone; /* its connection, when the wait began: fd/fd.h */
 #define FIB_HOST_TIMER
 

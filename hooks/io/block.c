@@ -141,10 +141,33 @@ static int limit(struct fib_io *io)
 {
 	struct fib_known *k = fib_fd_of(io->s);
 
-	if (fib_fd_nonblock(k) || (k->impatient & io->ev))
+	io->found = fib_fd_found(k); /* (A) */
+	if (fib_fd_nonblock(k) || fib_fd_impatient(k, io->ev))
 		return -EAGAIN;
 	io->deadline_ns = fib_fd_deadline(k, io->ev);
 	io->undone = fib_load(&k->undone, acquire);
+	if (!fib_fd_is_ours_alone(k)) {
+		io->since_ns = fib_now_ns();
+		if (fib_unlikely(!fib_load(&fib_iom_hurry, relaxed)))
+			fib_store(&fib_iom_hurry, true, relaxed);
+	}
+	return 0;
+}
+
+/* It waits already: has another process changed how long it may? hooks/fd/desc.h */
+static int limit_again(struct fib_io *io)
+{
+	struct fib_known *k = fib_fd_of(io->s);
+	uint64_t ns;
+
+	if (fib_likely(io->found == fib_fd_found(k)))
+		return 0;
+	io->found = fib_fd_found(k);
+	if (fib_fd_nonblock(k))
+		return -EAGAIN;
+	ns = fib_fd_limit(k, io->ev);
+	io->deadline_ns = ns == FIB_NEVER ? FIB_NEVER :
+					    fib_ns_add(io->since_ns, ns);
 	return 0;
 }
 
@@ -171,8 +194,10 @@ static bool is_undone(const struct fib_io *io)
 
 static long block(struct fib_io *io)
 {
-	long r;
+	long r = limit_again(io);
 
+	if (fib_unlikely(r))
+		return r;
 	if (fib_unlikely(is_shut(io))) {
 		*io->flags &= ~MSG_DONTWAIT;
 		return 0;
@@ -237,7 +262,7 @@ long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
 {
 	struct fib_io io = FIB_HOOK_IO(k, ev);
 	long v[6] = { 0, a[1], a[2], a[3], a[4], a[5] };
-	bool timed = fib_fd_timed(k);
+	bool timed = fib_fd_limit(k, ev) != FIB_NEVER;
 	long r = 0;
 
 	/* A limit is for the whole call, and not for what is left of it. */

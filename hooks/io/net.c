@@ -127,9 +127,9 @@ static long receive_much(struct fib_known *k, long nr, const long a[6],
 	c.left.iov = h.msg_iov;
 	c.left.n = h.msg_iovlen;
 	c.asked = all;
-	c.target = flags & MSG_WAITALL	     ? all :
-		   (size_t)k->lowat < all ? (size_t)k->lowat :
-					    all;
+	c.target = flags & MSG_WAITALL ? all : fib_fd_lowat(k);
+	if (c.target > all)
+		c.target = all;
 	/* It may end with what came beside the data. */
 	return fib_io_whole(k, FIB_IO_READ, waits, nr, a,
 			    k->kind == FIB_FD_DGRAM || h.msg_controllen ?
@@ -141,7 +141,8 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		    long *flags)
 {
 	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
-	bool lowat = fib_load(&fib_fd_lowat_used, relaxed) && fib_fd_lowat(k);
+	bool lowat = fib_load(&fib_fd_lowat_used, relaxed) &&
+		     fib_fd_lowat(k) > 1;
 
 	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat))
 		return nr == SYS_recvmmsg ?
@@ -436,31 +437,57 @@ long fib_sys_socket(int domain, int type, int protocol)
 	long fd = fib_raw(SYS_socket, domain, type, protocol);
 
 	if (fd >= 0)
-		fib_fd_born((int)fd, FIB_FD_UNKNOWN);
+		fib_fd_born((int)fd, FIB_FD_UNKNOWN,
+			    O_RDWR | (type & SOCK_NONBLOCK), false);
 	return fd;
 }
 
-static void option_set(int fd, int name, const void *val, unsigned len)
+long fib_sys_socketpair(int domain, int type, int protocol, int *user)
 {
-	bool receives = name == SO_RCVTIMEO_OLD || name == SO_RCVTIMEO_NEW;
+	int fd[2];
+	long r = fib_raw(SYS_socketpair, domain, type, protocol, fd);
+
+	return r ? r : fib_fd_pair(fd, O_RDWR, O_RDWR, type, user);
+}
+
+/* What is known by option @name of a socket. */
+static uint8_t part_of(int level, int name)
+{
+	if (level != SOL_SOCKET)
+		return 0;
+	switch (name) {
+	case SO_RCVTIMEO_OLD:
+	case SO_RCVTIMEO_NEW:
+		return FIB_DESC_READ;
+	case SO_SNDTIMEO_OLD:
+	case SO_SNDTIMEO_NEW:
+		return FIB_DESC_WRITE;
+	case SO_RCVLOWAT:
+		return FIB_DESC_LOWAT;
+	}
+	return 0;
+}
+
+static void option_set(int fd, uint8_t part, const void *val, unsigned len)
+{
 	struct timeval tv;
 
-	if (name == SO_RCVLOWAT)
+	if (part == FIB_DESC_LOWAT)
 		fib_store(&fib_fd_lowat_used, true, relaxed);
-	fib_fd_changed();
-	if ((receives || name == SO_SNDTIMEO_OLD || name == SO_SNDTIMEO_NEW) &&
-	    len >= sizeof(tv) && !fib_copy(&tv, val, sizeof(tv)))
-		fib_fd_limited(fd, receives ? FIB_IO_READ : FIB_IO_WRITE,
-			       tv.tv_sec < 0);
+	else if (len >= sizeof(tv) && !fib_copy(&tv, val, sizeof(tv)))
+		fib_fd_limited(fd, (uint8_t)(part >> 1), tv.tv_sec < 0);
 }
 
 long fib_sys_setsockopt(int fd, int level, int name, const void *val,
 			unsigned len)
 {
+	uint8_t part = part_of(level, name);
+	struct fib_change c = fib_fd_change(fd, part);
 	long r = fib_raw(SYS_setsockopt, fd, level, name, val, len);
 
-	if (level == SOL_SOCKET && r == 0)
-		option_set(fd, name, val, len);
+	fib_fd_changed(&c);
+	if (part && r == 0)
+		option_set(fd, part, val, len);
 	return r;
 }
 
@@ -489,7 +516,7 @@ long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
 		    fib_pass(SYS_accept4, a) :
 		    fib_io_polled(&FIB_HOOK_IO(k, FIB_IO_READ), SYS_accept4, a);
 	if (r >= 0)
-		fib_fd_accepted((int)r, k);
+		fib_fd_accepted((int)r, k, flags);
 	return r;
 }
 

@@ -61,7 +61,7 @@ static long polled(struct fib_known *k, uint8_t ev, long nr, const long a[6])
 	if (r)
 		return r;
 	if (fib_fd_nonblock(k) ||
-	    k->access == (ev == FIB_IO_READ ? O_WRONLY : O_RDONLY))
+	    fib_fd_access(k) == (ev == FIB_IO_READ ? O_WRONLY : O_RDONLY))
 		return fib_pass(nr, a);
 	/* One that has to fail at once would wait for data first. */
 	if (k->kind == FIB_FD_NOWAIT && fib_load(&no_preadv2, relaxed))

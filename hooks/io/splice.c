@@ -405,8 +405,7 @@ long fib_sys_vmsplice(int fd, const struct iovec *iov, unsigned long n,
 	if (!k || !is_pipe(k) || (flags & SPLICE_NONBLOCK))
 		return in_kernel(SYS_vmsplice, a);
 	e.from = e.to = k;
-	fib_fd_nonblock(k);
-	if (k->access == O_RDONLY)
+	if (fib_fd_access(k) == O_RDONLY)
 		set_end(&e.in, k, FIB_IO_READ);
 	else
 		set_end(&e.out, k, FIB_IO_WRITE);

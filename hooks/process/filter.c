@@ -26,6 +26,7 @@
 #include <sys/resource.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
+#include "hooks/fd/fd.h"
 #include "hooks/process/process.h"
 #include "hooks/thread/thread.h"
 
@@ -289,6 +290,7 @@ long fib_sys_seccomp(unsigned op, unsigned flags, void *args)
 
 	if (op > 1) /* only asks */
 		return fib_pass(SYS_seccomp, a);
+	fib_store(&fib_fd_compares, false, relaxed);
 	if (op == 0 || !(flags & FILTER_TSYNC))
 		return fib_filter_install(SYS_seccomp, a);
 	if (fib_runtime_leave() || workers_live(SYS_seccomp, a))

@@ -19,6 +19,9 @@ uint64_t fib_signal_worker_mask(void)
 
 void fib_sig_update_handled(int sig)
 {
+	/* libc's own are sent within the process alone. */
+	if (sig == FIB_SIGCANCEL || sig == FIB_KICK)
+		return;
 	if (fib_sig_act[sig].handler > 1)
 		fib_or(&fib_signal_handled, FIB_SIG(sig), relaxed);
 	else

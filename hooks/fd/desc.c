@@ -1,0 +1,234 @@
+/* Records of open file descriptions, see desc.h. */
+#include <fcntl.h>
+#include <sys/socket.h>
+#include "hooks/core/deadline.h"
+#include "hooks/core/hook.h"
+#include "hooks/fd/desc.h"
+
+#define POOL 512 /* records that are made at once */
+
+static _Atomic uint32_t share_epoch = 1;
+static struct fib_lock pool_lock = FIB_LOCK(DESCRIPTIONS);
+static struct fib_desc *spare;
+/* Where there is no memory: a stranger of whom nothing is ever known. */
+static struct fib_desc nobody = { .lock = FIB_LOCK(DESCRIPTION) };
+
+void fib_desc_shared(void)
+{
+	fib_add(&share_epoch, 1, seq_cst);
+}
+
+bool fib_desc_may_be_shared(void)
+{
+	return fib_load(&share_epoch, relaxed) != 1;
+}
+
+bool fib_desc_is_ours(const struct fib_desc *d)
+{
+	return fib_load(&d->born, relaxed) ==
+	       fib_load(&share_epoch, relaxed);
+}
+
+/* Room for more of them. */
+static void more_locked(void)
+{
+	struct fib_desc *d = fib_pages_alloc(POOL * sizeof(*d));
+
+	for (unsigned i = 0; d && i < POOL; i++) {
+		fib_lock_init(&d[i].lock, DESCRIPTION);
+		d[i].next = spare;
+		spare = &d[i];
+	}
+}
+
+struct fib_desc *fib_desc_create(void)
+{
+	struct fib_desc *d;
+
+	fib_lock(&pool_lock);
+	if (!spare)
+		more_locked();
+	d = spare;
+	if (d)
+		spare = d->next;
+	fib_unlock(&pool_lock);
+	if (!d)
+		return &nobody;
+	fib_lock(&d->lock);
+	fib_store(&d->known, 0, relaxed);
+	fib_store(&d->born, 0, relaxed);
+	fib_store(&d->apart, 0, relaxed);
+	d->impatient = 0;
+	d->home = false;
+	fib_store(&d->refs, 1, relaxed);
+	fib_unlock(&d->lock);
+	return d;
+}
+
+void fib_desc_get(struct fib_desc *d)
+{
+	fib_add(&d->refs, 1, relaxed);
+}
+
+void fib_desc_put(struct fib_desc *d)
+{
+	if (!d || fib_sub(&d->refs, 1, acq_rel) != 1 || d == &nobody)
+		return;
+	fib_lock(&pool_lock);
+	d->next = spare;
+	spare = d;
+	fib_unlock(&pool_lock);
+}
+
+void fib_desc_born(struct fib_desc *d, int flags, bool home)
+{
+	if (d == &nobody)
+		return;
+	fib_lock(&d->lock);
+	d->nonblock = flags & O_NONBLOCK;
+	d->access = (uint8_t)(flags & O_ACCMODE);
+	d->home = home;
+	d->lowat = 1;
+	d->limit_ns[0] = d->limit_ns[1] = FIB_NEVER;
+	fib_store(&d->born, fib_load(&share_epoch, relaxed), relaxed);
+	fib_store(&d->known, FIB_DESC_FLAGS | FIB_DESC_ACCESS | FIB_DESC_LIMITS |
+				    FIB_DESC_LOWAT,
+		  release);
+	fib_unlock(&d->lock);
+}
+
+void fib_desc_forget(struct fib_desc *d, uint8_t parts)
+{
+	fib_lock(&d->lock);
+	fib_and(&d->known, (uint8_t)~parts, relaxed);
+	fib_unlock(&d->lock);
+}
+
+/* --- asking ---------------------------------------------------------------- */
+
+static uint64_t ask_limit(int fd, int name)
+{
+	struct timeval tv = { 0, 0 };
+	int len = sizeof(tv);
+
+	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &tv, &len);
+	if (tv.tv_sec == 0 && tv.tv_usec == 0)
+		return FIB_NEVER;
+	return fib_timeval_ns(&tv);
+}
+
+void fib_desc_ask(const struct fib_desc *d, int fd, uint8_t parts,
+		  struct fib_desc_answer *a)
+{
+	int len = sizeof(a->lowat);
+
+	a->changes = fib_load(&d->changes, acquire);
+	a->parts = parts;
+	if (parts & FIB_DESC_FLAGS) {
+		long fl = fib_raw(SYS_fcntl, fd, F_GETFL);
+
+		a->nonblock = fl >= 0 && (fl & O_NONBLOCK);
+		a->access = fl >= 0 ? fl & O_ACCMODE : O_RDWR;
+		a->parts |= FIB_DESC_ACCESS;
+		if (fl < 0) /* nobody's number: another file's, soon */
+			a->parts &= (uint8_t)~(FIB_DESC_FLAGS | FIB_DESC_ACCESS);
+	}
+	if (parts & FIB_DESC_READ)
+		a->limit_ns[0] = ask_limit(fd, SO_RCVTIMEO);
+	if (parts & FIB_DESC_WRITE)
+		a->limit_ns[1] = ask_limit(fd, SO_SNDTIMEO);
+	a->lowat = 0;
+	if (parts & FIB_DESC_LOWAT)
+		fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_RCVLOWAT, &a->lowat,
+			&len);
+}
+
+static bool differs(const struct fib_desc *d, const struct fib_desc_answer *a)
+{
+	uint8_t parts = a->parts;
+
+	return ((parts & FIB_DESC_FLAGS) && d->nonblock != a->nonblock) ||
+	       ((parts & FIB_DESC_READ) && d->limit_ns[0] != a->limit_ns[0]) ||
+	       ((parts & FIB_DESC_WRITE) && d->limit_ns[1] != a->limit_ns[1]);
+}
+
+static void write_locked(struct fib_desc *d, const struct fib_desc_answer *a)
+{
+	if (a->parts & FIB_DESC_FLAGS)
+		d->nonblock = a->nonblock;
+	if (a->parts & FIB_DESC_ACCESS)
+		d->access = a->access;
+	if (a->parts & FIB_DESC_READ)
+		d->limit_ns[0] = a->limit_ns[0];
+	if (a->parts & FIB_DESC_WRITE)
+		d->limit_ns[1] = a->limit_ns[1];
+	if (a->parts & FIB_DESC_LOWAT)
+		d->lowat = a->lowat;
+	fib_or(&d->known, a->parts, release);
+}
+
+static bool is_fresh_locked(const struct fib_desc *d,
+			    const struct fib_desc_answer *a)
+{
+	return d != &nobody && !(a->changes & FIB_CHANGING) &&
+	       fib_load(&d->changes, acquire) == a->changes;
+}
+
+void fib_desc_learn(struct fib_desc *d, const struct fib_desc_answer *a)
+{
+	fib_lock(&d->lock);
+	if (is_fresh_locked(d, a))
+		write_locked(d, a);
+	fib_unlock(&d->lock);
+}
+
+void fib_desc_find(struct fib_desc *d, struct fib_desc_answer *a)
+{
+	fib_lock(&d->lock);
+	a->parts &= fib_load(&d->known, relaxed);
+	if (is_fresh_locked(d, a) && differs(d, a)) {
+		write_locked(d, a);
+		fib_add(&d->found, 1, release); /* (C) */
+	}
+	fib_unlock(&d->lock);
+}
+
+/* --- changes --------------------------------------------------------------- */
+
+static uint32_t change(struct fib_desc *d, uint8_t parts, uint32_t by)
+{
+	uint32_t was;
+
+	fib_lock(&d->lock);
+	was = fib_add(&d->changes, by, release);
+	fib_and(&d->known, (uint8_t)~parts, release);
+	fib_unlock(&d->lock);
+	return was;
+}
+
+uint32_t fib_desc_change(struct fib_desc *d, uint8_t parts)
+{
+	return change(d, parts, 1);
+}
+
+void fib_desc_changed(struct fib_desc *d, uint8_t parts)
+{
+	change(d, parts, FIB_CHANGED - 1);
+}
+
+void fib_desc_set_nonblock(struct fib_desc *d, bool nonblock, uint32_t was)
+{
+	struct fib_desc_answer a = { .changes = was + FIB_CHANGED,
+				     .parts = FIB_DESC_FLAGS,
+				     .nonblock = nonblock };
+
+	fib_desc_learn(d, &a);
+}
+
+/* All records belong to numbers that are forgotten; of those, some were locked. */
+void fib_desc_reset(void)
+{
+	fib_lock_init(&pool_lock, DESCRIPTIONS);
+	fib_lock_init(&nobody.lock, DESCRIPTION);
+	spare = NULL;
+}

@@ -1,0 +1,155 @@
+/*
+ * Open file descriptions: what is known of each that decides how long a call
+ * waits. O_NONBLOCK belongs to the description, time limits to the socket, which
+ * has one description. Numbers that dup() made of each other share one record.
+ *
+ * Who may change what a record tells of, and who then writes the record:
+ *
+ *	open	  pipe, socketpair, socket, accept: a new description, ours alone,
+ *		  known from its birth (fib_desc_born()). One that turns up without a
+ *		  birth (older than the start, received, opened) is a stranger: its
+ *		  record is made when its number is first used, and asked for part by
+ *		  part when a wait first wants to know.
+ *	dup	  both numbers lead to one record. A number that is closed, or that
+ *		  has become another file's, lets go of it (fd.h: files).
+ *	fcntl	  F_SETFL, FIONBIO, SO_RCVTIMEO and its like, by this process through
+ *		  whichever number: the part is unknown from before the call, and
+ *		  known again after it. Numbers of strangers may share a description
+ *		  and nobody knows (dup before the start, received twice): after a
+ *		  change through one of them all others are asked, unless kcmp() says
+ *		  that they are other descriptions.
+ *	fork	  and SCM_RIGHTS, pidfd_getfd(), a table of descriptors of one's own:
+ *		  from then on others may hold, and change, what was ours alone
+ *		  (fib_desc_shared()); such records are as a stranger's.
+ *	exec	  ends the process, or nothing.
+ *	others	  tell nobody. So of what is not ours alone it is asked late.
+ *
+ * Asking late
+ * -----------
+ * A wait begins by what is known. If it said that calls do not wait
+ * (O_NONBLOCK), and is not ours alone, it is asked again at once: so what has
+ * become blocking waits. Else the monitor asks of those who still wait a few
+ * milliseconds later (fib_iom_look()), and then again and again: what another
+ * process changes acts within 10 ms, in a wait that has begun as well, for as
+ * long as that is no older than a second; then within 1/128 of its age.
+ *
+ *	a call			monitor			another process
+ *	------			-------			---------------
+ *	mark = found	 (A)				F_SETFL
+ *	nonblock? EAGAIN	lock slot
+ *	publish, park		  ask		 (B)
+ *				  record is otherwise, and this process has
+ *				  changed nothing since before (B):
+ *				    write it, found++	 (C)
+ *				  the number has not been told of found:
+ *				    wake who waits	 (D)
+ *				unlock
+ *	woken: try again, EAGAIN
+ *	found != mark: to (A)
+ *
+ * (A) is before the look at nonblock and (C) after the write, so a change that a
+ * call has not seen makes found differ. (D) wakes one call in each direction, and
+ * each hands its wake-up on, whatever comes of it (iom.h). A call that publishes
+ * after (D) has begun after (C), or finds that an edge came: iom.h (B).
+ *
+ * What this process changes itself is not told to those who wait: natively a
+ * wait goes on that began before. Hence the count of changes: the monitor's
+ * answer is nothing if one is under way or has come since it asked, nor of what
+ * is unknown.
+ *
+ *	fcntl()				who asks
+ *	-------				--------
+ *	changes++, unknown	(E)	seen = changes
+ *	the kernel's call		F_GETFL, ...
+ *	changes += .., unknown	(F)	lock; changes is seen, and nothing is
+ *	ask, or it is known		under way? then write; unlock
+ *
+ * What another process does between (E) and the end of the right column is
+ * for the calls that begin after it, as what came before (E) is.
+ *
+ * tests/model/late.pml has this for spin.
+ *
+ * A record's memory is never given back, so it may be read without its lock by
+ * who is about to lose the number: it may read of another description then, as
+ * the kernel may find either file.
+ */
+#ifndef FIB_HOOKS_DESC_H
+#define FIB_HOOKS_DESC_H
+
+#include "runtime/iom.h"
+
+/* Parts of what is known. */
+enum fib_desc_part {
+	FIB_DESC_FLAGS = 1,
+	FIB_DESC_READ = 2, /* SO_RCVTIMEO; FIB_IO_READ << 1 */
+	FIB_DESC_WRITE = 4, /* SO_SNDTIMEO; FIB_IO_WRITE << 1 */
+	FIB_DESC_LOWAT = 8,
+	FIB_DESC_ACCESS = 16, /* asked with the flags; never changes */
+};
+#define FIB_DESC_LIMITS (FIB_DESC_READ | FIB_DESC_WRITE)
+
+/* fib_desc.changes: of this process, and in the low byte those under way. */
+#define FIB_CHANGED  0x100u
+#define FIB_CHANGING 0xffu
+
+struct fib_desc {
+	struct fib_lock lock; /* to write what is known */
+	_Atomic uint32_t refs;	  /* numbers that lead here */
+	_Atomic uint32_t changes; /* see (E), (F) */
+	_Atomic uint32_t found;	  /* changes by others: see (C) */
+	_Atomic uint32_t born;	  /* fib_desc_is_ours(); 0: a stranger */
+	_Atomic uint32_t apart;	  /* no other stranger is it: known.c */
+	_Atomic uint8_t known;	  /* enum fib_desc_part */
+	bool home;		  /* its other end was born here as well */
+	bool nonblock;
+	uint8_t access;	   /* O_ACCMODE */
+	uint8_t impatient; /* FIB_IO_*: limits below 0: does not wait */
+	int lowat;	   /* SO_RCVLOWAT */
+	uint64_t limit_ns[2]; /* for reading, for writing; FIB_NEVER: none */
+	struct fib_desc *next; /* of those that are free */
+};
+
+/* What the kernel has said. */
+struct fib_desc_answer {
+	uint32_t changes; /* when it was asked */
+	uint8_t parts;
+	bool nonblock;
+	uint8_t access;
+	int lowat;
+	uint64_t limit_ns[2];
+};
+
+/** A record with one reference, of a stranger. */
+struct fib_desc *fib_desc_create(void);
+void fib_desc_get(struct fib_desc *d);
+void fib_desc_put(struct fib_desc *d);
+/**
+ * @d is a description that nobody else has, with no limits, opened with @flags;
+ * @home: what it is the other end of was born here as well.
+ */
+void fib_desc_born(struct fib_desc *d, int flags, bool home);
+/** Limits of @d that its birth may have brought along: to be asked. */
+void fib_desc_forget(struct fib_desc *d, uint8_t parts);
+/** No other process can have it, nor a number that is a stranger. */
+bool fib_desc_is_ours(const struct fib_desc *d);
+/** From now on others may have any that there is by now. */
+void fib_desc_shared(void);
+bool fib_desc_may_be_shared(void);
+
+/** Ask the kernel for @parts of the description of @fd. */
+void fib_desc_ask(const struct fib_desc *d, int fd, uint8_t parts,
+		  struct fib_desc_answer *a);
+/** It is of @d for sure: write what no change of ours has made old. */
+void fib_desc_learn(struct fib_desc *d, const struct fib_desc_answer *a);
+/** The same, of what others may have changed: (C). */
+void fib_desc_find(struct fib_desc *d, struct fib_desc_answer *a);
+/** (E) and (F): around a change of @parts by this process. The count before it. */
+uint32_t fib_desc_change(struct fib_desc *d, uint8_t parts);
+void fib_desc_changed(struct fib_desc *d, uint8_t parts);
+/** After (F): that change, the only one since count @was, has set it so. */
+void fib_desc_set_nonblock(struct fib_desc *d, bool nonblock, uint32_t was);
+
+/** In a fork child. */
+void fib_desc_reset(void);
+
+#endif

@@ -1,0 +1,45 @@
+/* What kind of file a descriptor is, see fd.h. */
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include "hooks/core/hook.h"
+#include "hooks/fd/fd.h"
+
+static int sock_opt(int fd, int name)
+{
+	int val = 0, len = sizeof(val);
+	long r = fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &val, &len);
+
+	return r < 0 ? (int)r : val;
+}
+
+uint8_t fib_fd_find_kind(int fd)
+{
+	struct stat st;
+	int domain, type;
+
+	if (fib_raw(SYS_fstat, fd, &st) < 0)
+		return FIB_FD_UNKNOWN;
+	switch (st.st_mode & S_IFMT) {
+	case S_IFSOCK:
+		domain = sock_opt(fd, SO_DOMAIN);
+		type = sock_opt(fd, SO_TYPE);
+		if (sock_opt(fd, SO_RCVLOWAT) > 1)
+			fib_store(&fib_fd_lowat_used, true, relaxed);
+		if (type == SOCK_STREAM &&
+		    (domain == AF_INET || domain == AF_INET6) &&
+		    sock_opt(fd, SO_PROTOCOL) == IPPROTO_TCP)
+			return FIB_FD_TCP;
+		return type == SOCK_STREAM && domain == AF_UNIX ?
+			       FIB_FD_STREAM :
+			       FIB_FD_DGRAM;
+	case S_IFREG:
+	case S_IFDIR:
+	case S_IFBLK:
+	case S_IFLNK:
+		return FIB_FD_ALWAYS;
+	case S_IFCHR:
+		return FIB_FD_POLLED;
+	default:
+		return FIB_FD_NOWAIT;
+	}
+}

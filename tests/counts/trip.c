@@ -1,0 +1,180 @@
+/*
+ * Round trips between pairs of threads, for counting their system calls: count.py.
+ *
+ *	trip KIND HOW PAIRS ROUNDS
+ *
+ * KIND: pipe, pair (AF_UNIX), tcp. HOW: see how[]. Of a call that is made for
+ * each connection, and not for each trip, nothing is left when two runs that
+ * differ in ROUNDS alone are subtracted.
+ */
+#include <stdbool.h>
+#include "t.h"
+
+enum {
+	PLAIN,
+	EARLY,	/* the descriptors are older than the first thread */
+	DUPED,	/* both ends are used by two numbers each */
+	STDIO,	/* fdopen of the number and of a duplicate, as servers do */
+	TIMED,	/* SO_RCVTIMEO, of a minute */
+	GONE,	/* after a fork; the child has ended */
+	ALIVE,	/* after a fork; the child lives on, and has all descriptors */
+	FLAGS,	/* O_NONBLOCK of some other descriptor changes all the time */
+	EARLY_FLAGS, /* the same, of one as old as these */
+};
+static const char *const how_name[] = {
+	"plain", "early", "duped", "stdio", "timed", "gone", "alive",
+	"flags", "early_flags",
+};
+
+static int how;
+static long rounds;
+static int other[2];
+static pthread_barrier_t ready;
+
+struct end {
+	int in, out;
+	bool first;
+};
+
+static void change_other(long i)
+{
+	if ((how == FLAGS || how == EARLY_FLAGS) && i % 8 == 0)
+		CHECK(fcntl(other[0], F_SETFL, i % 16 ? O_NONBLOCK : 0) == 0);
+}
+
+static void once(int fd, bool send)
+{
+	static const char message[63];
+	char buf[256];
+
+	if (send)
+		CHECK(write(fd, message, 63) == 63);
+	else
+		CHECK(read(fd, buf, sizeof(buf)) == 63);
+}
+
+static void by_number(const struct end *e)
+{
+	for (long i = 0; i < rounds; i++) {
+		once(e->first ? e->out : e->in, e->first);
+		if (e->first)
+			change_other(i);
+		once(e->first ? e->in : e->out, !e->first);
+	}
+}
+
+static void line(FILE *in, FILE *out, bool send)
+{
+	char buf[256];
+
+	if (send)
+		CHECK(fprintf(out, "%062d\n", 1) == 63 && !fflush(out));
+	else
+		CHECK(fgets(buf, sizeof(buf), in) && strlen(buf) == 63);
+}
+
+static void by_stdio(const struct end *e)
+{
+	FILE *in = fdopen(e->in, "r"), *out = fdopen(dup(e->out), "w");
+
+	CHECK(in && out);
+	for (long i = 0; i < rounds; i++) {
+		line(in, out, e->first);
+		line(in, out, !e->first);
+	}
+}
+
+static void *run(void *arg)
+{
+	const struct end *e = arg;
+
+	pthread_barrier_wait(&ready);
+	if (how == STDIO)
+		by_stdio(e);
+	else
+		by_number(e);
+	return arg;
+}
+
+static void duplicate(struct end *e)
+{
+	e->in = dup(e->in);
+	e->out = dup(e->out);
+	CHECK(e->in >= 0 && e->out >= 0);
+}
+
+static void connect_ends(const char *kind, struct end e[2])
+{
+	int a[2], b[2];
+
+	if (!strcmp(kind, "pipe")) {
+		t_pipe(a);
+		t_pipe(b);
+		e[0] = (struct end){ a[0], b[1], true };
+		e[1] = (struct end){ b[0], a[1], false };
+		return;
+	}
+	if (!strcmp(kind, "pair"))
+		t_pair(a);
+	else
+		t_tcp_pair(a);
+	e[0] = (struct end){ a[0], a[0], true };
+	e[1] = (struct end){ a[1], a[1], false };
+	for (int i = 0; i < 2 && how == TIMED; i++) {
+		struct timeval tv = { 60, 0 };
+
+		CHECK(!setsockopt(a[i], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	}
+}
+
+/* It has every descriptor that there is, until @gate says that all is over. */
+static pid_t make_child(int gate[2])
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		t_close(gate[1]);
+		if (how == ALIVE)
+			t_eof(gate[0]);
+		_exit(0);
+	}
+	if (how == GONE)
+		t_wait_ok(pid);
+	return pid;
+}
+
+int main(int argc, char **argv)
+{
+	int pairs = argc == 5 ? atoi(argv[3]) : 0, gate[2];
+	struct end *e = calloc((size_t)pairs, 2 * sizeof(*e));
+	pthread_t *th = calloc((size_t)pairs, 2 * sizeof(*th));
+	pid_t pid = 0;
+	bool early;
+
+	CHECK(pairs > 0);
+	rounds = atol(argv[4]);
+	while (strcmp(how_name[how], argv[2]))
+		CHECK(++how < (int)T_LEN(how_name));
+	early = how == EARLY || how == EARLY_FLAGS;
+	if (!early)
+		t_be_threaded();
+	t_pipe(other);
+	t_pipe(gate);
+	CHECK_0(pthread_barrier_init(&ready, NULL, 2 * (unsigned)pairs));
+	for (int i = 0; i < pairs; i++)
+		connect_ends(argv[1], &e[2 * i]);
+	if (how == GONE || how == ALIVE)
+		pid = make_child(gate);
+	for (int i = 0; i < 2 * pairs; i++) {
+		if (how == DUPED)
+			duplicate(&e[i]);
+		th[i] = t_small_thread(run, &e[i]);
+	}
+	for (int i = 0; i < 2 * pairs; i++)
+		t_join(th[i]);
+	t_close(gate[1]);
+	if (how == ALIVE)
+		t_wait_ok(pid);
+	return 0;
+}

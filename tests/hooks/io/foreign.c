@@ -1,0 +1,222 @@
+/*
+ * Another process changes O_NONBLOCK and time limits of a description that both
+ * have, and this one does, through other numbers of it.
+ *
+ * t-case: pipe
+ * t-case: pair
+ * t-case: tcp
+ */
+#include <stdbool.h>
+#include "t.h"
+
+static int rd, wr, ask[2], told[2];
+static bool hooked;
+
+/* --- the other process ------------------------------------------------------ */
+
+static void flags(int fd, int on)
+{
+	CHECK(fcntl(fd, F_SETFL, on ? O_NONBLOCK : 0) == 0);
+}
+
+static void limit(int fd, long ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == 0);
+}
+
+static void other(void)
+{
+	char c;
+
+	while (read(ask[0], &c, 1) == 1) {
+		switch (c) {
+		case 'n':
+			flags(rd, 1);
+			break;
+		case 'b':
+			flags(rd, 0);
+			break;
+		case 't':
+			limit(rd, 60);
+			break;
+		case 'f':
+			limit(rd, 0);
+			break;
+		}
+		t_put(told[1], c);
+	}
+	_exit(0);
+}
+
+static void tell(char c)
+{
+	t_put(ask[1], c);
+	CHECK(t_get(told[0]) == c);
+}
+
+/* --- this one ------------------------------------------------------------------ */
+
+static void *byte_soon(void *arg)
+{
+	t_settle();
+	t_put(wr, 'x');
+	return arg;
+}
+
+/* It waits, and gets what comes. */
+static void waits(int fd)
+{
+	pthread_t th = t_thread(byte_soon, NULL);
+
+	CHECK(t_get(fd) == 'x');
+	t_join(th);
+}
+
+static void fails(int fd, long long after_ns)
+{
+	long long start = t_now();
+	char c;
+
+	CHECK_ERR(read(fd, &c, 1), EAGAIN);
+	T_TOOK(start, after_ns);
+}
+
+static void *begun(void *arg)
+{
+	char c;
+	ssize_t r = read(rd, &c, 1);
+
+	CHECK(r == 1 || (r < 0 && errno == EAGAIN));
+	*(long long *)arg = t_now();
+	return (void *)(intptr_t)(r == 1 && c == 'y');
+}
+
+/*
+ * A wait that has begun: natively it goes on, here it ends. What is asked for is
+ * one of several tries within 10 ms, since others may have the processor.
+ */
+static void in_a_wait(char change, char back, long long at_least)
+{
+	long long best = T_SEC, ended = 0;
+
+	for (int i = 0; i < 5; i++) {
+		pthread_t th = t_thread(begun, &ended);
+		long long start = t_now();
+		struct timespec ts = { 0, 30 * T_MS }; /* a wait of some age */
+
+		nanosleep(&ts, NULL);
+		if (at_least == 0)
+			start = t_now();
+		tell(change);
+		if (!hooked) {
+			t_put(wr, 'y');
+			CHECK(t_join(th) != NULL);
+		} else {
+			CHECK(t_join(th) == NULL);
+			CHECK(ended - start >= at_least);
+			if (ended - start < best)
+				best = ended - start;
+		}
+		tell(back);
+	}
+	CHECK(!hooked || best <= at_least + 10 * T_MS);
+	t_say("in a wait");
+}
+
+/* What is known through one number must be known through each. */
+static void own_numbers(int early)
+{
+	int late = dup(rd), numbers[3] = { rd, early, late };
+	long long best = T_SEC;
+
+	for (int i = 0; i < 27; i++) {
+		int by = numbers[i / 9], fd = numbers[i % 3];
+		long long start;
+
+		waits(fd);
+		flags(by, 1);
+		start = t_now();
+		fails(fd, 0);
+		if (t_now() - start < best)
+			best = t_now() - start;
+		flags(numbers[(i + 1) % 3], 0);
+	}
+	CHECK(best < 3 * T_MS);
+	t_close(late);
+	t_say("own numbers");
+}
+
+/* What this process does itself is for the calls that begin after it. */
+static void own_wait(void)
+{
+	long long ended;
+	pthread_t th = t_thread(begun, &ended);
+	struct timespec ts = { 0, 25 * T_MS }; /* looked after by then */
+
+	t_settle();
+	flags(rd, 1);
+	nanosleep(&ts, NULL);
+	t_put(wr, 'y');
+	CHECK(t_join(th) != NULL);
+	flags(rd, 0);
+	t_say("own wait");
+}
+
+static void make(const char *kind)
+{
+	int p[2];
+
+	if (!strcmp(kind, "pipe"))
+		t_pipe(p);
+	else if (!strcmp(kind, "pair"))
+		t_pair(p);
+	else
+		t_tcp_pair(p);
+	rd = p[0];
+	wr = p[1];
+}
+
+int main(int argc, char **argv)
+{
+	bool is_pipe = argc == 2 && !strcmp(argv[1], "pipe");
+	int early;
+	pid_t pid;
+
+	hooked = getenv("LD_PRELOAD") != NULL;
+	CHECK(argc == 2);
+	make(argv[1]);
+	early = dup(rd);
+	t_pipe(ask);
+	t_pipe(told);
+	t_be_threaded();
+	own_numbers(early);
+	own_wait();
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		t_close(ask[1]);
+		other();
+	}
+	for (int i = 0; i < 3; i++) {
+		waits(rd);
+		tell('n');
+		fails(rd, 0);
+		fails(early, 0);
+		tell('b');
+		waits(early);
+		if (is_pipe)
+			continue;
+		tell('t');
+		fails(rd, 60 * T_MS);
+		tell('f');
+	}
+	t_say("between waits");
+	in_a_wait('n', 'b', 0);
+	if (!is_pipe)
+		in_a_wait('t', 'f', 60 * T_MS);
+	t_close(ask[1]);
+	t_wait_ok(pid);
+	return 0;
+}
