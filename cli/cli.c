@@ -63,7 +63,8 @@ static const char help_text[] =
 	"\n"
 	"  -w, --workers N     run fibers on N kernel threads"
 	" (default: usable CPUs)\n"
-	"  -s, --stats[=FILE]  print counters at exit, to stderr or to FILE\n"
+	"  -s, --stats[=FILE]  print counters at exit, to stderr or to FILE;\n"
+	"                      full, full:FILE: and what held workers up\n"
 	"  -e, --eager         start at once, not before the first thread\n"
 	"  -l, --log LEVEL     none, warn (default) or info, on stderr\n"
 	"      --only GLOB,...    hook programs of these names alone\n"
@@ -127,22 +128,31 @@ static void set_workers(const char *arg)
 /* The program may change its directory before the file is opened. */
 static void set_stats(const char *arg)
 {
-	char dir[PATH_MAX], path[2 * PATH_MAX];
+	char dir[PATH_MAX], path[2 * PATH_MAX + 8];
+	const char *full = "";
 
+	if (arg && !strncmp(arg, "full", 4) && (!arg[4] || arg[4] == ':')) {
+		full = "full:";
+		arg = arg[4] ? arg + 5 : "stderr";
+		if (!strcmp(arg, "stderr")) {
+			put("FIBHOOK_STATS", "full");
+			return;
+		}
+	}
 	if (!arg) {
 		put("FIBHOOK_STATS", "stderr");
 		return;
 	}
 	if (!*arg)
 		cli_fail(CLI_USAGE, "--stats: the name of the file is empty");
-	if (*arg == '/' || !strcmp(arg, "-")) {
-		put("FIBHOOK_STATS", arg);
-		return;
-	}
-	if (!getcwd(dir, sizeof(dir)))
+	*dir = 0;
+	if (*arg != '/' && strcmp(arg, "-") != 0 && !getcwd(dir, sizeof(dir)))
 		cli_fail(CLI_CANNOT, "--stats: current directory: %s",
 			 strerror(errno));
-	snprintf(path, sizeof(path), "%s/%s", strcmp(dir, "/") ? dir : "", arg);
+	if (!strcmp(dir, "/"))
+		*dir = 0;
+	snprintf(path, sizeof(path), "%s%s%s%s", full, dir,
+		 *arg != '/' && strcmp(arg, "-") ? "/" : "", arg);
 	put("FIBHOOK_STATS", path);
 }
 

@@ -153,6 +153,10 @@ static void read_stats(const char *val)
 	/* Some programs write their title over the environment. */
 	static char name[PATH_MAX];
 
+	fib_options.stats_full = !strncmp(val, "full", 4) &&
+				 (!val[4] || val[4] == ':');
+	if (fib_options.stats_full)
+		val = val[4] ? val + 5 : "stderr";
 	if (!*val || strlen(val) >= sizeof(name))
 		bad_value("STATS", val, "no statistics");
 	else if (!strcmp(val, "-"))

@@ -15,7 +15,7 @@
 struct fib_file;
 
 struct fib_options {
-	bool disable, eager, rewrite_all;
+	bool disable, eager, rewrite_all, stats_full;
 	int workers;		/* 0: as many as CPUs may be used */
 	int log;		/* FIB_LOG_* */
 	uint64_t chaos;		/* seed; 0: none */

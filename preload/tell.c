@@ -104,6 +104,8 @@ void fib_stats_open(void)
 		fd = open_file(name = path);
 	else
 		fd = -ENAMETOOLONG;
+	if (fib_options.stats_full)
+		fib_stats_want_full();
 	if (fd >= 0)
 		fib_stats_at_exit(fib_fd_hide(fd));
 	else if (fd == -ELOOP)

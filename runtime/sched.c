@@ -8,6 +8,7 @@
 #include "runtime/chaos.h"
 #include "runtime/cputime.h"
 #include "runtime/iom.h"
+#include "runtime/probe.h"
 #include "runtime/runq.h"
 #include "runtime/timer.h"
 
@@ -396,6 +397,7 @@ static void run(struct fib_worker *w, struct fib *f)
 	fib_runq_count_delay(w, f);
 	if (!fib_runq_alone(fib_sched_of(w)))
 		fib_cpu_go(f);
+	FIB_PROBE(switch, f->index, w->id);
 	fib_san_leave(&w->san, &fib_top_of(f)->san, false);
 	fib_ctx_switch(&w->sched_sp, f->sp);
 }
@@ -471,6 +473,7 @@ void fib_park(void)
 	    fib_cas(&f->permit, &notified, FIB_PERMIT_NONE, seq_cst))
 		return;
 	fib_count(parks);
+	FIB_PROBE(park, f->index, f->wait);
 	if (fib_host_keeps_vectors(f))
 		leave_with_vectors();
 	else
@@ -489,6 +492,7 @@ void fib_wake(struct fib *f)
 		;
 	if (old != FIB_PERMIT_PARKED)
 		return;
+	FIB_PROBE(wake, f->index, f->wait);
 	FIB_CHAOS_POINT(wake_won);
 	if (!fib_host_queue_alone(f))
 		queue_fiber(f);
@@ -554,6 +558,7 @@ void fib_block_enter(void)
 	struct fib_worker *w = fib_worker_self();
 
 	fib_count(kernel_blocks);
+	FIB_PROBE(block, w->cur->index, w->id);
 	fib_store(&w->blocking, 1, seq_cst);
 	if (!w->bound && !fib_load(&fib_sched_of(w)->nidle, seq_cst))
 		fib_monitor_poke();

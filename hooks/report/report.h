@@ -1,5 +1,5 @@
 /*
- * What the library tells of itself: the counters when the process ends (stats.c),
+ * What the library tells of itself: the counters when the process ends (stats.c, full.c),
  * where fibers hold their workers up (holdups.c), and that a worker does not come
  * out of the runtime (stuck.c). No locks. Each says who may call.
  */
@@ -14,6 +14,10 @@
 void fib_stats_at_exit(int fd);
 void fib_stats_print(int fd);
 bool fib_stats_wanted(void);
+/** And what has held workers up, behind the counters. */
+void fib_stats_want_full(void);
+/** That, by @put: full.c. */
+void fib_stats_full(void (*put)(const char *s));
 /** Around fib_runtime_fork_child(), where it is none. */
 void fib_stats_keep(void);
 void fib_stats_resume(void);

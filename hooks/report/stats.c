@@ -10,6 +10,12 @@
 static int stats_fd = -1, stats_kept = -1;
 static long stats_pid; /* of the process that left the runtime */
 static struct fib_file stats_file;
+static bool full;
+
+void fib_stats_want_full(void)
+{
+	full = true;
+}
 
 void fib_stats_at_exit(int fd)
 {
@@ -81,6 +87,8 @@ static void compose(void)
 		put_number(fib_load(&fib_symtab.stats[i], relaxed));
 		put("\n");
 	}
+	if (full)
+		fib_stats_full(put);
 }
 
 static void tell_failure(long r)

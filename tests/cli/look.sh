@@ -120,3 +120,20 @@ start deadlock "$F" --workers 2 "$waits" deadlock && {
 }
 refuses "report without pid" 2 "which process" "$F" report
 refuses "report of a dead process" 1 "no such process" "$F" report "$dead"
+
+# At the end, with where in the file each call came from: addr2line knows it.
+run timeout 60 "$F" --workers 1 --stats=full:full "$B/tests/cli/holds" ends
+check "--stats=full: status" [ "$status" = 0 ]
+check "--stats=full: counters" grep -qx "fibers_created 4" "$T/full"
+line=$(grep "^held_up [0-9]* [0-9.]* [0-9.]* flock holds+0x[0-9a-f]*\$" "$T/full")
+check "--stats=full: the call" [ -n "$line" ]
+check "--stats=full: the times: $line" awk -v line="$line" 'BEGIN {
+	split(line, w); exit !(w[2] >= 3 && w[3] > 0.1 && w[3] >= w[4] && w[4] > 0) }'
+if command -v addr2line >/dev/null; then
+	check "--stats=full: the place" grep -qx cache_lock <<<"$(addr2line -f -e \
+		"$B/tests/cli/holds" "${line##*+}")"
+fi
+run timeout 60 env FIBHOOK_STATS=full "$F" --workers 1 "$B/tests/cli/holds" ends
+check "FIBHOOK_STATS=full: on stderr" grep -q "^held_up .* flock holds" "$T/err"
+run "$F" --stats "$B/tests/cli/threads"
+check "--stats: none of that" [ "$(grep -c "^held_up .* .*" "$T/err")" = 0 ]

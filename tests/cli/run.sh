@@ -110,6 +110,7 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 . "$HERE/dump.sh"
 . "$HERE/look.sh"
 . "$HERE/top.sh"
+. "$HERE/probes.sh"
 . "$HERE/see.sh"
 . "$HERE/choose.sh"
 . "$HERE/targets.sh"
