@@ -187,7 +187,12 @@ int cli_stats(int argc, char **argv)
 		if (form == TEXT)
 			printf("\n");
 		fflush(stdout);
-		r = dump_guard(wanted, look, false);
+		r = dump_guard(wanted, look, true);
+		/* It may be about to end: its memory goes first. */
+		if (r && !wait_until(dump_now_ns() + 1000000000, process))
+			return 0;
+		if (r)
+			r = dump_guard(wanted, look, false);
 	}
 	return r;
 }

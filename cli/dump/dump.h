@@ -59,7 +59,8 @@ int dump_guard(pid_t pid, int (*work)(void), bool quiet);
  * The same, but what it has printed to stdout is returned: @len bytes in @data,
  * which free() takes; NULL where the result is not 0.
  */
-int dump_guard_read(pid_t pid, int (*work)(void), char **data, size_t *len);
+int dump_guard_read(pid_t pid, int (*work)(void), bool quiet, char **data,
+		    size_t *len);
 
 /** realloc() of memory for what was read. Fails where that is too much. */
 void *dump_grow(void *old, size_t size, size_t more);

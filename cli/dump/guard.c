@@ -219,7 +219,8 @@ int dump_guard(pid_t pid, int (*work)(void), bool quiet)
 	return tell(pid, status, much, quiet);
 }
 
-int dump_guard_read(pid_t pid, int (*work)(void), char **data, size_t *len)
+int dump_guard_read(pid_t pid, int (*work)(void), bool quiet, char **data,
+		    size_t *len)
 {
 	struct stream s[2] = { { .to = STDOUT_FILENO },
 			       { .to = STDERR_FILENO } };
@@ -233,8 +234,9 @@ int dump_guard_read(pid_t pid, int (*work)(void), char **data, size_t *len)
 		*len = s[0].len;
 		s[0].data = NULL;
 	}
-	print(&s[1], true);
-	r = tell(pid, status, s[0].len >= DUMP_OUTPUT, false);
+	if (!quiet)
+		print(&s[1], true);
+	r = tell(pid, status, s[0].len >= DUMP_OUTPUT, quiet);
 	discard(&s[0]);
 	discard(&s[1]);
 	return r;

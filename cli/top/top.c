@@ -58,14 +58,14 @@ static void add(const char *fmt, ...)
 
 /* --- samples ---------------------------------------------------------------- */
 
-/* 0; or the child's status, and what it has said has been printed. */
-static int take(struct sample *s)
+/* 0; or the child's status, and, unless @quiet, what it has said is printed. */
+static int take(struct sample *s, bool quiet)
 {
 	size_t len, need;
 	int r;
 
 	*s = (struct sample){ 0 };
-	r = dump_guard_read(wanted, top_sample_write, &s->data, &len);
+	r = dump_guard_read(wanted, top_sample_write, quiet, &s->data, &len);
 	if (r)
 		return r;
 	s->head = (const void *)s->data;
@@ -345,7 +345,7 @@ static int run(int process)
 {
 	struct sample a, b;
 	bool first = true;
-	int r = take(&a);
+	int r = take(&a, false);
 
 	if (r)
 		return r;
@@ -362,9 +362,14 @@ static int run(int process)
 
 		if (has_ended(process))
 			return 0;
-		r = take(&b);
-		if (r)
-			return has_ended(process) ? 0 : r;
+		r = take(&b, true);
+		/* It may be about to end: its memory goes first. */
+		if (r && !sleep_until(dump_now_ns() + 1000000000, process))
+			return 0;
+		if (r) {
+			top_screen_end();
+			return take(&b, false);
+		}
 		/* The next differences are to what is now, in its own order. */
 		kept = b;
 		kept.data = malloc(b.nfibers * sizeof(*b.fiber) + 1);
