@@ -47,7 +47,7 @@ HOSTILE_SEED    ?= 1
 $(eval $(call FIB_VARIANT,cli-asan,$(PRE_HOST) -I$(B)/include $(ASAN)))
 
 $(CT)/hostile: tests/cli/hostile.c tests/cli/hostile_object.c \
-    tests/cli/hostile.h
+    tests/cli/hostile.h $(wildcard runtime/*.h hooks/host/*.h)
 	@mkdir -p $(@D)
 	$(V)$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter -DFIB_VERSION='"$(VERSION)"' $(PRE_HOST) $(INC) \
 	  $(filter %.c,$^) -o $@

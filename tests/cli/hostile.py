@@ -184,6 +184,24 @@ def dump(build, pid, asan=True, wait=LIMIT + 5, form=()):
     return r.returncode, out, err
 
 
+VERBS = (["status"], ["status", "--json"], ["stats"], ["stats", "--prometheus"],
+         ["report"], ["top", "--batch", "-n", "1", "-i", "0.1"])
+
+
+def look(build, pid, verb):
+    """What else reads a process: it ends, and prints nothing but text."""
+    r = subprocess.run([f"{build}/tests/cli/fibhook-asan", *verb, str(pid)],
+                       env=ENV, stdin=subprocess.DEVNULL, capture_output=True,
+                       timeout=3 * LIMIT)  # top takes two samples
+    text = (r.stdout + r.stderr).decode(errors="replace")
+    need(r.returncode in (0, 1, 3), f"{verb}: status {r.returncode}: "
+         + text[:3000])
+    need(not CONTROLS.search(text), f"{verb}: a control character")
+    need("ended by signal" not in text, f"{verb}: {text[-300:]}")
+    if "--json" in verb and r.returncode == 0:
+        json.loads(r.stdout)
+
+
 def check_target(target):
     for _ in range(500):
         if target.is_free():
@@ -281,6 +299,7 @@ def run_seed(build, seed, victim):
     with Target(build, seed, victim.pid) as t:
         need(t.said, "hostile does not start")
         dump(build, t.pid, asan=seed % 4 != 0, form=FORMS[seed % 5])
+        look(build, t.pid, VERBS[seed % 6])
         check_target(t)
 
 
