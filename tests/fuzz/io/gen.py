@@ -8,6 +8,8 @@ questions about what is left.
 """
 import random
 
+from scenes import SOCKETS, Scenes
+
 SMALL = [0, 1, 2, 3, 4, 5, 8, 10, 100]
 LARGE = [4096, 5000, 65536, 70000, 300000, 1 << 20]
 LIMIT = "400ms"
@@ -16,8 +18,6 @@ RECV_FLAGS = [""] * 8 + ["waitall"] * 5 + [
     "peek oob", "errqueue", "cmsgcloexec"]
 SEND_FLAGS = [""] * 8 + ["nosignal", "nosignal", "dontwait", "oob", "more",
                          "eor", "oob nosignal"]
-STREAMS = ("unix", "tcp")
-SOCKETS = STREAMS + ("dgram", "seqpacket", "udppair", "udp")
 
 
 class File:
@@ -25,7 +25,7 @@ class File:
         self.name, self.kind, self.peer, self.end = name, kind, peer, end
 
 
-class Script:
+class Script(Scenes):
     def __init__(self, rng):
         self.rng = rng
         self.steps, self.files, self.timed = [], [], rng.random() < 0.12
@@ -415,27 +415,6 @@ class Script:
                  + (" pdeath" if self.below(0.1) else ""))
         self.children.append(k)
 
-    def background(self):
-        """A child with a terminal, and one of its own in the background."""
-        a, b = self.two("pty", ("master", "slave"))
-        self.add(0, f"pty {a.name} {b.name}")
-        self.add(0, "fork 5")
-        self.add(5, f"session {b.name}")
-        self.add(5, "fork 6")
-        if self.below(0.3):
-            self.add(5, f"tostop {b.name}")
-        self.add(6, "group")
-        if self.below(0.3):
-            self.add(6, f"action {self.pick('TTIN', 'TTOU')} "
-                     + self.pick("ign", "plain", "restart"))
-        if self.below(0.8):
-            self.add(6, "threaded")
-        self.add(6, self.pick(f"read {b.name} 5", f"write {b.name} 3",
-                              f"setattr {b.name}", f"front {b.name}"))
-        self.add(0, f"write {a.name} 3")
-        self.add("*", "killchild 6 CONT")
-        self.add(5, "wait 6 untraced nohang")
-
     def probe(self):
         f = self.some()
         n = f.name
@@ -453,6 +432,12 @@ class Script:
     def draw(self):
         if self.below(0.05):
             self.background()
+            return self.steps
+        if self.below(0.03):
+            self.masked()
+            return self.steps
+        if not self.timed and self.below(0.4):
+            self.situation()
             return self.steps
         for _ in range(self.pick(1, 1, 1, 2, 2, 3)):
             self.make()
@@ -507,35 +492,6 @@ class Script:
         for _ in range(self.pick(1, 2, 3)):
             self.add(self.pick(0, 3, 4), self.probe())
         return self.steps
-
-    def race(self):
-        """Two or three steps at once. What is large goes in parts, in which others
-        may come in between: no order of the calls explains that."""
-        self.bulk = False
-        actors = self.rng.sample([0, 1, 2, 3, 4], self.pick(2, 2, 3))
-        first = len(self.steps)
-        for k in actors:
-            f = self.some()
-            what = self.rng.random()
-            if what < 0.35:
-                step = self.call()
-            elif what < 0.65:
-                step = self.write(f.peer or f)
-            elif what < 0.9 or not self.signals:
-                step = self.event()[1]
-            else:
-                step = f"tkill {self.pick(1, 2)} USR1"
-            if len(self.steps) > first + actors.index(k):
-                # It came with a step of its own, which goes before all.
-                extra = self.steps.pop()
-                self.steps.insert(first, extra)
-                first += 1
-            if step.startswith("sink") or any(
-                    int(w) > 4096 for w in step.split() if w.isdigit()):
-                step = f"poll {f.name}:in,out 0ms"
-            self.add(f"{k}+" if len(self.steps) > first else k, step)
-
-
 
 
 def script(seed, number):

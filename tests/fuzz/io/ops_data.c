@@ -11,6 +11,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 #include "io.h"
 
@@ -159,14 +160,19 @@ static void op_send(struct fz_call *c)
 static void op_fill(struct fz_call *c)
 {
 	static const size_t piece[] = { 4096, 1 };
+	struct timespec t = { 0, 30000000 };
 	char *b = filled(c, 4096);
 	int fd = fz_fd(c, 1), old = fcntl(fd, F_GETFL);
 	long r = 0, n = 0;
 
 	fcntl(fd, F_SETFL, old | O_NONBLOCK);
-	for (int i = 0; i < 2; i++)
-		while ((r = write(fd, b, piece[i])) > 0 && n < 1 << 26)
-			n += r;
+	/* A terminal's buffers are moved on by a kernel thread, in its own time. */
+	do
+		for (int i = 0; i < 2; i++)
+			while ((r = write(fd, b, piece[i])) > 0 && n < 1 << 26)
+				n += r;
+	while (r < 0 && errno == EAGAIN && isatty(fd) && !nanosleep(&t, NULL) &&
+	       write(fd, b, 1) == 1);
 	r = r < 0 ? errno : 0;
 	fcntl(fd, F_SETFL, old & ~O_NONBLOCK);
 	fz_say(c, "%s", r ? strerrorname_np((int)r) : "endless");
