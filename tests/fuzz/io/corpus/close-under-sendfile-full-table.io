@@ -1,0 +1,6 @@
+# open: a waiter whose number is closed needs a free descriptor to stay with its file
+0 pair a b stream
+0 memfd c 1048576
+1 sendfile b c 1048576
+4 table 1
+0 close b

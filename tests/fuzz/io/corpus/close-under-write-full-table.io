@@ -1,0 +1,5 @@
+# open: a waiter whose number is closed needs a free descriptor to stay with its file
+0 pair a b stream
+1 write b 1048576
+4 table 1
+0 close b
