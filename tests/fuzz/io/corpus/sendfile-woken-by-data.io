@@ -1,0 +1,6 @@
+# open: a sender is woken when poll says that there is room, and by no other news of the connection
+0 tcp a b
+0 memfd c 1
+0 fill a
+1 sendfile a c 1
+0 send b 1
