@@ -345,16 +345,29 @@ static bool try_wait4(const long a[6], long *r)
 	return *r || (a[2] & WNOHANG);
 }
 
-/* Only where it can say which child is an empty try told from a result. */
+/*
+ * Only where it can say which child is an empty try told from a result. What is
+ * written where a result does not fit, and whether the child is gone then, is the
+ * kernel's to say: it makes the call itself once there is a result.
+ */
 static bool try_waitid(const long a[6], long *r)
 {
-	siginfo_t own, *info = a[2] ? (siginfo_t *)a[2] : &own;
-	int pid = 0;
+	siginfo_t own = { .si_signo = 0 };
+	long options = a[3] | WNOHANG;
+	int pid;
 
-	if (fib_copy(&info->si_pid, &pid, sizeof(pid)))
+	if (!a[2]) {
+		*r = fib_raw(SYS_waitid, a[0], a[1], &own, options, a[4]);
+		return *r || own.si_pid;
+	}
+	*r = fib_raw(SYS_waitid, a[0], a[1], &own, options | WNOWAIT, 0);
+	if (*r == 0 && !own.si_pid)
 		return false;
-	*r = fib_raw(SYS_waitid, a[0], a[1], info, a[3] | WNOHANG, a[4]);
-	return *r || fib_copy(&pid, &info->si_pid, sizeof(pid)) || pid;
+	*r = fib_raw(SYS_waitid, a[0], a[1], a[2], options, a[4]);
+	if (*r || fib_copy(&pid, &((siginfo_t *)a[2])->si_pid, sizeof(pid)))
+		return true;
+	/* 0: another thread was faster. */
+	return pid;
 }
 
 long fib_sys_wait4(int pid, int *status, int options, void *usage)
