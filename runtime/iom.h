@@ -33,7 +33,7 @@
  * its turn: it keeps the number that it drew when it first published, and goes
  * back to where it stood.
  *
- * After a short read from a plain TCP socket the socket is known to be empty,
+ * After a short read from a TCP socket, a pipe, a unix stream it is known to be empty,
  * unless an edge came meanwhile: then the next read may wait at once, without
  * a call that fails first. That holds only while no HUP, RDHUP, ERR or PRI was
  * ever seen on it, for they may come with the data and make no further edge. An

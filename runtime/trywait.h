@@ -101,12 +101,12 @@ bool fib_io_try(struct fib_io *io, struct fib_hold *h);
 /**
  * Make call @nr, which is not going to block (MSG_DONTWAIT, RWF_NOWAIT), until
  * it is not EAGAIN. a[0] stands for the descriptor. @plain: that many bytes of a
- * plain TCP socket, which a short count proves to be empty; 0 if it proves nothing.
+ * file that a short count proves to be empty; 0 if it proves nothing.
  */
 long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6]);
 /**
- * Somebody has received urgent data, before an edge told of it perhaps: a read
- * that ends at its mark is short, too.
+ * Somebody has received urgent data, before an edge told of it perhaps, or has
+ * made a pipe one of packets: a read that ends at a mark is short, too.
  */
 extern _Atomic bool fib_io_urgent;
 /** What is ready of @events, POLLHUP and the like; a signal is no answer. */

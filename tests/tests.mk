@@ -141,7 +141,7 @@ check-sandbox: all $(B)/tests/support/filter
 	@/usr/bin/python3 tests/apps/sandbox.py --build $(B) $(ONLY:%=--only %)
 
 -include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
--include tests/cli/cli.mk tests/suites/suites.mk tests/model/model.mk
+-include tests/counts/counts.mk tests/cli/cli.mk tests/suites/suites.mk tests/model/model.mk
 -include tests/libfib/libfib.mk tests/distros/distros.mk tests/install/install.mk tests/fuzz/fuzz.mk
 
 print-checks:

@@ -10,6 +10,7 @@
 #include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
 #include "runtime/hidden.h"
+#include "runtime/trywait.h"
 
 /* Who waits takes along what is known. */
 struct fib_fd *fib_fd_refuge(struct fib_fd *s)
@@ -124,7 +125,12 @@ long fib_sys_pipe2(int *user, int flags)
 	int fd[2];
 	long r = fib_raw(SYS_pipe2, fd, flags);
 
-	return r ? r : fib_fd_pair(fd, O_RDONLY, O_WRONLY, flags, user);
+	if (r == 0)
+		r = fib_fd_pair(fd, O_RDONLY, O_WRONLY, flags, user);
+	/* Each packet ends a read. */
+	if (r == 0 && (flags & (O_DIRECT | O_EXCL)) && fib_fd_get(fd[0]))
+		fib_store(&fib_fd_get(fd[0])->untrusted, true, relaxed);
+	return r;
 }
 
 /* Another process has it too, if it is not this one itself. */
@@ -234,8 +240,12 @@ static long set_owner(int fd, int cmd, long arg)
 static long set_flags(int fd, long flags)
 {
 	struct fib_change c = fib_fd_change(fd, FIB_DESC_FLAGS);
+	struct fib_known *k = flags & O_DIRECT ? fib_fd_know(fd) : NULL;
 	long r = fib_raw(SYS_fcntl, fd, F_SETFL, flags);
 
+	/* From now on it makes packets, for whoever reads them. */
+	if (k && k->kind == FIB_FD_PIPE)
+		fib_store(&fib_io_urgent, true, relaxed);
 	if (r == 0)
 		fib_fd_set_nonblock(&c, flags & O_NONBLOCK);
 	else

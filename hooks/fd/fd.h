@@ -37,7 +37,8 @@ enum fib_fd_kind {
 	FIB_FD_TCP,    /* TCP and nothing like it (MPTCP, SCTP) */
 	FIB_FD_STREAM, /* AF_UNIX, SOCK_STREAM */
 	FIB_FD_DGRAM,  /* all other sockets: a send seldom blocks */
-	FIB_FD_NOWAIT, /* pipes and the like: RWF_NOWAIT works */
+	FIB_FD_PIPE,   /* and FIFOs: RWF_NOWAIT works */
+	FIB_FD_NOWAIT, /* as it does for eventfd and the like */
 	FIB_FD_POLLED, /* poll, then call: terminals, timerfd, ... */
 	FIB_FD_ALWAYS, /* never would block, as poll sees it: files */
 };
@@ -55,6 +56,7 @@ struct fib_known {
 	bool listening;
 	uint8_t polled; /* FIB_IO_*: where RWF_NOWAIT does not work */
 	uint8_t tty;	/* enum fib_tty */
+	uint8_t doubts; /* times that a short read was not the end */
 	bool tells_room; /* poll has once said that there is room to write */
 	bool tells_end;	 /* it says so when there is no writer (any more) */
 	_Atomic uint8_t undone; /* how often connect(AF_UNSPEC) was called */
@@ -81,6 +83,19 @@ uint8_t fib_fd_kind(int fd);
 static inline bool fib_fd_is_socket(const struct fib_known *k)
 {
 	return k->kind >= FIB_FD_TCP && k->kind <= FIB_FD_DGRAM;
+}
+static inline bool fib_fd_takes_nowait(const struct fib_known *k)
+{
+	return k->kind == FIB_FD_PIPE || k->kind == FIB_FD_NOWAIT;
+}
+/**
+ * Of what kind a short read proves that there is no more, as a rule: not where
+ * packets or passed descriptors end a read, which the monitor finds out.
+ */
+static inline bool fib_fd_shows_end(const struct fib_known *k)
+{
+	return k->kind == FIB_FD_TCP || k->kind == FIB_FD_STREAM ||
+	       k->kind == FIB_FD_PIPE;
 }
 /** SO_RCVLOWAT is set on some socket. */
 extern _Atomic bool fib_fd_lowat_used;

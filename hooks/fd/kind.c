@@ -37,6 +37,8 @@ uint8_t fib_fd_find_kind(int fd)
 	case S_IFBLK:
 	case S_IFLNK:
 		return FIB_FD_ALWAYS;
+	case S_IFIFO:
+		return FIB_FD_PIPE;
 	case S_IFCHR:
 		return FIB_FD_POLLED;
 	default:

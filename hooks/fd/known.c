@@ -7,6 +7,7 @@
 #include "hooks/fd/fd.h"
 #include "runtime/chaos.h"
 #include "runtime/hidden.h"
+#include "runtime/trywait.h"
 
 _Atomic bool fib_fd_lowat_used;
 _Atomic bool fib_fd_compares;
@@ -95,7 +96,7 @@ static void begin_locked(struct fib_known *k, uint32_t files,
 	if (left || !old) {
 		k->kind = FIB_FD_UNKNOWN;
 		k->listening = k->tells_room = k->tells_end = false;
-		k->polled = 0;
+		k->polled = k->doubts = 0;
 		k->tty = FIB_TTY_UNKNOWN;
 		if (!d) {
 			d = fib_desc_create();
@@ -305,19 +306,32 @@ bool fib_fd_is_ours_alone(struct fib_known *k)
 	return fib_desc_is_ours(desc_of(k));
 }
 
-/* The number may be closed under this as well: then it has asked for nothing. */
-unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
+#define DOUBTS 8 /* of which some may be late events */
+
+/*
+ * A reader waits since a short read has emptied the file. In a packet pipe, or
+ * beside passed descriptors, it has not: who reads tries again.
+ */
+static bool was_not_empty(struct fib_known *k, struct fib_fd *s, uint8_t events)
 {
-	struct fib_known *k = peek(s->fd);
+	if (!(events & FIB_IO_READ) || !(fib_load(&s->reads, relaxed) & 1) ||
+	    k->kind == FIB_FD_TCP || !fib_io_ready(s->fd, POLLIN))
+		return false;
+	if (++k->doubts >= DOUBTS)
+		fib_store(&s->untrusted, true, relaxed);
+	fib_and(&s->reads, ~1u, relaxed);
+	return true;
+}
+
+/* Of what others may have changed. */
+static unsigned ask_late(struct fib_known *k, struct fib_fd *s, uint8_t events)
+{
 	uint8_t parts = FIB_DESC_FLAGS | (uint8_t)(events << 1);
 	uint32_t files = fib_load(&s->files, acquire);
 	struct fib_desc_answer a;
 	unsigned r = 0;
-	struct fib_desc *d;
+	struct fib_desc *d = fib_load(&k->desc, acquire);
 
-	if (!k || !is_current(k))
-		return 0;
-	d = fib_load(&k->desc, acquire);
 	if (!d || fib_desc_is_ours(d))
 		return 0;
 	if (!fib_fd_is_socket(k))
@@ -335,6 +349,20 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 		k->told = found;
 	}
 	fib_unlock(&k->lock);
+	return r;
+}
+
+/* The number may be closed under this as well: then it has asked for nothing. */
+unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
+{
+	struct fib_known *k = peek(s->fd);
+	unsigned r = 0;
+
+	if (k && is_current(k)) {
+		if (was_not_empty(k, s, events))
+			r = FIB_LATE_NEWS;
+		r |= ask_late(k, s, events);
+	}
 	return r;
 }
 

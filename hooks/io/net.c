@@ -151,7 +151,7 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 	*flags |= MSG_DONTWAIT;
 	if (k->kind == FIB_FD_DGRAM)
 		io.flags = flags;
-	return fib_io_call(&io, k->kind == FIB_FD_TCP ? plain : 0, nr, a);
+	return fib_io_call(&io, fib_fd_shows_end(k) ? plain : 0, nr, a);
 }
 
 /* Does not wait, says a flag. */

@@ -64,13 +64,13 @@ static long polled(struct fib_known *k, uint8_t ev, long nr, const long a[6])
 	    fib_fd_access(k) == (ev == FIB_IO_READ ? O_WRONLY : O_RDONLY))
 		return fib_pass(nr, a);
 	/* One that has to fail at once would wait for data first. */
-	if (k->kind == FIB_FD_NOWAIT && fib_load(&no_preadv2, relaxed))
+	if (fib_fd_takes_nowait(k) && fib_load(&no_preadv2, relaxed))
 		return fib_blocking(nr, a);
 	if (ev == FIB_IO_READ) {
 		/* How many bytes, how long after the first: n_tty_read() */
 		if (k->kind == FIB_FD_POLLED && k->tty == FIB_TTY_IS)
 			return fib_io_read_tty(k, nr, a);
-		if (k->kind == FIB_FD_NOWAIT && !tells_end(k))
+		if (fib_fd_takes_nowait(k) && !tells_end(k))
 			return read_fifo(k, nr, a);
 		return fib_io_polled(&io, nr, a);
 	}
@@ -78,7 +78,7 @@ static long polled(struct fib_known *k, uint8_t ev, long nr, const long a[6])
 	 * An eventfd or the like: there is room for some values and not for
 	 * others, and wrong ones fail at once. It is full once in a blue moon.
 	 */
-	if (k->kind == FIB_FD_NOWAIT)
+	if (fib_fd_takes_nowait(k))
 		return fib_raw_intr(&fib_self()->attention, nr, a);
 	return tells_room(k) ? fib_io_polled(&io, nr, a) : fib_blocking(nr, a);
 }
@@ -100,9 +100,12 @@ static bool no_nowait(struct fib_known *k, uint8_t ev, long r)
 static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 		      long nr, const long a[6])
 {
-	if (k->kind == FIB_FD_NOWAIT && !(k->polled & FIB_IO_READ)) {
+	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_READ)) {
 		long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
-		long r = fib_io_call(&FIB_HOOK_IO(k, FIB_IO_READ), 0,
+		size_t plain = nr == SYS_read && fib_fd_shows_end(k) ?
+				       (size_t)a[2] :
+				       0;
+		long r = fib_io_call(&FIB_HOOK_IO(k, FIB_IO_READ), plain,
 				     SYS_preadv2, v);
 
 		if (!no_nowait(k, FIB_IO_READ, r))
@@ -224,7 +227,7 @@ static long write_file(struct fib_known *k, const struct iovec *iov, int n,
 	long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
 	long r;
 
-	if (k->kind == FIB_FD_NOWAIT && !(k->polled & FIB_IO_WRITE)) {
+	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_WRITE)) {
 		p.io.closes = fib_iom_enter(k->slot);
 		fib_io_begin(&p.io);
 		r = fib_pass(SYS_pwritev2, v);

@@ -144,7 +144,7 @@ static long no_room(struct fib_ends *e, int in, int out, bool pipe)
 
 static long send_piece(struct fib_ends *e, int in, int out)
 {
-	bool pipe = e->to->kind == FIB_FD_NOWAIT;
+	bool pipe = fib_fd_takes_nowait(e->to);
 	long r = broken(e, out);
 	int64_t at, *own = NULL;
 
@@ -195,7 +195,7 @@ static long sendfile_in_kernel(struct fib_known *to, const long asked[6])
 static bool sends_pieces(struct fib_known *to, struct fib_known *from)
 {
 	return to && from && from->kind == FIB_FD_ALWAYS &&
-	       (is_stream(to) || to->kind == FIB_FD_NOWAIT) &&
+	       (is_stream(to) || fib_fd_takes_nowait(to)) &&
 	       !fib_fd_nonblock(to) && !fib_fd_timed(to);
 }
 
@@ -212,7 +212,7 @@ long fib_sys_sendfile(int to, int from, void *at, size_t count)
 	if (!count || (long)count < 0 || (at && e.at < 0) ||
 	    !sends_pieces(e.to, e.from))
 		return sendfile_in_kernel(e.to, a);
-	e.whole = e.to->kind != FIB_FD_NOWAIT;
+	e.whole = !fib_fd_takes_nowait(e.to);
 	e.left = count < FIB_IO_MAX ? count : FIB_IO_MAX;
 	set_end(&e.in, e.from, FIB_IO_READ);
 	set_end(&e.out, e.to, FIB_IO_WRITE);
@@ -231,7 +231,7 @@ long fib_sys_sendfile(int to, int from, void *at, size_t count)
  */
 static bool find_end(struct fib_ends *e, int in, int out)
 {
-	bool in_first = !e->out.s || e->from->kind == FIB_FD_NOWAIT;
+	bool in_first = !e->out.s || fib_fd_takes_nowait(e->from);
 	bool in_waits = e->in.s && !fib_io_ready(in, POLLIN);
 	bool out_waits = e->out.s && !fib_io_ready(out, POLLOUT);
 
@@ -308,7 +308,7 @@ static long from_tcp(struct fib_ends *e, int in, int out)
 
 static bool is_pipe(const struct fib_known *k)
 {
-	return k->kind == FIB_FD_NOWAIT;
+	return fib_fd_takes_nowait(k);
 }
 
 static bool is_listening(int fd)

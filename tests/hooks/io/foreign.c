@@ -74,13 +74,22 @@ static void waits(int fd)
 	t_join(th);
 }
 
-static void fails(int fd, long long after_ns)
+/* How much later than it should it has failed. */
+static long long fails(int fd, long long after_ns)
 {
 	long long start = t_now();
 	char c;
 
 	CHECK_ERR(read(fd, &c, 1), EAGAIN);
-	T_TOOK(start, after_ns);
+	CHECK(t_now() - start >= after_ns);
+	return t_now() - start - after_ns;
+}
+
+/* The best of several tries is what counts: others may have the processor. */
+static void least(long long *best, long long ns)
+{
+	if (ns < *best)
+		*best = ns;
 }
 
 static void *begun(void *arg)
@@ -116,8 +125,7 @@ static void in_a_wait(char change, char back, long long at_least)
 		} else {
 			CHECK(t_join(th) == NULL);
 			CHECK(ended - start >= at_least);
-			if (ended - start < best)
-				best = ended - start;
+			least(&best, ended - start);
 		}
 		tell(back);
 	}
@@ -133,14 +141,10 @@ static void own_numbers(int early)
 
 	for (int i = 0; i < 27; i++) {
 		int by = numbers[i / 9], fd = numbers[i % 3];
-		long long start;
 
 		waits(fd);
 		flags(by, 1);
-		start = t_now();
-		fails(fd, 0);
-		if (t_now() - start < best)
-			best = t_now() - start;
+		least(&best, fails(fd, 0));
 		flags(numbers[(i + 1) % 3], 0);
 	}
 	CHECK(best < 3 * T_MS);
@@ -181,6 +185,7 @@ static void make(const char *kind)
 int main(int argc, char **argv)
 {
 	bool is_pipe = argc == 2 && !strcmp(argv[1], "pipe");
+	long long flag = T_SEC, limited = T_SEC;
 	int early;
 	pid_t pid;
 
@@ -199,19 +204,20 @@ int main(int argc, char **argv)
 		t_close(ask[1]);
 		other();
 	}
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 5; i++) {
 		waits(rd);
 		tell('n');
-		fails(rd, 0);
+		least(&flag, fails(rd, 0));
 		fails(early, 0);
 		tell('b');
 		waits(early);
 		if (is_pipe)
 			continue;
 		tell('t');
-		fails(rd, 60 * T_MS);
+		least(&limited, fails(rd, 60 * T_MS));
 		tell('f');
 	}
+	CHECK(flag <= 10 * T_MS && (is_pipe || limited <= 10 * T_MS));
 	t_say("between waits");
 	in_a_wait('n', 'b', 0);
 	if (!is_pipe)
