@@ -193,8 +193,6 @@ tells(const struct entry *e, unsigned nr, const long a[6])
 		return true;
 	if (!e || !e->call) {
 		switch (nr) {
-		case SYS_mq_timedsend:
-		case SYS_mq_timedreceive:
 		case SYS_msgsnd:
 		case SYS_msgrcv:
 		case SYS_semop:

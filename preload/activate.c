@@ -38,6 +38,7 @@
 #include "hooks/sigcalls/sigcalls.h"
 #include "hooks/signal/signal.h"
 #include "hooks/thread/thread.h"
+#include "hooks/wait/line.h"
 #include "preload/preload.h"
 #include "preload/rewrite/rewrite.h"
 #include "preload/symbols.h"
@@ -410,6 +411,7 @@ static const char *start(uint64_t mask)
 	fib_store(&fib_fd_compares, !filtered, relaxed);
 	fib_shared_init();
 	fib_futex_init();
+	fib_line_reset();
 	fib_signalfd_init();
 	fib_fd_reach(!filtered);
 	fib_stats_open();

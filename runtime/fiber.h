@@ -46,6 +46,7 @@ enum fib_wait {
 	FIB_WAIT_TIME = 3,  /* the deadline alone */
 	FIB_WAIT_SIGNAL = 4,
 	FIB_WAIT_POLL = 5, /* wait_arg: how many descriptors */
+	FIB_WAIT_LINE = 6, /* behind another that waits in the kernel */
 };
 
 struct fib {

@@ -110,6 +110,9 @@ static void print_wait(uint32_t index, const struct dump_walk *w)
 		printf(": %lu descriptor%s", f->wait_arg,
 		       f->wait_arg == 1 ? "" : "s");
 		break;
+	case FIB_WAIT_LINE:
+		printf(": in line");
+		break;
 	}
 	if (f->wait != FIB_WAIT_NONE && left >= 0)
 		printf(", %.3f s left", left);

@@ -102,6 +102,9 @@ static void print_wait(uint32_t index, const struct dump_walk *w)
 		printf(",\"waits_for\":\"poll\",\"descriptors\":%lu",
 		       w->f.wait_arg);
 		break;
+	case FIB_WAIT_LINE:
+		printf(",\"waits_for\":\"line\"");
+		break;
 	}
 	if (w->f.wait != FIB_WAIT_NONE && left >= 0)
 		printf(",\"left\":%.3f", left);

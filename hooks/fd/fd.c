@@ -8,6 +8,7 @@
 #include "hooks/fd/fd.h"
 #include "hooks/fd/procfs.h"
 #include "hooks/signal/signal.h"
+#include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
 #include "runtime/hidden.h"
 #include "runtime/trywait.h"
@@ -268,6 +269,32 @@ static long set_nonblock(int fd, const int *user)
 	return r;
 }
 
+/*
+ * A lock that is not free. Requests for the same lock are alike: who has a part of
+ * it already has given that up (flock), or all have it (fcntl's are the process's).
+ */
+static long wait_for_lock(struct fib_place *p, long nr, const long a[6])
+{
+	if (fib_self()->thread.own_files || fib_line_file(p, (int)a[0]))
+		return fib_blocking(nr, a);
+	return fib_line_call(p, FIB_NEVER, nr, a);
+}
+
+/* Of a part of a file. From elsewhere than its beginning, each is one by itself. */
+static long wait_for_part(int fd, int cmd, long arg)
+{
+	const long a[6] = { fd, cmd, arg };
+	struct fib_place p = { 0 };
+	struct flock l;
+
+	if (fib_copy(&l, (void *)arg, sizeof(l)) || l.l_whence != SEEK_SET)
+		return fib_blocking(SYS_fcntl, a);
+	p.key[2] = (uint64_t)l.l_start;
+	p.key[3] = (uint64_t)l.l_len;
+	p.key[4] = (uint64_t)cmd << 32 | (uint16_t)l.l_type;
+	return wait_for_lock(&p, SYS_fcntl, a);
+}
+
 long fib_sys_fcntl(int fd, int cmd, long arg)
 {
 	uint32_t files;
@@ -283,7 +310,7 @@ long fib_sys_fcntl(int fd, int cmd, long arg)
 			fib_signal_sync_handled(fib_self());
 			return r;
 		}
-		return fib_blocking(SYS_fcntl, (long[6]){ fd, cmd, arg });
+		return wait_for_part(fd, cmd, arg);
 	}
 	if (makes_signals(cmd))
 		fib_store(&signals, true, relaxed);
@@ -312,11 +339,12 @@ long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 
 long fib_sys_flock(int fd, int op)
 {
+	struct fib_place p = { .key = { 0, 0, (uint64_t)op, 0, SYS_flock } };
 	long r = fib_raw(SYS_flock, fd, op | 4 /* LOCK_NB */);
 
 	if (r != -EWOULDBLOCK || (op & 4))
 		return r;
-	return fib_blocking(SYS_flock, (long[6]){ fd, op });
+	return wait_for_lock(&p, SYS_flock, (long[6]){ fd, op });
 }
 
 /* A FIFO's open waits for the other end; everything else is quick. */

@@ -8,6 +8,7 @@
 
 struct fib_regs;
 struct fib_hold;
+struct fib_place;
 struct fib_taskwork;
 struct fib_parting;
 struct fib_sigframe;
@@ -50,6 +51,7 @@ struct fib_in_hook {
 struct fib_in_io {
 	uint64_t restart_deadline; /* of the call that is repeated */
 	struct fib_hold *hold;	   /* of the file: hooks/io/parts.c */
+	struct fib_place *place;   /* in a line: hooks/wait/line.h */
 	uintptr_t blocking_sp;	   /* where it blocks in the kernel, or 0 */
 	bool part;		   /* it has had a part of its effect */
 };

@@ -125,6 +125,12 @@ size_t fib_io_length(const struct iovec *iov, int n);
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		 long *flags);
 
+/** net.c: @r, which a send with @flags returns. */
+long fib_io_sent(long r, long flags);
+/** unix.c: a send by a datagram socket, and a stream's connect(). */
+long fib_io_send_datagram(struct fib_known *k, long nr, long a[6], long *flags);
+long fib_io_connect_unix(struct fib_known *k, const long a[6]);
+
 /**
  * The kernel has no call of that name, or a filter has it not: what the program
  * called may be allowed.

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <netinet/in.h>
+#include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
@@ -17,6 +18,8 @@
 	(MSG_PEEK | MSG_TRUNC | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC |              \
 	 MSG_WAITFORONE)
 #define PLAIN_SEND (MSG_NOSIGNAL | MSG_MORE | MSG_CONFIRM | MSG_DONTROUTE)
+
+#define ONE_BY_ONE_NS 1000000u /* of recvmmsg's messages */
 
 static struct fib_known *socket_slot(int fd)
 {
@@ -186,28 +189,80 @@ long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 }
 
 /*
- * With MSG_WAITFORONE the first message is waited for; the rest is what is
- * there. Without, each is, and what comes of it is the kernel's: it looks at the
- * time between messages only, and keeps an error for the next call.
+ * do_recvmmsg(), with its clock, which it looks at after each message: so what is
+ * there is taken one by one where the time is nearly over. What it does with an
+ * error after the first is to keep it for the next call. So with POLLERR there is
+ * nothing more for this one. (A signal's EINTR, which the kernel keeps as well, is
+ * not an error of the socket's.)
+ */
+static long receive_each(struct fib_known *k, struct mmsghdr *vec, unsigned n,
+			 int flags, uint64_t deadline)
+{
+	uint32_t closes = fib_load(&k->slot->closes, relaxed);
+	long r = 0, a[6] = { k->fd };
+	unsigned i = 0;
+
+	while (i < n) {
+		if (i && (fib_load(&k->slot->closes, relaxed) != closes ||
+			  (fib_io_ready(k->fd, 0) & POLLERR)))
+			break;
+		a[1] = (long)&vec[i];
+		a[2] = fib_ns_left(deadline) > ONE_BY_ONE_NS ? n - i : 1;
+		a[3] = flags & ~MSG_WAITFORONE;
+		if (i && (flags & MSG_WAITFORONE)) {
+			a[3] |= MSG_DONTWAIT;
+			r = fib_pass(SYS_recvmmsg, a);
+		} else {
+			r = fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
+		}
+		if (r <= 0)
+			break;
+		i += (unsigned)r;
+		fib_part_done();
+		fib_self()->hook.restarted = 0;
+		if (deadline != FIB_NEVER && fib_now_ns() >= deadline)
+			break;
+	}
+	return i ? (long)i : r;
+}
+
+/*
+ * With MSG_WAITFORONE the first message is waited for; the rest is what is there.
  */
 long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 		      struct timespec *timeout)
 {
 	struct fib_known *k = socket_slot(fd);
 	long a[6] = { fd, (long)vec, n, flags, (long)timeout };
+	uint64_t deadline = FIB_NEVER;
+	int64_t ns;
+	long r;
 
 	if (!k || (flags & NEVER_BLOCKS) || !n)
 		return receive_now(SYS_recvmmsg, a, flags);
-	if (timeout || (n > 1 && !(flags & MSG_WAITFORONE)))
+	if (!timeout && (n == 1 || (flags & MSG_WAITFORONE)))
+		return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
+	if ((flags & ~PLAIN_RECV) || fib_fd_timed(k) || fib_fd_nonblock(k))
 		return fib_io_in_kernel(k, FIB_IO_READ, !timeout, SYS_recvmmsg,
 					a);
-	return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
+	if (timeout) {
+		ns = fib_timespec_ns(timeout);
+		if (ns < 0)
+			return ns;
+		deadline = fib_ns_add(fib_now_ns(), (uint64_t)ns);
+	}
+	r = receive_each(k, vec, n < FIB_IOV_MAX ? n : FIB_IOV_MAX, flags,
+			 deadline);
+	if (r > 0 && timeout &&
+	    fib_timespec_put(timeout, fib_ns_left(deadline)))
+		return -EFAULT;
+	return r;
 }
 
 /* --- sending ------------------------------------------------------------- */
 
 /* The kernel has signalled the worker, if it is the kind of socket that does. */
-static long sent(long r, long flags)
+long fib_io_sent(long r, long flags)
 {
 	if (fib_unlikely(r == -EPIPE) && !(flags & MSG_NOSIGNAL))
 		fib_signal_raise(fib_self(), SIGPIPE, true);
@@ -226,7 +281,7 @@ static long send_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 	if (p->done)
 		return fib_raw(SYS_sendmsg, fd, &rest,
 			       p->flags | MSG_DONTWAIT | MSG_NOSIGNAL);
-	return sent(fib_raw6(p->nr, fd, a[1], a[2], a[3], a[4], a[5]),
+	return fib_io_sent(fib_raw6(p->nr, fd, a[1], a[2], a[3], a[4], a[5]),
 		    *p->first_flags);
 }
 
@@ -278,22 +333,6 @@ send_rest(struct fib_parts *p, struct fib_known *k, long r)
 	return fib_io_parts(p);
 }
 
-/*
- * A datagram socket says that it is writable when its own buffer is, though
- * the receiver's queue (AF_UNIX) may be full, and makes no edge for that.
- */
-static long send_datagram(struct fib_known *k, long nr, long a[6], long *flags)
-{
-	long asked = *flags, r;
-
-	*flags |= MSG_DONTWAIT;
-	r = sent(fib_pass(nr, a), asked);
-	if (r != -EAGAIN || fib_fd_nonblock(k))
-		return r;
-	*flags = asked;
-	return sent(fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a), asked);
-}
-
 /* Bytes @len at @iov, by call @nr with flags *@flags. */
 static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 		     size_t len, long nr, long a[6], long *flags)
@@ -303,18 +342,18 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 	bool tried;
 
 	if (asked & MSG_DONTWAIT)
-		return sent(fib_pass(nr, a), asked);
+		return fib_io_sent(fib_pass(nr, a), asked);
 	if (fib_unlikely(asked & ~PLAIN_SEND))
-		return sent(fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a),
+		return fib_io_sent(fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a),
 			    asked);
 	if (k->kind == FIB_FD_DGRAM)
-		return send_datagram(k, nr, a, flags);
+		return fib_io_send_datagram(k, nr, a, flags);
 	*flags |= MSG_DONTWAIT;
 	tried = !FIB_CHAOS_ODDS(would_block, 16) || fib_fd_nonblock(k);
 	closes = fib_iom_enter(k->slot);
 	seq = fib_iom_begin(k->slot);
 	if (tried)
-		r = sent(fib_pass(nr, a), asked);
+		r = fib_io_sent(fib_pass(nr, a), asked);
 	if (fib_likely(r >= (long)len || (r <= 0 && r != -EAGAIN))) {
 		fib_iom_leave(k->slot);
 		return r;
@@ -344,7 +383,7 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 	};
 
 	if (!k)
-		return sent(fib_pass(SYS_sendto, a), flags);
+		return fib_io_sent(fib_pass(SYS_sendto, a), flags);
 	return send_all(k, &(struct iovec){ (void *)buf, len }, 1,
 			len < FIB_IO_MAX ? len : FIB_IO_MAX, SYS_sendto, a,
 			&a[3]);
@@ -376,7 +415,7 @@ long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 	bool whole;
 
 	if (!k)
-		return sent(fib_raw(SYS_sendmsg, fd, msg, flags), flags);
+		return fib_io_sent(fib_raw(SYS_sendmsg, fd, msg, flags), flags);
 	return send_message(k, fd, (struct msghdr *)msg, flags, &whole);
 }
 
@@ -408,7 +447,7 @@ long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 
 		if (has_control(v, n))
 			fib_fd_shared();
-		return sent(k ? fib_io_in_kernel(k, FIB_IO_WRITE, false,
+		return fib_io_sent(k ? fib_io_in_kernel(k, FIB_IO_WRITE, false,
 						 SYS_sendmmsg, a) :
 				fib_pass(SYS_sendmmsg, a),
 			    flags);
@@ -562,5 +601,7 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 	if (k->kind == FIB_FD_TCP && addrlen >= sizeof(family) &&
 	    !fib_copy(&family, addr, sizeof(family)) && family == AF_UNSPEC)
 		return undo(k, a);
-	return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
+	return k->kind == FIB_FD_STREAM ?
+		       fib_io_connect_unix(k, a) :
+		       fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
 }

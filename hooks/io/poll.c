@@ -31,7 +31,17 @@ struct many {
 	long (*ask)(void *arg); /* > 0 or -errno: an answer; 0: nothing yet */
 	void *arg;
 	uint64_t deadline_ns;
+	void *also; /* more pages of ours */
+	size_t also_size;
 };
+
+static void give_back(struct many *m)
+{
+	if (m->pages)
+		fib_pages_free(m->watch, m->pages);
+	if (m->also)
+		fib_pages_free(m->also, m->also_size);
+}
 
 static bool publish_all(struct many *m)
 {
@@ -99,8 +109,7 @@ static long wait_many(struct many *m)
 	for (unsigned i = 0; i < m->n; i++)
 		if (m->watch[i].published)
 			fib_iom_retract(&m->watch[i].w);
-	if (m->pages)
-		fib_pages_free(m->watch, m->pages);
+	give_back(m);
 	if (r < 0)
 		fib_cancel_end();
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
@@ -274,31 +283,41 @@ long fib_sys_ppoll(struct pollfd *fds, unsigned n, struct timespec *ts,
 struct select_args {
 	int n;
 	uint64_t *user[3]; /* the program's sets */
-	uint64_t want[3][SET_WORDS]; /* what it asked for */
+	uint64_t *want[3]; /* what it asked for */
+	uint64_t *set[3];  /* what the kernel says */
 	size_t words;
 };
+
+/* Three sets in each half of @room. */
+static void place_sets(struct select_args *a, uint64_t *room)
+{
+	for (size_t i = 0; i < 3; i++) {
+		a->want[i] = room + i * a->words;
+		a->set[i] = room + (i + 3) * a->words;
+	}
+}
 
 /*
  * The kernel is asked with copies, lest the program see its sets change before
  * there is an answer for it.
  */
-static long select_now(const struct select_args *a, uint64_t set[3][SET_WORDS])
+static long select_now(const struct select_args *a)
 {
 	struct timespec zero = { 0, 0 };
 	long arg[3];
 
 	for (int i = 0; i < 3; i++) {
-		arg[i] = a->user[i] ? (long)set[i] : 0;
-		memcpy(set[i], a->want[i], a->words * 8);
+		arg[i] = a->user[i] ? (long)a->set[i] : 0;
+		memcpy(a->set[i], a->want[i], a->words * 8);
 	}
 	return fib_raw(SYS_pselect6, a->n, arg[0], arg[1], arg[2], &zero, 0);
 }
 
-static long select_answer(const struct select_args *a,
-			  uint64_t set[3][SET_WORDS], long r)
+static long select_answer(const struct select_args *a, long r)
 {
 	for (int i = 0; i < 3; i++)
-		if (a->user[i] && fib_copy(a->user[i], set[i], a->words * 8))
+		if (a->user[i] &&
+		    fib_copy(a->user[i], a->set[i], a->words * 8))
 			return -EFAULT;
 	return r;
 }
@@ -306,10 +325,9 @@ static long select_answer(const struct select_args *a,
 static long ask_select(void *arg)
 {
 	const struct select_args *a = arg;
-	uint64_t set[3][SET_WORDS];
-	long r = select_now(a, set);
+	long r = select_now(a);
 
-	return r > 0 ? select_answer(a, set, r) : r;
+	return r > 0 ? select_answer(a, r) : r;
 }
 
 static unsigned select_watches(const struct select_args *a, struct watch *w)
@@ -333,7 +351,6 @@ static unsigned select_watches(const struct select_args *a, struct watch *w)
 	return n;
 }
 
-/* Larger sets than glibc's are legal for the kernel: rare, and left to it. */
 static long select_in_kernel(int n, void *r, void *w, void *x,
 			     uint64_t deadline_ns)
 {
@@ -348,41 +365,97 @@ static long select_in_kernel(int n, void *r, void *w, void *x,
 	return ret == -EINTR ? -FIB_ERESTARTNOHAND : ret;
 }
 
+/* Nothing is ready, and the time is over. */
+static long clear_sets(const struct select_args *a)
+{
+	static const uint64_t none[SET_WORDS];
+
+	for (size_t at = 0, n; at < a->words; at += n) {
+		n = a->words - at < SET_WORDS ? a->words - at : SET_WORDS;
+		for (int i = 0; i < 3; i++)
+			if (a->user[i] &&
+			    fib_copy(a->user[i] + at, none, n * 8))
+				return -EFAULT;
+	}
+	return 0;
+}
+
+/* @room, if any, holds the sets, and is given back. */
+static long wait_select(struct select_args *a, uint64_t deadline_ns, void *room,
+			size_t size)
+{
+	struct many m = { .ask = ask_select,
+			  .arg = a,
+			  .deadline_ns = deadline_ns,
+			  .also = room,
+			  .also_size = size };
+	struct watch few[FEW];
+	long r = ask_select(a);
+
+	if (r == 0)
+		r = fib_signal_mask_open();
+	if (r == 0 && !make_room(&m, few, select_watches(a, NULL))) {
+		m.pages = 0;
+		r = -ENOMEM;
+	}
+	if (r) {
+		give_back(&m);
+		return r;
+	}
+	select_watches(a, m.watch);
+	r = wait_many(&m);
+	return r ? r : clear_sets(a);
+}
+
+/*
+ * The kernel looks at no more of a set than there may be descriptors now. Where
+ * the rest cannot be read, or there is no memory, it waits itself.
+ */
+static long select_many(struct select_args *a, uint64_t deadline_ns)
+{
+	size_t size = a->words * 8 * 6;
+	uint64_t *room = fib_pages_alloc(size);
+	int i = 0;
+
+	if (!room)
+		return -ENOMEM;
+	place_sets(a, room);
+	while (i < 3 && (!a->user[i] ||
+			 !fib_copy(a->want[i], a->user[i], a->words * 8)))
+		i++;
+	if (i == 3)
+		return wait_select(a, deadline_ns, room, size);
+	fib_pages_free(room, size);
+	return -ENOMEM;
+}
+
 static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 {
-	struct select_args a = { .n = n, .user = { r, w, x } };
-	struct many m = { .ask = ask_select,
-			  .arg = &a,
-			  .deadline_ns = deadline_ns };
-	static uint64_t none[3][SET_WORDS];
-	struct watch few[FEW];
+	struct select_args a = { .n = n,
+				 .user = { r, w, x },
+				 .words = ((size_t)n + 63) / 64 };
+	uint64_t few[6 * SET_WORDS];
 	struct timespec zero = { 0, 0 };
-	long ret;
+	long ret = -ENOMEM;
 
 	/* A mask has to be looked at, before the sets are cleared. */
 	if (deadline_ns == 0 && fib_self()->hook.restore_mask)
 		deadline_ns = 1;
 	if (deadline_ns == 0 || n < 0)
 		return fib_raw(SYS_pselect6, n, r, w, x, &zero, 0);
-	if (n > FD_SETSIZE || fib_self()->thread.own_files)
+	if (fib_self()->thread.own_files || n > (int)FIB_FD_MAX)
 		return select_in_kernel(n, r, w, x, deadline_ns);
-	a.words = ((size_t)n + 63) / 64;
-	for (int i = 0; i < 3; i++)
-		if (a.user[i] && fib_copy(a.want[i], a.user[i], a.words * 8))
-			return -EFAULT;
-	ret = ask_select(&a);
-	if (ret == 0)
-		ret = fib_signal_mask_open();
-	if (ret)
-		return ret;
-	ret = -ENOMEM;
-	if (make_room(&m, few, select_watches(&a, NULL))) {
-		select_watches(&a, m.watch);
-		ret = wait_many(&m);
+	if (n > FD_SETSIZE) {
+		ret = select_many(&a, deadline_ns);
+	} else {
+		place_sets(&a, few);
+		for (int i = 0; i < 3; i++)
+			if (a.user[i] &&
+			    fib_copy(a.want[i], a.user[i], a.words * 8))
+				return -EFAULT;
+		ret = wait_select(&a, deadline_ns, NULL, 0);
 	}
-	if (ret == -ENOMEM)
-		return select_in_kernel(n, r, w, x, deadline_ns);
-	return ret == 0 ? select_answer(&a, none, 0) : ret;
+	return ret == -ENOMEM ? select_in_kernel(n, r, w, x, deadline_ns) : ret;
 }
 
 long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)

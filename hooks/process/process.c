@@ -23,6 +23,7 @@
 #include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
 #include "hooks/thread/thread.h"
+#include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
 #include "runtime/stack.h"
 #include "regs_arch.h"
@@ -314,6 +315,12 @@ static long reaped(long r)
 	return r;
 }
 
+/* Threads that wait for the same children do so in line, but for bound ones. */
+static struct fib_place *line_for(struct fib_place *p)
+{
+	return fib_self()->bound ? NULL : p;
+}
+
 /*
  * As do_wait() of the kernel, which looks at the children before it looks at
  * signals: a child's SIGCHLD does not end the wait for that child. The kernel
@@ -321,21 +328,29 @@ static long reaped(long r)
  * was handled long ago, and the SIGCHLD come after it. @attention says whether
  * there was a signal before the last try.
  */
-static long wait_for(long nr, const long a[6],
+static long wait_for(long nr, const long a[6], struct fib_place *p,
 		     bool (*try)(const long a[6], long *r))
 {
 	bool inside = false, attention = false;
 	long r;
 
 	while (!try(a, &r)) {
-		if (attention)
-			return -EINTR;
+		if (attention) {
+			r = -EINTR;
+			break;
+		}
+		if (p && !p->in_line) {
+			attention = fib_line_stand(p, FIB_NEVER) != 0;
+			continue;
+		}
 		r = fib_blocking(nr, a);
 		if (r != -EINTR && !(inside && r == -FIB_ERESTARTNOINTR))
 			break;
 		inside = true;
 		attention = fib_load(&fib_self()->attention, acquire);
 	}
+	if (p)
+		fib_line_leave(p);
 	return reaped(r);
 }
 
@@ -372,18 +387,25 @@ static bool try_waitid(const long a[6], long *r)
 
 long fib_sys_wait4(int pid, int *status, int options, void *usage)
 {
+	struct fib_place p = { .key = { SYS_wait4, (uint64_t)pid,
+					(uint64_t)options } };
+
 	return wait_for(SYS_wait4,
 			(long[6]){ pid, (long)status, options, (long)usage },
-			try_wait4);
+			line_for(&p), try_wait4);
 }
 
 long fib_sys_waitid(int type, int id, void *info, int options, void *usage)
 {
 	long a[6] = { type, id, (long)info, options, (long)usage };
+	struct fib_place p = { .key = { SYS_waitid, (uint64_t)type,
+					(uint64_t)id, (uint64_t)options } };
 
 	if (options & WNOHANG)
 		return reaped(fib_pass(SYS_waitid, a));
-	return wait_for(SYS_waitid, a, try_waitid);
+	/* A pidfd's number may be another's by then. */
+	return wait_for(SYS_waitid, a, type <= P_PGID ? line_for(&p) : NULL,
+			try_waitid);
 }
 
 /* --- the end ------------------------------------------------------------- */

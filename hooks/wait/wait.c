@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include "hooks/core/hook.h"
 #include "hooks/signal/signal.h"
+#include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
 #include "runtime/timer.h"
@@ -17,6 +18,8 @@ static void let_go(struct fib *f)
 		fib_iom_let_go(h);
 	}
 	f->io.hold = NULL;
+	if (f->io.place)
+		fib_line_leave(f->io.place);
 }
 
 static void test_cancel(struct fib *f)

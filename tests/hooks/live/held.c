@@ -15,8 +15,26 @@
  * t-case: vmsplice
  * t-case: preadv2
  * t-case: pwritev2
+ * t-case: recvmmsg
+ * t-case: recvmmsg_limit
+ * t-case: connect
+ * t-case: connect_abstract
+ * t-case: datagram
+ * t-case: datagram_named
+ * t-case: wait_any
+ * t-case: waitid_any
+ * t-case: mq_receive
+ * t-case: mq_send
+ * t-case: select
+ * t-case: flock
+ * t-case: fcntl
+ * t-case: fcntl_ofd
  */
 #include "t.h"
+#include <mqueue.h>
+#include <sys/ioctl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 
 enum { N = 1000, BIG = 4 << 20 };
@@ -130,6 +148,357 @@ static long call_pwritev2(void)
 	return pwritev2(out[1], &v, 1, -1, 0);
 }
 
+/* --- datagrams ------------------------------------------------------------- */
+
+static void setup_udp(void)
+{
+	struct sockaddr_in a;
+	int port;
+
+	in[0] = t_bound(SOCK_DGRAM, &port);
+	in[1] = socket(AF_INET, SOCK_DGRAM, 0);
+	a = t_addr(port);
+	CHECK(connect(in[1], (struct sockaddr *)&a, sizeof(a)) == 0);
+}
+
+static long call_recvmmsg(void)
+{
+	char c[2];
+	struct iovec v[2] = { { &c[0], 1 }, { &c[1], 1 } };
+	struct mmsghdr m[2];
+
+	memset(m, 0, sizeof(m));
+	for (int i = 0; i < 2; i++) {
+		m[i].msg_hdr.msg_iov = &v[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	return recvmmsg(in[0], m, 2, 0, NULL);
+}
+
+static long call_recvmmsg_limit(void)
+{
+	struct timespec none = { 0, 0 };
+	char c;
+	struct iovec v = { &c, 1 };
+	struct mmsghdr m = { .msg_hdr = { .msg_iov = &v, .msg_iovlen = 1 } };
+
+	return recvmmsg(in[0], &m, 1, 0, &none);
+}
+
+/* One at a time, lest some be dropped. */
+static void feed_datagrams(void)
+{
+	int unread = 0, sent = 0;
+
+	while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < N) {
+		CHECK(ioctl(in[0], FIONREAD, &unread) == 0);
+		if (!unread && sent < 2 * N) {
+			t_put(in[1], 'x');
+			sent++;
+		}
+		sched_yield();
+	}
+}
+
+static struct sockaddr_un at;
+static socklen_t at_len;
+
+static void name_it(int abstract)
+{
+	at.sun_family = AF_UNIX;
+	snprintf(at.sun_path + abstract, sizeof(at.sun_path) - 1, "%s/here",
+		 abstract ? getenv("T_TMP") : ".");
+	at_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+			     (size_t)abstract + strlen(at.sun_path + abstract));
+	if (!abstract)
+		unlink(at.sun_path);
+}
+
+/* Sends until its receiver takes no more. */
+static void fill_receiver(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	while (sendto(fd, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&at,
+		      at_len) == 1)
+		;
+	CHECK(errno == EAGAIN);
+	t_close(fd);
+}
+
+static void setup_receiver(void)
+{
+	name_it(0);
+	in[0] = socket(AF_UNIX, SOCK_DGRAM, 0);
+	CHECK(bind(in[0], (struct sockaddr *)&at, at_len) == 0);
+	fill_receiver();
+}
+
+static long call_datagram(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	long r;
+
+	CHECK(connect(fd, (struct sockaddr *)&at, at_len) == 0);
+	r = send(fd, "x", 1, 0);
+	t_close(fd);
+	return r;
+}
+
+static long call_datagram_named(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	long r = sendto(fd, "x", 1, 0, (struct sockaddr *)&at, at_len);
+
+	t_close(fd);
+	return r;
+}
+
+static void feed_receiver(void)
+{
+	struct pollfd p = { in[0], POLLIN, 0 };
+	char c;
+
+	while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < N)
+		if (poll(&p, 1, 10) == 1)
+			CHECK(read(in[0], &c, 1) == 1);
+}
+
+/* --- connections ----------------------------------------------------------- */
+
+static void setup_listener(int abstract)
+{
+	name_it(abstract);
+	in[0] = socket(AF_UNIX, SOCK_STREAM, 0);
+	CHECK(bind(in[0], (struct sockaddr *)&at, at_len) == 0);
+	CHECK(listen(in[0], 0) == 0);
+	in[1] = socket(AF_UNIX, SOCK_STREAM, 0);
+	CHECK(connect(in[1], (struct sockaddr *)&at, at_len) == 0);
+}
+
+static void setup_path(void)
+{
+	setup_listener(0);
+}
+
+static void setup_abstract(void)
+{
+	setup_listener(1);
+}
+
+static long call_connect(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	CHECK(connect(fd, (struct sockaddr *)&at, at_len) == 0);
+	t_close(fd);
+	return 1;
+}
+
+static void feed_listener(void)
+{
+	for (int i = 0; i <= N; i++) {
+		int fd = accept(in[0], NULL, NULL);
+
+		CHECK(fd >= 0);
+		t_close(fd);
+	}
+}
+
+/* --- children --------------------------------------------------------------- */
+
+/* One that ends when its pipe does; the waits that find none are counted. */
+static void setup_child(void)
+{
+	pid_t pid;
+
+	t_pipe(in);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		t_close(in[1]);
+		t_eof(in[0]);
+		_exit(0);
+	}
+}
+
+static int reaped;
+
+static long found(long r)
+{
+	if (r >= 0)
+		__atomic_add_fetch(&reaped, 1, __ATOMIC_SEQ_CST);
+	else
+		CHECK(errno == ECHILD);
+	return 1;
+}
+
+static long call_wait(void)
+{
+	return found(wait(NULL));
+}
+
+static long call_waitid(void)
+{
+	siginfo_t info;
+
+	return found(waitid(P_ALL, 0, &info, WEXITED));
+}
+
+static void feed_child(void)
+{
+	t_close(in[1]);
+}
+
+/* --- message queues -------------------------------------------------------- */
+
+static mqd_t queue;
+
+static void setup_queue(void)
+{
+	struct mq_attr a = { .mq_maxmsg = 2, .mq_msgsize = 1 };
+	char name[32];
+
+	snprintf(name, sizeof(name), "/t-%d", (int)getpid());
+	queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &a);
+	if (queue == (mqd_t)-1 && errno == ENOSYS)
+		t_skip("the kernel has no message queues");
+	CHECK(queue != (mqd_t)-1);
+	CHECK(mq_unlink(name) == 0);
+}
+
+static void setup_full_queue(void)
+{
+	setup_queue();
+	CHECK(mq_send(queue, "x", 1, 0) == 0);
+	CHECK(mq_send(queue, "x", 1, 0) == 0);
+}
+
+static long call_mq_receive(void)
+{
+	char c;
+
+	return mq_receive(queue, &c, 1, NULL);
+}
+
+static long call_mq_send(void)
+{
+	return mq_send(queue, "x", 1, 0) + 1;
+}
+
+static void feed_queue(void)
+{
+	for (int i = 0; i < N; i++)
+		CHECK(mq_send(queue, "x", 1, 0) == 0);
+}
+
+static void empty_queue(void)
+{
+	char c;
+
+	for (int i = 0; i < N; i++)
+		CHECK(mq_receive(queue, &c, 1, NULL) == 1);
+}
+
+/* --- many descriptors, locks ----------------------------------------------- */
+
+static void setup_high(void)
+{
+	struct rlimit lim;
+	int fd;
+
+	CHECK(getrlimit(RLIMIT_NOFILE, &lim) == 0);
+	if (lim.rlim_cur < 2000)
+		t_skip("no descriptors above 1024");
+	t_pipe(in);
+	fd = fcntl(in[0], F_DUPFD, 1500);
+	CHECK(fd == 1500);
+}
+
+static long call_select(void)
+{
+	unsigned long set[32] = { 0 };
+	int fd = 1500;
+
+	set[fd / 64] |= 1ul << fd % 64;
+	return select(fd + 1, (fd_set *)set, NULL, NULL, NULL);
+}
+
+static void feed_one(void)
+{
+	t_put(in[1], 'x');
+}
+
+static pid_t holder;
+
+/* Another process has the whole file locked, until its pipe ends. */
+static void setup_lock(void)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/data", getenv("T_TMP"));
+	t_pipe(in);
+	t_pipe(out);
+	holder = fork();
+	CHECK(holder >= 0);
+	if (holder == 0) {
+		struct flock l = { .l_type = F_WRLCK };
+		int fd = open(path, O_RDWR);
+
+		t_close(in[1]);
+		CHECK(flock(fd, LOCK_EX) == 0);
+		CHECK(fcntl(fd, F_SETLK, &l) == 0);
+		t_put(out[1], 'x');
+		t_eof(in[0]);
+		_exit(0);
+	}
+	CHECK(t_get(out[0]) == 'x');
+}
+
+static int reopen(void)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/data", getenv("T_TMP"));
+	fd = open(path, O_RDWR);
+	CHECK(fd >= 0);
+	return fd;
+}
+
+static long call_flock(void)
+{
+	int fd = reopen();
+
+	CHECK(flock(fd, LOCK_EX) == 0);
+	t_close(fd);
+	return 1;
+}
+
+static long call_fcntl(void)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	CHECK(fcntl(file, F_SETLKW, &l) == 0);
+	return 1;
+}
+
+static long call_ofd(void)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = reopen();
+
+	CHECK(fcntl(fd, F_OFD_SETLKW, &l) == 0);
+	t_close(fd);
+	return 1;
+}
+
+static void feed_lock(void)
+{
+	t_close(in[1]);
+	t_wait_ok(holder);
+}
+
 static const struct wait {
 	const char *name;
 	void (*setup)(void);
@@ -148,6 +517,20 @@ static const struct wait {
 	{ "vmsplice", setup_full, call_vmsplice, NULL, 1 },
 	{ "preadv2", setup_pipes, call_preadv2, feed, 0 },
 	{ "pwritev2", setup_full, call_pwritev2, NULL, 1 },
+	{ "recvmmsg", setup_udp, call_recvmmsg, feed_datagrams, 0 },
+	{ "recvmmsg_limit", setup_udp, call_recvmmsg_limit, feed_datagrams, 0 },
+	{ "connect", setup_path, call_connect, feed_listener, 0 },
+	{ "connect_abstract", setup_abstract, call_connect, feed_listener, 0 },
+	{ "datagram", setup_receiver, call_datagram, feed_receiver, 0 },
+	{ "datagram_named", setup_receiver, call_datagram_named, feed_receiver, 0 },
+	{ "wait_any", setup_child, call_wait, feed_child, 0 },
+	{ "waitid_any", setup_child, call_waitid, feed_child, 0 },
+	{ "mq_receive", setup_queue, call_mq_receive, feed_queue, 0 },
+	{ "mq_send", setup_full_queue, call_mq_send, empty_queue, 0 },
+	{ "select", setup_high, call_select, feed_one, 0 },
+	{ "flock", setup_lock, call_flock, feed_lock, 0 },
+	{ "fcntl", setup_lock, call_fcntl, feed_lock, 0 },
+	{ "fcntl_ofd", setup_lock, call_ofd, feed_lock, 0 },
 };
 
 static const struct wait *w;
@@ -224,6 +607,8 @@ int main(int argc, char **argv)
 		t_close(out[1]);
 		t_join(reader);
 	}
+	if (reaped)
+		t_say("%d reaped", reaped);
 	t_say("%s: %d served", w->name, done);
 	return 0;
 }

@@ -1,0 +1,96 @@
+/*
+ * POSIX message queues. A call that would wait stands in line, for its queue and
+ * direction: the first waits in the kernel. There a message goes straight to it
+ * (pipelined_send()), and mq_notify() is for those that nobody waits for; poll
+ * would tell of it too late.
+ *
+ * No flag says that a call is not to wait. A time limit that has passed does.
+ */
+#include <fcntl.h>
+#include "hooks/core/deadline.h"
+#include "hooks/core/hook.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/line.h"
+#include "hooks/wait/wait.h"
+
+#define PRIORITIES 32768 /* MQ_PRIO_MAX of the kernel */
+
+/* In any line; a cancel may leave one too many. */
+static _Atomic uint32_t waiting;
+
+/* prepare_timeout() comes before all else. */
+static long deadline_of(const struct timespec *user, uint64_t *deadline)
+{
+	int64_t ns, now = fib_clock_ns(CLOCK_REALTIME);
+
+	*deadline = FIB_NEVER;
+	if (!user)
+		return 0;
+	ns = fib_timespec_ns(user);
+	if (ns < 0)
+		return ns;
+	*deadline = ns > now ? fib_ns_add(fib_now_ns(), (uint64_t)(ns - now)) :
+			       fib_now_ns();
+	return 0;
+}
+
+/* Would the call wait if there were nothing? do_mq_timedsend() and its like */
+static bool would_wait(long nr, const long a[6])
+{
+	bool sends = nr == SYS_mq_timedsend;
+	long fl = fib_raw(SYS_fcntl, a[0], F_GETFL);
+	size_t len = (size_t)a[2];
+	struct {
+		long flags, maxmsg, msgsize, curmsgs, reserved[4];
+	} attr;
+
+	if (fl < 0 || (fl & O_NONBLOCK) ||
+	    (fl & O_ACCMODE) == (sends ? O_RDONLY : O_WRONLY) ||
+	    fib_raw(SYS_mq_getsetattr, a[0], 0, &attr))
+		return false;
+	return sends ? len <= (size_t)attr.msgsize &&
+			       (unsigned)a[3] < PRIORITIES :
+		       len >= (size_t)attr.msgsize;
+}
+
+static long exchange(long nr, const long a[6])
+{
+	struct timespec passed = { 0, 0 };
+	struct fib_place p = { .key = { 0, 0, (uint64_t)nr } };
+	uint64_t deadline;
+	long r = deadline_of((const struct timespec *)a[4], &deadline);
+
+	if (r)
+		return r;
+	/* Who came before goes before. */
+	if (!fib_load(&waiting, relaxed) || fib_line_file(&p, (int)a[0]) ||
+	    !fib_line_exists(p.key) || !would_wait(nr, a)) {
+		r = fib_raw(nr, a[0], a[1], a[2], a[3], &passed);
+		if (r != -ETIMEDOUT) {
+			fib_signal_sync_handled(fib_self());
+			return r;
+		}
+		r = fib_line_file(&p, (int)a[0]);
+		if (r)
+			return r;
+	}
+	fib_add(&waiting, 1, relaxed);
+	r = fib_line_call(&p, deadline, nr, a);
+	fib_sub(&waiting, 1, relaxed);
+	return r;
+}
+
+long fib_sys_mq_timedsend(int fd, const void *msg, size_t len, unsigned prio,
+			  const struct timespec *timeout)
+{
+	return exchange(SYS_mq_timedsend, (long[6]){ fd, (long)msg, (long)len,
+						     prio, (long)timeout });
+}
+
+long fib_sys_mq_timedreceive(int fd, void *msg, size_t len, unsigned *prio,
+			     const struct timespec *timeout)
+{
+	return exchange(SYS_mq_timedreceive,
+			(long[6]){ fd, (long)msg, (long)len, (long)prio,
+				   (long)timeout });
+}

@@ -1,0 +1,155 @@
+/* Standing in line, see line.h. */
+#include <sys/stat.h>
+#include "hooks/core/hook.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/line.h"
+#include "hooks/wait/wait.h"
+#include "runtime/chaos.h"
+#include "runtime/timer.h"
+
+#define LINES 64
+
+static struct line {
+	struct fib_lock lock;
+	struct fib_list places; /* of several keys, in the order they came */
+} lines[LINES];
+
+static struct line *line_of(const uint64_t key[FIB_LINE_KEY])
+{
+	uint64_t h = 0;
+
+	for (int i = 0; i < FIB_LINE_KEY; i++)
+		h = (h ^ key[i]) * 0x9e3779b97f4a7c15ull;
+	return &lines[h >> 58];
+}
+
+void fib_line_reset(void)
+{
+	for (int i = 0; i < LINES; i++) {
+		fib_lock_init(&lines[i].lock, LINE);
+		fib_list_init(&lines[i].places);
+	}
+}
+
+static struct fib_place *first_locked(struct line *l,
+				      const uint64_t key[FIB_LINE_KEY])
+{
+	fib_list_for_each (it, &l->places) {
+		struct fib_place *p =
+			fib_container_of(it, struct fib_place, node);
+
+		if (!memcmp(p->key, key, sizeof(p->key)))
+			return p;
+	}
+	return NULL;
+}
+
+bool fib_line_exists(const uint64_t key[FIB_LINE_KEY])
+{
+	struct line *l = line_of(key);
+	bool exists;
+
+	fib_lock(&l->lock);
+	exists = first_locked(l, key);
+	fib_unlock(&l->lock);
+	return exists;
+}
+
+static bool has_turn(const void *arg)
+{
+	const struct fib_place *p = arg;
+
+	return fib_load(&p->turn, acquire);
+}
+
+/* What came was for no handler. */
+static bool goes_on(struct fib *f)
+{
+	if (fib_cancel_is_near() || !fib_attention_clear(f))
+		return false;
+	if (fib_xchg(&f->sig.preempt, false, relaxed))
+		fib_sched_preempted();
+	return true;
+}
+
+int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
+{
+	struct line *l = line_of(p->key);
+	struct fib *f = fib_self();
+	int r;
+
+	fib_cancel_begin();
+	p->fib = f;
+	p->in_line = true;
+	fib_lock(&l->lock);
+	fib_store(&p->turn, !first_locked(l, p->key), relaxed); /* (A) */
+	fib_list_add_tail(&l->places, &p->node);
+	fib_unlock(&l->lock);
+	f->io.place = p;
+	FIB_CHAOS_POINT(line_stood);
+	do
+		r = fib_park_until(has_turn, p, deadline_ns, FIB_WAIT_LINE, 0);
+	while (r == -EINTR && goes_on(f));
+	if (r) {
+		fib_line_leave(p);
+		if (r == -EINTR)
+			fib_cancel_end();
+	}
+	return r;
+}
+
+void fib_line_leave(struct fib_place *p)
+{
+	struct line *l = line_of(p->key);
+	struct fib_place *next;
+
+	if (!p->in_line)
+		return;
+	p->in_line = false;
+	fib_self()->io.place = NULL;
+	fib_lock(&l->lock);
+	fib_list_del(&p->node);
+	next = fib_load(&p->turn, relaxed) ? first_locked(l, p->key) : NULL;
+	if (next) {
+		struct fib *f = next->fib; /* it may be gone after this: (B) */
+
+		fib_store(&next->turn, true, release);
+		fib_wake(f);
+	}
+	fib_unlock(&l->lock);
+}
+
+long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
+		   const long a[6])
+{
+	struct fib *f = fib_self();
+	long r = fib_line_stand(p, deadline_ns);
+
+	if (r)
+		return r;
+	if (p->slot && fib_load(&p->slot->closes, relaxed) != p->closes)
+		r = -EBADF;
+	else
+		do
+			r = fib_blocking(nr, a);
+		while ((r == -EINTR || r == -FIB_ERESTARTNOINTR) &&
+		       p->in_line && goes_on(f));
+	fib_line_leave(p);
+	return r;
+}
+
+long fib_line_file(struct fib_place *p, int fd)
+{
+	struct stat st;
+	long r;
+
+	p->slot = fib_fd_get(fd);
+	if (p->slot)
+		p->closes = fib_load(&p->slot->closes, relaxed);
+	r = fib_raw(SYS_fstat, fd, &st);
+	if (r == 0) {
+		p->key[0] = st.st_dev;
+		p->key[1] = st.st_ino;
+	}
+	return r;
+}

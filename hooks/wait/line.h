@@ -1,0 +1,64 @@
+/*
+ * Standing in line: fibers that wait for one thing in a way that only the kernel
+ * knows. The first of them waits in the kernel, and holds its kernel thread; the
+ * others park. When the first one leaves, served or not, the next one's turn has
+ * come.
+ *
+ *	newcomer			who leaves
+ *	--------			----------
+ *	lock; first of the key?	(A)	lock; unlink
+ *	  yes: its turn is now		  the next of the key:
+ *	link at the end			    its turn = 1; wake	(B)
+ *	unlock; park until its turn	unlock
+ *	a signal, a time limit: leaves,
+ *	  as (B) if its turn has come
+ *
+ * For requests that are alike: whenever one of those that park could be served,
+ * so could the first one, and more than one are served one by one. Each makes
+ * its own call when its turn has come, so what comes of it is the kernel's.
+ *
+ * A cancel may unwind the stack that a place lies on: who parks or blocks leaves
+ * the line first (wait.c).
+ *
+ * Locks: docs/LOCKS.md. For fibers, in a hook.
+ */
+#ifndef FIB_LINE_H
+#define FIB_LINE_H
+
+#include "runtime/iom.h"
+
+#define FIB_LINE_KEY 5
+
+struct fib_place {
+	struct fib_list node;
+	struct fib *fib;
+	uint64_t key[FIB_LINE_KEY];
+	struct fib_fd *slot; /* of a descriptor that is to stay open, or NULL */
+	uint32_t closes;
+	_Atomic bool turn;
+	bool in_line;
+};
+
+/** Is somebody in line for @key? */
+bool fib_line_exists(const uint64_t key[FIB_LINE_KEY]);
+/**
+ * Stand in line for p->key until it is the caller's turn (0), @deadline_ns
+ * (-ETIMEDOUT), or a signal (-EINTR). A cancellation point. With 0, the caller
+ * makes its call and leaves.
+ */
+int fib_line_stand(struct fib_place *p, uint64_t deadline_ns);
+/**
+ * Stand in line, make call @nr, which may block, and leave. A signal that has no
+ * handler changes nothing. -EINTR, -ETIMEDOUT; -EBADF: p->slot's number has been
+ * closed since fib_line_file().
+ */
+long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
+		   const long a[6]);
+/** Also of one that is not in line (any more). */
+void fib_line_leave(struct fib_place *p);
+/** For the file of @fd: two words of the key, and the slot. 0 or -errno. */
+long fib_line_file(struct fib_place *p, int fd);
+/** Before the first fiber, and in a fork child's. */
+void fib_line_reset(void);
+
+#endif
