@@ -8,7 +8,7 @@ DEMO_DEPS := gcc make libc6-dev libunwind-dev pkg-config \
 DEMO_CFLAGS := -std=gnu11 $(OPT) -g -pthread -D_GNU_SOURCE -Wall -Wextra \
                -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(WERROR)
 
-DEMO_BIN  := $(patsubst %,$(B)/demo/%,echo chat relay load)
+DEMO_BIN  := $(patsubst %,$(B)/demo/%,echo chat relay load files slow)
 BENCH_BIN := $(patsubst %,$(B)/bench/%,epoll_echo micro)
 BENCH_LIB := $(patsubst %,$(B)/bench/libfib/%,fib boost pth st)
 
@@ -24,7 +24,11 @@ $(B)/demo/$(1): demo/$(1)/$(1).c
 	@mkdir -p $$(@D)
 	$$(CC) $$(DEMO_CFLAGS) $$< -o $$@
 endef
-$(foreach name,echo chat relay load,$(eval $(call demo_program,$(name))))
+$(foreach name,echo chat relay load files,$(eval $(call demo_program,$(name))))
+
+$(B)/demo/slow: demo/files/slow.c
+	@mkdir -p $(@D)
+	$(CC) $(DEMO_CFLAGS) $< -o $@
 
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)

@@ -142,6 +142,37 @@ static long no_room(struct fib_ends *e, int in, int out, bool pipe)
 	return -EAGAIN;
 }
 
+/*
+ * Where the system is short of memory for TCP, a socket's buffer shrinks under the
+ * call (sk_stream_moderate_sndbuf()), and what there was room for waits. So no
+ * more than some calls may be in the kernel at a time; others copy, by calls that
+ * do not wait.
+ */
+#define AT_A_TIME 3
+#define COPY_SIZE 65536u
+
+static _Atomic uint32_t sending;
+
+static long copy_piece(struct fib_ends *e, int in, int out, int64_t at)
+{
+	size_t n = e->left < COPY_SIZE ? e->left : COPY_SIZE;
+	void *buf = fib_pages_alloc(COPY_SIZE);
+	long r = buf ? fib_raw(SYS_pread64, in, buf, n, at) : -ENOMEM;
+
+	if (r > 0)
+		r = fib_raw(SYS_sendto, out, buf, r, MSG_DONTWAIT, 0, 0);
+	if (buf)
+		fib_pages_free(buf, COPY_SIZE);
+	if (r == -EPIPE)
+		fib_signal_raise(fib_self(), SIGPIPE, true);
+	if (r == -EAGAIN)
+		e->wait = &e->out;
+	/* The rest is to follow, till the file's end says that there is none. */
+	if (r > 0)
+		e->asked = (size_t)r;
+	return r;
+}
+
 static long send_piece(struct fib_ends *e, int in, int out)
 {
 	bool pipe = fib_fd_takes_nowait(e->to);
@@ -164,8 +195,16 @@ static long send_piece(struct fib_ends *e, int in, int out)
 		e->at = at - e->done;
 	if (!e->own || e->done)
 		own = &at;
-	r = in_kernel(SYS_sendfile,
-		      (long[6]){ out, in, (long)own, (long)e->asked });
+	if (fib_add(&sending, 1, relaxed) >= AT_A_TIME && own &&
+	    e->to->kind == FIB_FD_TCP) {
+		r = copy_piece(e, in, out, at);
+		if (r > 0)
+			at += r;
+	} else {
+		r = in_kernel(SYS_sendfile, (long[6]){ out, in, (long)own,
+						       (long)e->asked });
+	}
+	fib_sub(&sending, 1, relaxed);
 	if (r > 0 && e->own && own)
 		fib_raw(SYS_lseek, in, at, SEEK_SET);
 	return r;
