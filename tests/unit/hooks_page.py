@@ -20,6 +20,8 @@ WORDS = {
             "call is made as the program asked for it",
     "kernel": "the kernel makes it as the program asked for it, on the fiber's "
               "kernel thread, and another one takes over what else there is to run",
+    "line": "of the fibers that wait for the same thing one is in the kernel, and "
+            "the others park behind it: [In line](COMPATIBILITY.md#in-line)",
     "time": "the fiber parks until a time",
     "word": "the fiber parks in the table of futexes, until it is woken",
     "signal": "the fiber parks until a signal comes for it",
