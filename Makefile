@@ -44,12 +44,12 @@ GENERAL := $(if $(shell $(CC) -mgeneral-regs-only -Werror -x c -c /dev/null \
 # What the host of the engine is: runtime/host.h.
 PRE_HOST := -Ihooks/host
 LIB_HOST := -Ilibfib/host
-CORE   := $(BASE) $(PRE_HOST) $(GENERAL) -ffreestanding \
-          -U_FORTIFY_SOURCE -fno-lto \
+BELOW  := $(GENERAL) -ffreestanding -U_FORTIFY_SOURCE -fno-lto \
           -fasynchronous-unwind-tables
 ifeq ($(shell $(CC) --version | grep -c clang),0)
-CORE   += -fno-tree-loop-distribute-patterns
+BELOW  += -fno-tree-loop-distribute-patterns
 endif
+CORE   := $(BASE) $(PRE_HOST) $(BELOW)
 HOST   := $(BASE) $(PRE_HOST)
 
 sources = $(sort $(foreach dir,$(1),$(wildcard $(dir)/*.$(2) $(dir)/*/*.$(2) \
@@ -69,10 +69,13 @@ CORE_O := $(patsubst %.c,$(B)/core/%.o,$(RUNTIME) $(HOOKS)) \
 HOST_O := $(patsubst %.c,$(B)/host/%.o,$(PRELOAD) $(SHARED))
 CLI_O  := $(patsubst %.c,$(B)/host/%.o,$(CLI) $(SHARED))
 
-# The engine as a library, but for what it needs below libc and under filters.
-LIB_SRC := $(filter-out runtime/below.c runtime/messenger.c,$(RUNTIME)) \
+# The engine as a library, but for what a host needs that is below libc: bare
+# kernel threads, dedicated fibers, filters, the monitor.
+BARE    := $(addprefix runtime/,aside.c bare.c below.c dedicated.c messenger.c monitor.c \
+             watch.c)
+LIB_SRC := $(filter-out $(BARE),$(RUNTIME)) \
            $(wildcard libfib/*.c)
-LIB_ASM := $(filter-out %/sigframe.S,$(RUNASM))
+LIB_ASM := $(filter-out %/clone.S %/raw.S,$(RUNASM))
 LIB_OBJ := $(LIB_SRC:.c=.o) $(LIB_ASM:.S=.o)
 LIB_O   := $(addprefix $(B)/lib/,$(LIB_OBJ))
 

@@ -6,9 +6,10 @@
 #include <sys/prctl.h>
 #include "ctx_arch.h"
 #include "runtime/iom.h"
+#include "runtime/runq.h"
 #include "libfib/lib.h"
 
-#define CALLER_STACK (64ul * 1024 + FIB_PAGE)
+#define CALLER_STACK (FIB_WORKER_STACK + FIB_PAGE)
 
 static struct fib_lock all_lock = FIB_LOCK(SCHEDULERS);
 static struct fib_list all = { &all, &all };
@@ -17,7 +18,7 @@ static struct fib_list all = { &all, &all };
 
 static void unmap(struct fib_sched *s)
 {
-	for (uint32_t i = 0; i < s->workers; i++) {
+	for (uint32_t i = 0; i < s->lib.threads && s->worker[i]; i++) {
 		struct fib_worker *w = s->worker[i];
 
 		fib_timer_heap_fini(&w->timers);
@@ -32,27 +33,17 @@ static void unmap(struct fib_sched *s)
 	fib_pages_free(s, FIB_ALIGN_UP(sizeof(*s), FIB_PAGE));
 }
 
-static int add_workers(struct fib_sched *s)
+/* The loop of the caller has one; the others run on their threads'. */
+bool fib_host_worker_stack(struct fib_sched *s, struct fib_worker *w)
 {
 	char *stack;
 
-	for (unsigned i = 0; i < s->lib.threads; i++) {
-		struct fib_worker *w =
-			fib_pages_alloc(FIB_ALIGN_UP(sizeof(*w), FIB_PAGE));
-
-		if (!w)
-			return -ENOMEM;
-		fib_worker_init(s, w, i);
-		s->worker[i] = w;
-		s->workers = i + 1;
-	}
-	if (!s->lib.use_caller)
-		return 0;
+	if (!s->lib.use_caller || w->id != s->lib.threads - 1)
+		return true;
 	stack = fib_stack_get(CALLER_STACK);
-	if (!stack)
-		return -ENOMEM;
-	s->worker[s->lib.threads - 1]->stack = stack + CALLER_STACK;
-	return 0;
+	if (stack)
+		w->stack = stack + CALLER_STACK;
+	return stack != NULL;
 }
 
 int fib_sched_create(struct fib_sched **out, unsigned threads, bool use_caller,
@@ -66,18 +57,15 @@ int fib_sched_create(struct fib_sched **out, unsigned threads, bool use_caller,
 	s = fib_pages_alloc(FIB_ALIGN_UP(sizeof(*s), FIB_PAGE));
 	if (!s)
 		return -ENOMEM;
-	fib_sched_init_locks(s);
 	s->iom.epfd = s->iom.wakefd = -1;
-	s->lib.threads = s->target = threads;
-	fib_store(&s->running, (int32_t)threads, relaxed);
+	s->lib.threads = threads;
 	s->lib.use_caller = use_caller;
 	s->lib.caller = (unsigned long)pthread_self();
 	s->lib.stack_size = FIB_STACK_DEFAULT + FIB_PAGE;
-	fib_list_init(&s->inject);
 	fib_list_init(&s->lib.starved);
 	fib_timer_heap_init(&s->lib.timers);
 	snprintf(s->lib.name, sizeof(s->lib.name), "%s", name ? name : "fib");
-	r = add_workers(s);
+	r = fib_sched_init(s, threads) == (int)threads ? 0 : -ENOMEM;
 	if (r == 0)
 		r = fib_iom_init(s, false);
 	if (r < 0) {
@@ -119,7 +107,7 @@ static void join_all(struct fib_sched *s)
 	while ((alive = fib_load(fib_shared(&s->lib.alive), acquire)))
 		fib_word_wait(&s->lib.alive, alive, FIB_NEVER);
 	for (unsigned i = 0; i < n; i++)
-		pthread_join((pthread_t)s->worker[i]->lib.thread, NULL);
+		fib_host_thread_join(s->worker[i]);
 	/* Those who have queued the last fibers are on their way out. */
 	while (fib_load(&s->lib.visitors, acquire))
 		fib_cpu_relax();
@@ -216,54 +204,53 @@ void fib_feed(struct fib_sched *s)
 
 /* --- threads -------------------------------------------------------------------- */
 
-static void *thread_main(void *arg)
+static void *thread_main(void *worker)
 {
-	struct fib_worker *w = arg;
-	struct fib_sched *s = w->lib.sched;
+	fib_worker_main(worker);
+	return NULL;
+}
+
+int fib_host_thread_start(struct fib_worker *w)
+{
+	uint32_t *alive = &w->lib.sched->lib.alive;
+	pthread_t thread;
+
+	fib_add(fib_shared(alive), 1, relaxed);
+	if (pthread_create(&thread, NULL, thread_main, w)) {
+		fib_sub(fib_shared(alive), 1, relaxed);
+		return -EAGAIN;
+	}
+	w->lib.thread = (unsigned long)thread;
+	return 0;
+}
+
+void fib_host_thread_begins(struct fib_worker *w)
+{
 	char name[FIB_NAME_MAX + 12];
 
-	while (fib_load(&s->lib.gate, acquire) == 0)
-		fib_raw(SYS_futex, &s->lib.gate, FUTEX_WAIT_PRIVATE, 0, 0);
-	if (fib_load(&s->lib.gate, acquire) == 2)
-		return NULL;
 	/* The number must stay readable: it is the name that is cut. */
 	snprintf(name, sizeof(name), "_%u", w->id);
 	snprintf(name, sizeof(name), "%.*s_%u",
-		 (int)(FIB_NAME_MAX - 1 - strlen(name)), s->lib.name, w->id);
+		 (int)(FIB_NAME_MAX - 1 - strlen(name)), w->lib.sched->lib.name,
+		 w->id);
 	prctl(PR_SET_NAME, name);
 	fib_store(&w->tid, (int)fib_raw(SYS_gettid), relaxed);
-	fib_worker_set(w);
-	fib_san_adopt(&w->san);
-	fib_worker_loop(w);
+}
+
+/* Pairs with join_all(); @s is there until that has joined this thread. */
+void fib_host_thread_ends(struct fib_worker *w)
+{
+	struct fib_sched *s = w->lib.sched;
+
 	fib_worker_set(NULL);
 	tickle(s);
 	fib_sub(fib_shared(&s->lib.alive), 1, release);
 	fib_word_wake(&s->lib.alive, INT_MAX);
-	return NULL;
 }
 
-static int start_threads(struct fib_sched *s)
+void fib_host_thread_join(struct fib_worker *w)
 {
-	unsigned n = s->lib.threads - s->lib.use_caller, i;
-
-	fib_store(&s->lib.gate, 0, release);
-	for (i = 0; i < n; i++) {
-		struct fib_worker *w = s->worker[i];
-		pthread_t thread;
-
-		if (pthread_create(&thread, NULL, thread_main, w))
-			break;
-		w->lib.thread = (unsigned long)thread;
-	}
-	if (i == n)
-		fib_store(fib_shared(&s->lib.alive), n, relaxed);
-	fib_store(&s->lib.gate, i == n ? 1 : 2, release);
-	fib_raw(SYS_futex, &s->lib.gate, FUTEX_WAKE_PRIVATE, INT_MAX);
-	if (i == n)
-		return 0;
-	while (i--)
-		pthread_join((pthread_t)s->worker[i]->lib.thread, NULL);
-	return -EAGAIN;
+	pthread_join((pthread_t)w->lib.thread, NULL);
 }
 
 int fib_sched_start(struct fib_sched *s)
@@ -275,7 +262,8 @@ int fib_sched_start(struct fib_sched *s)
 	fib_mutex_lock(&s->lib.lifecycle);
 	if (fib_load(&s->lib.phase, acquire) == FIB_STOPPED) {
 		fib_store(&s->lib.phase, FIB_STARTED, seq_cst);
-		r = start_threads(s);
+		r = fib_workers_start(
+			s, 0, s->lib.threads - s->lib.use_caller, true);
 		if (r)
 			fib_store(&s->lib.phase, FIB_STOPPED, seq_cst);
 	}
@@ -283,13 +271,14 @@ int fib_sched_start(struct fib_sched *s)
 	return r;
 }
 
-/* The loop on its own stack, in the thread of the caller of stop(). */
-static void caller_main(void *arg)
+/* The loop of the caller of stop(), on its own stack, and back from it. */
+void fib_host_loop_begins(struct fib_worker *w)
 {
-	struct fib_worker *w = arg;
-
 	fib_san_enter(&w->san, w->lib.main_san);
-	fib_worker_loop(w);
+}
+
+void fib_host_loop_ends(struct fib_worker *w)
+{
 	fib_san_leave(&w->san, w->lib.main_san, true);
 	fib_ctx_switch(&w->sched_sp, w->lib.main_sp);
 }
@@ -304,10 +293,7 @@ static void run_caller(struct fib_sched *s)
 	fib_san_adopt(&here);
 	w->lib.outer = fib_worker_self();
 	w->lib.main_san = &here;
-	w->sched_sp = fib_ctx_make(w->stack, caller_main, w);
-	fib_san_create(&w->san, (char *)w->stack - CALLER_STACK + FIB_PAGE,
-		       CALLER_STACK - FIB_PAGE);
-	fib_store(&w->tid, (int)fib_raw(SYS_gettid), relaxed);
+	fib_worker_here(w);
 	fib_worker_set(w);
 	fib_san_leave(&here, &w->san, false);
 	fib_ctx_switch(&w->lib.main_sp, w->sched_sp);

@@ -8,7 +8,9 @@
  * differs stands in six headers, which are found by include path (-Ihooks/host,
  * -Ilibfib/host). Each completes one header of the engine, which includes it at
  * its end (base.h and san.h: first), so it may use what that header declares.
- * Where one host does nothing its function is empty, and costs nothing.
+ * Where one host does nothing its function is empty, and costs nothing. A host
+ * below libc includes runtime/bare.h as well, and has the files linked that it
+ * names; what these alone ask of it is marked (bare).
  *
  * For a third host: a folder with these six, and, where it wants to be called,
  * a struct fib_host.
@@ -16,6 +18,9 @@
  * fib_host_base.h	completes base.h: macros alone
  *	FIB_SEALED, FIB_EXPORTED	attributes of data
  *	fib_one_thread()	nobody comes between a load and a store
+ *	fib_host_late(turns)	the caller has waited for one lock for so many
+ *				turns of 100 ms; 0: it has it now. A process that
+ *				was stopped meanwhile has waited one turn
  *	fib_call(nr, ...)	a call that a layer below may have to see
  *	FIB_HOST_STDERR		fib_stderr has been noted: fib_panic()
  *	FIB_HOST_CPU_TIME	fibers' CPU time is counted: cputime.h
@@ -43,16 +48,15 @@
  *	fib_top_of(f)		what runs on the stack that @f is at
  *	fib_errno_save(), fib_errno_restore()	around a switch
  *	fib_runq_alone(s)	@s has one worker, and never gets another
- *	fib_thread_start(), fib_thread_end()	a kernel thread of ours
  *	fib_filtered()		the caller's is under a seccomp filter
- *	fib_host_sends(errand)	so it was sent to the messenger; true then
+ *	fib_host_sends(errand)	so it was sent to the messenger; true then (bare)
  *	fib_host_summoned(w)	@w is to answer: sched.h
  *	fib_host_has_tsc(w)	@w may read the time-stamp counter
  *	fib_host_renew(f)	@f begins a new life; only what lies before its
  *				run has to be cleared
- *	fib_host_shield(f)	no signal is for this one; messenger.c
- *	fib_host_progress(f)	a number that changes as @f goes on
- *	fib_host_in_runtime(w, f)	and does not compute for the program
+ *	fib_host_shield(f)	no signal is for this one (bare)
+ *	fib_host_progress(f)	a number that changes as @f goes on (bare)
+ *	fib_host_in_runtime(w, f)	and does not compute for the program (bare)
  *
  * fib_host_timer.h	completes timer.h
  *	fib_host_heap(w)	where a fiber on @w arms its timers
@@ -63,22 +67,31 @@
  *	fib_host_control(s, op, ev)	epoll_ctl(2)
  *	fib_host_fd_event(s, events, urgent_alone)	an edge; under its lock
  *	fib_host_woke(s)	a worker leaves its sleep
+ *	fib_host_bell_moved(to)	wakefd has another number as well now
  *	fib_host_sleep(nr, ...)	the call that a worker sleeps in
  *	fib_host_call_may_block(nr, fd, a)	a call after a poll said yes
  *
  * fib_host_loop.h	completes runq.h, for the files of the scheduler
- *	fib_host_worker_init(s, w)	a new worker
- *	fib_host_worker_starts(w, bound)	a new kernel thread for it,
- *	fib_host_worker_thread(w, size, fn)	which this makes
- *	fib_host_sched_begins(s, first)	the caller becomes fiber @first
- *	fib_host_forget()	in a fork child
+ *	fib_host_worker_init(s, w)	a new worker,
+ *	fib_host_worker_stack(s, w)	what its kernel thread needs: false, no memory
+ *	fib_host_worker_begins(w, bound)	it is for @bound, or for all (NULL)
+ *	fib_host_thread_start(w)	a kernel thread that calls
+ *				fib_worker_main(@w): 0 or -errno
+ *	fib_host_thread_begins(w), fib_host_thread_ends(w)	what this does
+ *				first, before it waits at the gate, and last
+ *	fib_host_thread_join(w)	until it has ended
+ *	fib_host_loop_begins(w), fib_host_loop_ends(w)	around the loop of one
+ *				that was there: fib_worker_here(). The latter
+ *				does not return, if the loop does
+ *	fib_host_answer(w)	@w was summoned
  *	fib_host_queue_alone(f), fib_host_queue(s, w, f)	@f may run: true,
  *				if the host has queued it. The first comes before
  *				anything else is looked at
  *	fib_host_pop(w, before)	a fiber that only the host knows of, before the
  *				worker's own queue is looked at, or after
  *	fib_host_sleeper_has_work(w)	there is one, and @w sleeps
- *	fib_host_notified(s)	a sleeping worker is about to be woken
+ *	fib_host_notifies(s)	a sleeping worker is to be woken: true, the host
+ *				sees to it
  *	fib_host_at_end(s)	nothing will ever come any more
  *	fib_host_idles(w)	@w is going to sleep
  *	fib_host_deadline(s), fib_host_run_timers(s, now)	timers of no worker
@@ -91,7 +104,8 @@
  *	fib_host_prepare(w, f)	@f is about to be run: false, not now
  *	fib_host_resumes(w, f)	it is run
  *	fib_host_landed(f)	first thing on its stack after a switch
- *	fib_host_exited(f)	it has left its stack for good
+ *	fib_host_exited(w, f)	it has left its stack for good
+ *	fib_host_fiber_gone(f)	the same, where its thread was killed (bare)
  */
 #ifndef FIB_RUNTIME_HOST_H
 #define FIB_RUNTIME_HOST_H

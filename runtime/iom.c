@@ -332,7 +332,7 @@ void fib_iom_ring(struct fib_sched *s)
 static void bell_moved(int to)
 {
 	fib_bell_hang(fib_sched_here()->iom.epfd, to);
-	fib_monitor_bell_moved(to);
+	fib_host_bell_moved(to);
 }
 
 void fib_iom_discard(struct fib_sched *s)

@@ -91,8 +91,6 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 		/* The other sleepers may rely on its waking up for a timer. */
 		if (fib_load(&w->sleeps_until, relaxed) != FIB_NEVER)
 			w->took_wake = true;
-		if (fib_load(&fib_monitor_asleep, relaxed))
-			fib_monitor_poke();
 	}
 	fib_count(io_polls);
 	/* With many descriptors each slot is a cache miss: have them at once. */

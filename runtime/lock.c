@@ -18,10 +18,10 @@ void fib_lock_slow(_Atomic int *word)
 
 		if (fib_raw(SYS_futex, word, FUTEX_WAIT_PRIVATE, 2, &ts) ==
 		    -ETIMEDOUT)
-			fib_lock_late(++turns);
+			fib_host_late(++turns);
 	}
 	if (fib_unlikely(turns))
-		fib_lock_late(0);
+		fib_host_late(0);
 }
 
 bool fib_lock_within(struct fib_lock *l, unsigned ms)

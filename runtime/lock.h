@@ -53,11 +53,7 @@ void fib_lock_slow(_Atomic int *word);
 void fib_unlock_slow(_Atomic int *word);
 /** The lock, or false after @ms: for who can do without. */
 bool fib_lock_within(struct fib_lock *l, unsigned ms);
-/**
- * The caller has waited for one lock for @turns of 100 ms; 0: it has it now. A
- * process that was stopped meanwhile has waited one turn. watch.c
- */
-void fib_lock_late(unsigned turns);
+/* A turn of waiting for a lock, after which fib_host_late() is told. */
 #define FIB_LATE_NS 100000000
 
 /* The lock without its rank: the functions below are what others call. */

@@ -33,6 +33,7 @@
 #include "runtime/digits.h"
 #include "runtime/hidden.h"
 #include "runtime/iom.h"
+#include "runtime/probe.h"
 #include "runtime/sched.h"
 #include "runtime/stack.h"
 
@@ -89,6 +90,27 @@ void fib_monitor_keep_awake(void)
 	fib_monitor_poke();
 }
 
+void fib_block_enter(void)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	fib_count(kernel_blocks);
+	FIB_PROBE(block, w->cur->index, w->id);
+	fib_store(&w->blocking, 1, seq_cst);
+	if (!w->bound && !fib_load(&fib_sched_of(w)->nidle, seq_cst))
+		fib_monitor_poke();
+}
+
+void fib_block_leave(void)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	fib_store(&w->blocking, 0, relaxed);
+	/* The call is what held it up, not what the fiber does next. */
+	if (fib_unlikely(fib_load(&w->taken, relaxed)) && fib_host.came_back)
+		fib_host.came_back(w);
+}
+
 void fib_monitor_urgent(void)
 {
 	int priority = 99;
@@ -113,7 +135,7 @@ bool fib_start_spare(struct fib_sched *s)
 			return true;
 		}
 	}
-	return fib_worker_create(s, true, NULL) != NULL;
+	return fib_worker_create(s, NULL) != NULL;
 }
 
 static void give_away(struct fib_worker *w)
@@ -437,7 +459,8 @@ static long take_seat(struct seat *at)
 		return tid;
 	fib_store(&at->gate, GATE_SHUT, relaxed);
 	fib_store(&fib_step, "clone", relaxed);
-	tid = fib_thread_start(at->stack_top, &at->tid_word, monitor, at);
+	tid = fib_thread_clone(FIB_THREAD_FLAGS, at->stack_top, &at->tid_word,
+			       monitor, at);
 	if (tid > 0 && fib_host.thread_clone)
 		fib_host.thread_clone(NULL);
 	return tid;

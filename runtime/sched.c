@@ -21,8 +21,7 @@ void fib_notify_one(struct fib_sched *s)
 		return;
 	FIB_CHAOS_POINT(notify);
 	fib_count(notifies);
-	fib_host_notified(s);
-	if (fib_host_sends(FIB_ERRAND_NOTIFY))
+	if (fib_host_notifies(s))
 		return;
 	fib_iom_ring(s);
 }
@@ -268,7 +267,7 @@ static struct fib *next(struct fib_worker *w)
 
 		check_place(w);
 		if (fib_unlikely(fib_host_summoned(w))) {
-			fib_worker_answer(w);
+			fib_host_answer(w);
 			if (w->bound)
 				return next_bound(w);
 		}
@@ -324,57 +323,11 @@ void fib_do_yield(struct fib_worker *w, struct fib *f)
 	queue_fiber(f);
 }
 
-/*
- * Nobody else may have what this thread has become. The kernel zeroes tid when the
- * stack is free to be used again. A process's first kernel thread stays, since the
- * kernel would take the process for a zombie; but where all others have given up
- * rights and the first thread has ended, when it is one natively as well.
- */
-void fib_worker_end(struct fib_worker *w)
-{
-	fib_store(&w->gone, 1, seq_cst);
-	if (fib_host.thread_end)
-		fib_host.thread_end(w);
-	if (w->id == 0) {
-		struct fib_sched *s = fib_sched_of(w);
-
-		while (!fib_load(&s->first_ends, acquire))
-			fib_raw(SYS_futex, &s->first_ends, FUTEX_WAIT_PRIVATE,
-				0, 0);
-		fib_raw(SYS_set_tid_address, &w->tid);
-	}
-	fib_thread_end();
-}
-
 static void do_exit(struct fib_worker *w, struct fib *f)
 {
 	fib_store(&f->on, NULL, release);
 	fib_count_unless_alone(fib_sched_of(w), fibers_exited);
-	fib_host_exited(f);
-	if (fib_unlikely(w->bound != NULL))
-		fib_worker_end(w);
-}
-
-/*
- * A fiber that waits is in lists, by what lies on its stack: it stays there. No
- * program's call kills it then.
- */
-void fib_worker_bury(struct fib_worker *w)
-{
-	struct fib *f = w->bound;
-
-	if (fib_load(&f->on, acquire) != w ||
-	    fib_load(&f->state, relaxed) != FIB_IS_RUNNING)
-		return;
-	fib_store(&f->on, NULL, release);
-	fib_store(fib_shared(&w->cur), NULL, relaxed);
-	fib_store(&w->blocking, 0, relaxed);
-	fib_count(fibers_exited);
-	fib_host_exited(f);
-	/* Last: another one may have its place from then on. */
-	fib_store(&w->gone, 1, seq_cst);
-	if (fib_host.thread_end)
-		fib_host.thread_end(w);
+	fib_host_exited(w, f);
 }
 
 /* Let @f run until it leaves its stack. */
@@ -551,25 +504,4 @@ void fib_exit(void)
 	fib_host_exit();
 	fib_leave(do_exit);
 	__builtin_unreachable();
-}
-
-void fib_block_enter(void)
-{
-	struct fib_worker *w = fib_worker_self();
-
-	fib_count(kernel_blocks);
-	FIB_PROBE(block, w->cur->index, w->id);
-	fib_store(&w->blocking, 1, seq_cst);
-	if (!w->bound && !fib_load(&fib_sched_of(w)->nidle, seq_cst))
-		fib_monitor_poke();
-}
-
-void fib_block_leave(void)
-{
-	struct fib_worker *w = fib_worker_self();
-
-	fib_store(&w->blocking, 0, relaxed);
-	/* The call is what held it up, not what the fiber does next. */
-	if (fib_unlikely(fib_load(&w->taken, relaxed)) && fib_host.came_back)
-		fib_host.came_back(w);
 }

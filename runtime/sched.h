@@ -98,8 +98,9 @@ enum fib_permit {
 
 #define FIB_POLL_EVERY 61 /* resumes between two looks at epoll while busy */
 
-/* Rows of a scheduler's table of workers. */
+/* Rows of a scheduler's table of workers, and what the loop of one needs. */
 #define FIB_SCHED_WORKERS 4096
+#define FIB_WORKER_STACK  (64ul * 1024)
 
 /* Four for each power of two of cycles. */
 #define FIB_DELAYS 160
@@ -133,7 +134,7 @@ struct fib_worker {
 	_Atomic uint32_t summoned;
 	_Atomic int bound_ready;       /* futex: 1 when that can run */
 	_Atomic int gone;	       /* its thread has ended or is about to */
-	_Atomic int born;	       /* futex: 1 when it is up and running */
+	_Atomic int born;	       /* futex: bare.c */
 	bool took_wake;		       /* and has not slept since */
 	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
@@ -177,6 +178,7 @@ struct fib_sched {
 	_Atomic uint32_t injected;
 	struct fib_lock workers_lock;
 	_Atomic uint32_t workers; /* entries in worker[] */
+	_Atomic int gate;	  /* futex: worker.c */
 	struct fib_worker *worker[FIB_SCHED_WORKERS];
 	struct fib_iom iom;
 	FIB_HOST_SCHED
@@ -187,22 +189,41 @@ void fib_leave(void (*action)(struct fib_worker *, struct fib *));
 /* Such an action: queue @f, behind all that has come by now. */
 void fib_do_yield(struct fib_worker *w, struct fib *f);
 
-/**
- * Start @s with @n workers and the calling thread as the first: it goes on as
- * fiber @main_fiber, which is RUNNING when the second returns. @s has its
- * descriptors (fib_iom_init()), and is watched by the monitor, of which a
- * process has one (fib_monitor_init()). All that can fail is in the first, 0 or
- * -errno, which leaves nothing behind if it does, and can be undone; then the
- * rest cannot fail: where the kernel has no more threads to give, there are
- * fewer workers.
- */
-int fib_sched_prepare(struct fib_sched *s, unsigned n);
-void fib_sched_cancel(struct fib_sched *s);
-void fib_sched_run(struct fib_sched *s, struct fib *main_fiber);
+/* --- a scheduler's start: worker.c ------------------------------------------ */
+
 /** The call that a start is at, for the message if it fails. */
 extern const char *_Atomic fib_step __attribute__((visibility("hidden")));
-/** In a fork child: @s does not run any more, and may start anew. */
-void fib_sched_forget(struct fib_sched *s);
+/**
+ * Locks, queues and slots of @s, whose memory is zero or was forgotten, for @n
+ * workers: how many there is memory for, or -ENOMEM. None of them runs.
+ */
+int fib_sched_init(struct fib_sched *s, unsigned n);
+/**
+ * Kernel threads for workers @from to @to, the last not included, which have
+ * none. They run fibers when all are there. @all: where one cannot be had,
+ * none runs, all have ended, and it is -EAGAIN; else there are fewer, and it is
+ * 0. One caller at a time; may be done again when all have ended.
+ */
+int fib_workers_start(struct fib_sched *s, uint32_t from, uint32_t to,
+		      bool all);
+/**
+ * The calling thread becomes worker @w (fib_worker_set()), whose loop is to run
+ * on w->stack: it begins when somebody switches to w->sched_sp.
+ */
+void fib_worker_here(struct fib_worker *w);
+/** The loop of worker @w, which the caller is: to the end of its scheduler. */
+void fib_worker_loop(struct fib_worker *w);
+/** What a kernel thread that the host makes is to call: @worker's life. */
+void fib_worker_main(void *worker);
+/*
+ * Under workers_lock, but for a start, when nobody else is there: a slot, for
+ * @bound alone or for all (NULL), or NULL where there is no memory; and a kernel
+ * thread for it, 0 or -errno.
+ */
+struct fib_worker *fib_worker_add(struct fib_sched *s, struct fib *bound);
+int fib_worker_start(struct fib_worker *w);
+
+/* --- fibers ------------------------------------------------------------------ */
 
 /** Wait for fib_wake(). May return without one. Fibers only. */
 void fib_park(void);
@@ -219,118 +240,12 @@ void fib_sched_preempted(void);
 /** End the calling fiber. */
 void fib_exit(void) __attribute__((noreturn));
 
-/** Bind the calling fiber to a kernel thread: 0, or -EAGAIN. */
-int fib_bind_self(void);
-/**
- * Bind @f, which was never launched, to a new kernel thread, cloned from the
- * caller's: 0, or -EAGAIN.
- */
-int fib_bind(struct fib *f);
-/** The fiber that is bound to kernel thread @tid and has its id, or NULL. */
-struct fib *fib_bound_to(int tid);
-
-/**
- * The caller, bound to the first kernel thread, is the last fiber: all other
- * kernel threads of ours end before this returns.
- */
-void fib_sched_end_others(struct fib_sched *s);
-/**
- * No fiber runs on an unbound worker any more: those there are, and the monitor,
- * end, and others take their place, cloned from the caller's kernel thread, so
- * that they may do no more than that. The caller is bound.
- */
-void fib_sched_renew(struct fib_sched *s);
-
-/** Around a kernel call that may block for long: others need a worker. */
-void fib_block_enter(void);
-void fib_block_leave(void);
-
 /** New timer deadline @ns: is some sleeping worker awake in time? */
 void fib_sched_deadline(struct fib_sched *s, uint64_t ns);
 
-/**
- * The loop of worker @w, which the caller has become. As a library it returns
- * when its scheduler has come to its end.
- */
-void fib_worker_loop(struct fib_worker *w);
-
-/* for monitor.c */
-/**
- * The descriptor that wakes the monitor of @s, which has its own; it polls
- * @receiver_fd as well (-1: none). 0 or -errno.
- */
-int fib_monitor_init(struct fib_sched *s, int receiver_fd);
-/**
- * Its thread, which waits until it is told to go, or to end: then it has ended,
- * and its descriptor is closed.
- */
-int fib_monitor_start(struct fib_sched *s);
-void fib_monitor_go(void);
-void fib_monitor_end(void);
-/** The monitor's thread alone: what it polls; -1: it looks each tick. */
-int fib_monitor_receiver(void);
-void fib_monitor_set_receiver(int fd);
-void fib_monitor_poke(void);
-/** The scheduler's bell has number @to as well now. */
-void fib_monitor_bell_moved(int to);
-/** From now on it looks each tick: a thread may not poke it, or may be killed. */
-void fib_monitor_keep_awake(void);
-/*
- * A kernel thread under a filter may not write to the descriptors that wake
- * others: it wakes this thread by a futex, which does it in its place. 0 or
- * -errno.
- */
-int fib_messenger_start(void);
-enum fib_errand {
-	FIB_ERRAND_NOTIFY = 1, /* an idle worker */
-	FIB_ERRAND_POKE = 2,   /* the monitor */
-	FIB_ERRAND_END = 4,    /* the process, with @status */
-};
-void fib_messenger_send(uint32_t errand, int status);
-/** The monitor's: for who has left an errand there, and could wake nobody. */
-void fib_messenger_hurry(void);
-void fib_messenger_forget(void);
-void fib_monitor_forget(void);
-/** Another one, cloned from the caller's kernel thread. 0 or -errno. */
-int fib_monitor_renew(struct fib_sched *s);
-/** Real-time priority for the monitor, if the process may have it. */
-void fib_monitor_urgent(void);
-extern _Atomic uint32_t fib_monitor_asleep;
-extern _Atomic uint32_t fib_monitor_tid;
-/** The locks of a new scheduler, and of one that starts anew. */
-void fib_sched_init_locks(struct fib_sched *s);
-void fib_worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id);
-struct fib_worker *fib_worker_create(struct fib_sched *s, bool start,
-				     struct fib *bound);
-/** watch.c: does a worker not come out of the runtime? Each tick. */
-void fib_watch(struct fib_sched *s);
-/** /proc/self/task/TID/stat: how much of it there is in @text. */
-long fib_read_stat(int tid, char *text, size_t size);
-bool fib_start_spare(struct fib_sched *s);
-/** @w, the caller's, was summoned: it is bound now, or ends. */
-void fib_worker_answer(struct fib_worker *w);
-/**
- * The kernel has killed @w's thread in a call of its fiber's, which @w was bound
- * to: the fiber has ended. The monitor's thread alone.
- */
-void fib_worker_bury(struct fib_worker *w);
-/** The caller's kernel thread, @w's, ends. */
-void fib_worker_end(struct fib_worker *w);
-/**
- * fib_raw6(), but -FIB_ERESTARTNOINTR if *@stop is set before the kernel is
- * entered; after that, a kick ends it as signals do. switch.S
- */
-long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
+/** A sleeping worker of @s is to look for work. Any thread. */
 void fib_notify_one(struct fib_sched *s);
-long fib_thread_clone(unsigned long flags, void *stack_top, _Atomic int *tid,
-		      void (*fn)(void *), void *arg);
-struct clone_args;
-long fib_thread_clone3(struct clone_args *args, size_t size, void (*fn)(void *),
-		       void *arg);
-void *fib_thread_stack(size_t size);
-#define FIB_THREAD_FLAGS                                                       \
-	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |    \
-	 CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
+
 #include "runtime/host.h"
 
 #endif

@@ -2,7 +2,7 @@
  * What must never be: a worker that does not come out of the runtime again.
  *
  * The runtime's locks are held for a moment. Who waits for one counts turns of
- * 100 ms (fib_lock_late(), called in base.c's slow path and so at no cost); who
+ * 100 ms (fib_late(), called in lock.c's slow path and so at no cost); who
  * loops in the runtime uses CPU time, in user mode, and neither its fiber nor
  * its call change. The monitor looks, and tells of it once, in one line of
  * the log: a hang is then known for what it is, and where it began.
@@ -35,7 +35,7 @@ static void tell(struct fib_worker *w, bool spins)
 	told = true;
 }
 
-void fib_lock_late(unsigned turns)
+void fib_late(unsigned turns)
 {
 	struct fib_worker *w = fib_worker_self();
 

@@ -16,6 +16,10 @@
 /* Nobody is below. */
 #define fib_call(...) fib_raw(__VA_ARGS__)
 
+/* The monitor tells of it: watch.c. */
+void fib_late(unsigned turns);
+#define fib_host_late(turns) fib_late(turns)
+
 /* fib_stderr has been noted, and a panic goes there or nowhere. */
 #define FIB_HOST_STDERR 1
 /* Fibers' CPU time is counted: cputime.h. */

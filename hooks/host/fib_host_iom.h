@@ -20,9 +20,14 @@ static inline void fib_host_fd_event(struct fib_fd *s, uint8_t events,
 {
 }
 
+/* The monitor sleeps while all do: monitor.c. */
 static inline void fib_host_woke(struct fib_sched *s)
 {
+	if (fib_load(&fib_monitor_asleep, relaxed))
+		fib_monitor_poke();
 }
+
+#define fib_host_bell_moved fib_monitor_bell_moved
 
 /* A summons ends it, whenever it comes. */
 #define fib_host_sleep(nr, a, b, c, d, e, f)                                   \

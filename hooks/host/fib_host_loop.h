@@ -5,8 +5,6 @@
 #ifndef FIB_HOST_LOOP_H
 #define FIB_HOST_LOOP_H
 
-#include <linux/sched.h>
-
 /* --- workers ----------------------------------------------------------------- */
 
 static inline void fib_host_worker_init(struct fib_sched *s,
@@ -15,7 +13,13 @@ static inline void fib_host_worker_init(struct fib_sched *s,
 	fib_lock_init(&w->sig.kick_lock, KICK);
 }
 
-static inline void fib_host_worker_starts(struct fib_worker *w,
+static inline bool fib_host_worker_stack(struct fib_sched *s,
+					 struct fib_worker *w)
+{
+	return fib_bare_stack(w);
+}
+
+static inline void fib_host_worker_begins(struct fib_worker *w,
 					  const struct fib *bound)
 {
 	w->sig.profiled_ns = 0;
@@ -23,31 +27,24 @@ static inline void fib_host_worker_starts(struct fib_worker *w,
 	w->process.strict = false;
 }
 
-/* Under a filter, by the call that libc makes, as the filter may know it. */
-static inline long fib_host_worker_thread(struct fib_worker *w, size_t size,
-					  void (*fn)(void *))
-{
-	struct clone_args args = { .flags = FIB_THREAD_FLAGS,
-				   .child_tid = (uintptr_t)&w->tid,
-				   .parent_tid = (uintptr_t)&w->tid,
-				   .stack = (uintptr_t)w->stack - size,
-				   .stack_size = size };
-	long tid = -ENOSYS;
+#define fib_host_thread_start  fib_bare_start
+#define fib_host_thread_begins fib_bare_begins
+#define fib_host_thread_join   fib_bare_join
 
-	if (fib_filtered())
-		tid = fib_thread_clone3(&args, sizeof(args), fn, w);
-	return tid == -ENOSYS ? fib_thread_start(w->stack, &w->tid, fn, w) :
-				tid;
-}
-
-static inline void fib_host_sched_begins(struct fib_sched *s, struct fib *first)
+static inline void fib_host_thread_ends(struct fib_worker *w)
 {
 }
 
-static inline void fib_host_forget(void)
+/* The loop of the process's first thread: it does not end. */
+static inline void fib_host_loop_begins(struct fib_worker *w)
 {
-	fib_messenger_forget();
 }
+
+static inline void fib_host_loop_ends(struct fib_worker *w)
+{
+}
+
+#define fib_host_answer fib_worker_answer
 
 /* --- queueing ---------------------------------------------------------------- */
 
@@ -62,8 +59,9 @@ static inline bool fib_host_queue(struct fib_sched *s, struct fib_worker *w,
 	return false;
 }
 
-static inline void fib_host_notified(struct fib_sched *s)
+static inline bool fib_host_notifies(struct fib_sched *s)
 {
+	return fib_host_sends(FIB_ERRAND_NOTIFY);
 }
 
 static inline struct fib *fib_host_pop(struct fib_worker *w, bool before)
@@ -147,13 +145,20 @@ static inline void fib_host_exit(void)
 {
 }
 
-static inline void fib_host_exited(struct fib *f)
+static inline void fib_host_fiber_gone(struct fib *f)
 {
 	if (fib_host.fiber_exit)
 		fib_host.fiber_exit(f);
 	if (fib_sched.first == f)
 		fib_sched.first = NULL;
 	fib_free(f);
+}
+
+static inline void fib_host_exited(struct fib_worker *w, struct fib *f)
+{
+	fib_host_fiber_gone(f);
+	if (fib_unlikely(w->bound != NULL))
+		fib_worker_end(w);
 }
 
 #endif

@@ -8,6 +8,8 @@
 #ifndef FIB_HOST_SELF_H
 #define FIB_HOST_SELF_H
 
+#include "runtime/bare.h"
+
 /* Workers, threads, descriptors: all belong to this one. runtime/below.c */
 extern struct fib_sched fib_sched;
 #define FIB_HOST_SCHEDULER (&fib_sched)
@@ -69,11 +71,6 @@ static inline void fib_errno_restore(int saved)
 }
 
 /* --- kernel threads --------------------------------------------------------- */
-
-/* Bare, on the stack given. */
-#define fib_thread_start(stack_top, tid, fn, arg)                              \
-	fib_thread_clone(FIB_THREAD_FLAGS, stack_top, tid, fn, arg)
-#define fib_thread_end() fib_raw(SYS_exit, 0)
 
 static inline bool fib_filtered(void)
 {

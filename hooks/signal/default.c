@@ -23,7 +23,7 @@
  * What stops is stopped under the lock; so is everybody who may want it.
  *
  * The receiver takes no other lock before it has looked for such signals, and
- * looks for them while it waits for one (fib_lock_late()). Where even fib_sig_lock
+ * looks for them while it waits for one (fib_late()). Where even fib_sig_lock
  * is not to be had for a while (target.c), no action can change any more, and it does
  * without.
  */

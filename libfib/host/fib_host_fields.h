@@ -63,7 +63,6 @@ struct fib_lib_sched {
 	_Atomic uint32_t visitors; /* threads that queue a fiber from outside */
 	_Atomic uint32_t way, way_waiters; /* outside.c, fib_make_way() */
 	uint32_t alive;			   /* threads that have not ended */
-	_Atomic uint32_t gate;
 	struct fib_mutex lifecycle;
 	unsigned threads;
 	bool use_caller, auto_stop;

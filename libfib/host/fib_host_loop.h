@@ -18,25 +18,22 @@ static inline void fib_host_worker_init(struct fib_sched *s,
 	fib_list_init(&w->lib.pinned);
 }
 
-static inline void fib_host_worker_starts(struct fib_worker *w,
+static inline void fib_host_worker_begins(struct fib_worker *w,
 					  const struct fib *bound)
 {
 }
 
-static inline long fib_host_worker_thread(struct fib_worker *w, size_t size,
-					  void (*fn)(void *))
-{
-	return fib_thread_start(w->stack, &w->tid, fn, w);
-}
+/* Libc makes them, with TLS; schedulers.c has the whole story. */
+bool fib_host_worker_stack(struct fib_sched *s, struct fib_worker *w);
+int fib_host_thread_start(struct fib_worker *w);
+void fib_host_thread_begins(struct fib_worker *w);
+void fib_host_thread_ends(struct fib_worker *w);
+void fib_host_thread_join(struct fib_worker *w);
+void fib_host_loop_begins(struct fib_worker *w);
+void fib_host_loop_ends(struct fib_worker *w);
 
-static inline void fib_host_sched_begins(struct fib_sched *s, struct fib *first)
-{
-	first->lib.sched = s;
-	s->lib.stack_size = FIB_STACK_DEFAULT + FIB_PAGE;
-	fib_timer_heap_init(&s->lib.timers);
-}
-
-static inline void fib_host_forget(void)
+/* No fiber is bound, so nobody summons. */
+static inline void fib_host_answer(struct fib_worker *w)
 {
 }
 
@@ -70,9 +67,10 @@ static inline bool fib_host_queue(struct fib_sched *s, struct fib_worker *w,
 	return true;
 }
 
-static inline void fib_host_notified(struct fib_sched *s)
+static inline bool fib_host_notifies(struct fib_sched *s)
 {
 	fib_add(&s->lib.tickles, 1, relaxed);
+	return false;
 }
 
 /* Pinned ones, before the others' turn or after, so that neither starves. */
@@ -175,7 +173,7 @@ static inline void fib_host_exit(void)
 		fib_direct_exit(w, w->cur);
 }
 
-static inline void fib_host_exited(struct fib *f)
+static inline void fib_host_exited(struct fib_worker *w, struct fib *f)
 {
 	fib_ended(f);
 }

@@ -62,18 +62,8 @@ void fib_errno_restore(int saved);
 
 /* --- kernel threads --------------------------------------------------------- */
 
-/* Libc makes them, with TLS: libfib/thread.c */
-long fib_thread_start(void *stack_top, _Atomic int *tid, void (*fn)(void *),
-		      void *arg);
-void fib_thread_end(void);
-
 /* A filter of the program's holds for its own calls: nothing is known of it. */
 static inline bool fib_filtered(void)
-{
-	return false;
-}
-
-static inline bool fib_host_sends(uint32_t errand)
 {
 	return false;
 }
@@ -94,18 +84,6 @@ static inline bool fib_host_has_tsc(const struct fib_worker *w)
 static inline void fib_host_renew(struct fib *f)
 {
 	f->lib.top = f;
-}
-
-static inline uint32_t fib_host_progress(const struct fib *f)
-{
-	return 0;
-}
-
-/* All code is the program's, and may compute. */
-static inline bool fib_host_in_runtime(const struct fib_worker *w,
-				       const struct fib *f)
-{
-	return false;
 }
 
 #endif

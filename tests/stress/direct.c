@@ -3,6 +3,7 @@
  * wake each other, yield, sleep, end and begin, while other threads wake them
  * and submit more.
  */
+#include "libfib/lib.h"
 #include "tests/stress/stress.h"
 
 #define SITTERS 24

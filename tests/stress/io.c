@@ -11,7 +11,7 @@ static uint64_t seed;
 
 static long call(struct fib_io *io, void *buf, size_t n)
 {
-	bool reads = io->ev == FIB_EV_READ;
+	bool reads = io->ev == FIB_IO_READ;
 	long r = fib_raw(reads ? SYS_recvfrom : SYS_sendto, io->s->fd, buf, n,
 			 MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
 
@@ -23,7 +23,7 @@ static long call(struct fib_io *io, void *buf, size_t n)
 /* One call that waits; @limit_ns: 0 for ever. */
 static long transfer(int fd, uint8_t ev, void *buf, size_t n, uint64_t limit_ns)
 {
-	struct fib_io io = FIB_IO(fib_fd_get(fd), ev, &fib_io_timed);
+	struct fib_io io = stress_io(fd, ev);
 	long r;
 
 	io.deadline_ns = limit_ns ? fib_now_ns() + limit_ns : FIB_NEVER;
@@ -49,11 +49,10 @@ static long transfer(int fd, uint8_t ev, void *buf, size_t n, uint64_t limit_ns)
 /* The same after poll says yes, one at a time. */
 static long transfer_polled(int fd, uint8_t ev, void *buf, size_t n)
 {
-	struct fib_io io = FIB_IO(fib_fd_get(fd), ev, &fib_io_timed);
+	struct fib_io io = stress_io(fd, ev);
 	long r;
 
-	io.lib.timeout_ns = FIB_NEVER;
-	r = fib_io_polled(&io, ev == FIB_EV_READ ? SYS_read : SYS_write,
+	r = fib_io_polled(&io, ev == FIB_IO_READ ? SYS_read : SYS_write,
 			  (long[6]){ fd, (long)buf, (long)n });
 	stress_progress();
 	return r;
@@ -87,9 +86,9 @@ static void read_records(void *arg)
 
 	while (got < RECORDS) {
 		uint64_t v, limit = rnd(&r, 8) ? 0 : 1 + rnd(&r, 200 * USEC);
-		long n = e->c->polled ? transfer_polled(e->c->rd, FIB_EV_READ,
+		long n = e->c->polled ? transfer_polled(e->c->rd, FIB_IO_READ,
 							&v, sizeof(v)) :
-					transfer(e->c->rd, FIB_EV_READ, &v,
+					transfer(e->c->rd, FIB_IO_READ, &v,
 						 sizeof(v), limit);
 
 		if (n == -ETIMEDOUT && limit)
@@ -111,9 +110,9 @@ static void write_records(void *arg)
 	while (put < RECORDS) {
 		uint64_t v = rnd(&r, 1000000);
 		uint64_t limit = rnd(&r, 8) ? 0 : 1 + rnd(&r, 200 * USEC);
-		long n = e->c->polled ? transfer_polled(e->c->wr, FIB_EV_WRITE,
+		long n = e->c->polled ? transfer_polled(e->c->wr, FIB_IO_WRITE,
 							&v, sizeof(v)) :
-					transfer(e->c->wr, FIB_EV_WRITE, &v,
+					transfer(e->c->wr, FIB_IO_WRITE, &v,
 						 sizeof(v), limit);
 
 		if (n == -ETIMEDOUT && limit)
@@ -177,10 +176,9 @@ static struct conn conn[CONNECTIONS];
 /* As the hooks read from a TCP socket: a short count is remembered. */
 static long read_trusting(int fd, char *buf, size_t size)
 {
-	struct fib_io io = FIB_IO(fib_fd_get(fd), FIB_EV_READ, &fib_io_timed);
+	struct fib_io io = stress_io(fd, FIB_IO_READ);
 	long r;
 
-	io.lib.timeout_ns = FIB_NEVER;
 	r = fib_io_call(&io, size, SYS_recvfrom,
 			(long[6]){ fd, (long)buf, (long)size, MSG_DONTWAIT });
 	stress_progress();
@@ -195,7 +193,7 @@ static void echo(void *arg)
 	long n;
 
 	while ((n = read_trusting(c->fd[0], buf, 8 + rnd(&r, 56))) > 0) {
-		stress_check(transfer(c->fd[0], FIB_EV_WRITE, buf, (size_t)n,
+		stress_check(transfer(c->fd[0], FIB_IO_WRITE, buf, (size_t)n,
 				      0) == n);
 		stress_dawdle(&r);
 	}
@@ -235,7 +233,7 @@ static void request(void *arg)
 		size_t n = 1 + rnd(&r, 100);
 
 		fib_add(&c->left, (int)n, relaxed);
-		stress_check(transfer(c->fd[1], FIB_EV_WRITE, buf, n, 0) ==
+		stress_check(transfer(c->fd[1], FIB_IO_WRITE, buf, n, 0) ==
 			     (long)n);
 		stress_dawdle(&r);
 	}
@@ -244,7 +242,7 @@ static void request(void *arg)
 		while (fib_load(&c->left, acquire))
 			fib_sched_yield();
 		fib_add(&c->left, 1, relaxed);
-		stress_check(transfer(c->fd[1], FIB_EV_WRITE, "z", 1, 0) == 1);
+		stress_check(transfer(c->fd[1], FIB_IO_WRITE, "z", 1, 0) == 1);
 	}
 	while (fib_load(&c->left, acquire))
 		fib_sched_yield();
@@ -304,7 +302,7 @@ static void observe(void *arg)
 		struct fib_waiter w;
 		struct fib_timer t = { 0 };
 
-		stress_check(!fib_iom_publish(s, &w, FIB_EV_READ, true, 0));
+		stress_check(!fib_iom_publish(s, &w, FIB_IO_READ, true, 0));
 		if (fib_raw(SYS_poll, &p, 1, 0) == 0) {
 			uint64_t end = fib_now_ns() + rnd(&r, 2 * MSEC);
 
@@ -326,7 +324,7 @@ static void eat(void *arg)
 	char c;
 
 	for (;;) {
-		stress_check(transfer(seq[0], FIB_EV_READ, &c, 1, 0) == 1);
+		stress_check(transfer(seq[0], FIB_IO_READ, &c, 1, 0) == 1);
 		if (c == 'z')
 			break;
 		fib_add(&eaten, 1, release);
@@ -340,12 +338,12 @@ static void feed(void *arg)
 	struct rnd r = rnd_from(seed, (uintptr_t)arg);
 
 	for (int i = 0; i < MESSAGES; i++) {
-		stress_check(transfer(seq[1], FIB_EV_WRITE, "a", 1, 0) == 1);
+		stress_check(transfer(seq[1], FIB_IO_WRITE, "a", 1, 0) == 1);
 		if (rnd(&r, 4) == 0)
 			stress_burn(rnd(&r, 50 * USEC));
 	}
 	for (int i = 0; i < 4; i++)
-		stress_check(transfer(seq[1], FIB_EV_WRITE, "z", 1, 0) == 1);
+		stress_check(transfer(seq[1], FIB_IO_WRITE, "z", 1, 0) == 1);
 	stress_done();
 }
 
@@ -427,7 +425,7 @@ static void shut(int fd)
 /* Who holds on to the file, and found it once, finds no other in its place. */
 static long transfer_held(int fd, void *buf, size_t n)
 {
-	struct fib_io io = FIB_IO(fib_fd_get(fd), FIB_EV_READ, &fib_io_timed);
+	struct fib_io io = stress_io(fd, FIB_IO_READ);
 	struct fib_hold hold;
 	bool found = false;
 	long r = -EBADF;
@@ -464,7 +462,7 @@ static void live_there(void *arg)
 	/* every other one holds on to the file */
 	long n = fib_add(&h->came, 1, relaxed) & 1 ?
 			 transfer_held(h->fd[0], &v, sizeof(v)) :
-			 transfer(h->fd[0], FIB_EV_READ, &v, sizeof(v), 0);
+			 transfer(h->fd[0], FIB_IO_READ, &v, sizeof(v), 0);
 
 	if (n == sizeof(v)) {
 		stress_check(v == h->id);

@@ -6,11 +6,6 @@
  *	FIB_DELAY=0|1	chaos at named points (else with every odd seed)
  *	FIB_WORKERS=n	only on n workers
  *
- * A scenario runs on a fiber of a scheduler that is made, started and stopped as
- * a program does that uses libfib. With one seed of four, it is started as the
- * preload starts its own, with the monitor; those about fibers that keep their
- * worker always are.
- *
  * Arguments are names of scenarios. One line per scenario and number of
  * workers; the last one is "N passed, N failed".
  */
@@ -23,13 +18,6 @@
 
 #define PATIENCE_SEC 10
 #define STACK	     (128ul * 1024)
-
-static const struct scenario *const scenarios[] = {
-	&stress_park,  &stress_late,   &stress_mutex, &stress_cond,
-	&stress_token, &stress_steal,  &stress_spawn, &stress_timer,
-	&stress_block, &stress_pipe,   &stress_tcp,   &stress_poll,
-	&stress_evict, &stress_direct,
-};
 
 static struct {
 	const struct scenario *scenario;
@@ -78,7 +66,7 @@ static void dump(void)
 		struct fib *f = fib_at(i);
 		int state = fib_load(&f->state, relaxed);
 
-		if (state == FIB_FREE || shown++ >= 40)
+		if (state == FIB_IS_FREE || shown++ >= 40)
 			continue;
 		fprintf(stderr, "fiber %u: %s, permit %s, waits for %u %#llx\n",
 			i, state_name[state],
@@ -125,7 +113,7 @@ struct fib *stress_go(void (*fn)(void *), void *arg)
 	struct fib *f;
 
 	fib_add(&left, 1, relaxed);
-	f = fib_spawn(fn, arg, STACK);
+	f = stress_fiber(fn, arg, STACK);
 	stress_check(f);
 	return f;
 }
@@ -140,6 +128,8 @@ static void *thread_main(void *arg)
 	struct thread t = *(struct thread *)arg;
 
 	free(arg);
+	/* It inherits a register: the preload sees to that in clone(). */
+	fib_worker_set(NULL);
 	t.fn(t.arg);
 	return NULL;
 }
@@ -215,48 +205,14 @@ static void watch(void)
 	stress_check(pthread_create(&t, NULL, watchdog, NULL) == 0);
 }
 
-/* The steps of preload/activate.c. */
-static void start_as_preload(void)
-{
-	static struct fib_sched only;
-	struct fib *f = fib_alloc();
-
-	stress_check(f);
-	sched = &only;
-	watch();
-	stress_check(fib_iom_init(&only, true) == 0);
-	fib_iom_limit_changed(&only);
-	stress_check(fib_monitor_init(&only, -1) == 0);
-	stress_check(fib_sched_prepare(&only, now.workers) == 0);
-	fib_sched_run(&only, f);
-	run_scenario(NULL);
-}
-
-/* The caller is one of the threads, if @use_caller. */
-static void start_as_library(bool use_caller)
-{
-	stress_check(fib_sched_create(&sched, now.workers, use_caller,
-				      now.scenario->name) == 0);
-	watch();
-	stress_check(fib_sched_submit(sched, run_scenario, NULL,
-				      FIB_ANY_THREAD) == 0);
-	stress_check(fib_sched_start(sched) == 0);
-	stress_check(fib_sched_stop(sched) == 0);
-	stress_check(fib_load(&left, relaxed) == 0);
-	stress_check(fib_sched_destroy(sched) == 0);
-}
-
 static void child(void)
 {
 	struct rnd r = rnd_from(now.seed, now.workers);
-	uint64_t way = rnd(&r, 4);
 
 	fib_chaos_init(now.delay ? now.seed + 1 : 0, NULL);
-	if (way == 0 || now.scenario == &stress_spawn ||
-	    now.scenario == &stress_block)
-		start_as_preload();
-	else
-		start_as_library(way == 1);
+	watch();
+	stress_run(&sched, now.workers, run_scenario, &r);
+	stress_check(fib_load(&left, relaxed) == 0);
 	_exit(0);
 }
 
@@ -305,15 +261,15 @@ int main(int argc, char **argv)
 
 	printf("FIB_SEED=%llu FIB_SEEDS=%llu\n", (unsigned long long)first,
 	       (unsigned long long)seeds);
-	for (unsigned i = 0; i < FIB_ARRAY_SIZE(scenarios); i++)
+	for (const struct scenario *const *s = stress_scenarios; *s; s++)
 		for (unsigned k = 0; k < FIB_ARRAY_SIZE(workers); k++) {
 			int status = 0;
 			uint64_t t = fib_now_ns();
 
-			if (!chosen(scenarios[i]->name, argc, argv) ||
+			if (!chosen((*s)->name, argc, argv) ||
 			    (only && workers[k] != only))
 				continue;
-			now.scenario = scenarios[i];
+			now.scenario = *s;
 			now.workers = workers[k];
 			for (uint64_t n = 0; n < seeds && !status; n++) {
 				now.seed = first + n;

@@ -23,17 +23,19 @@ struct box {
 	uint64_t total;
 };
 
+#define EACH (LETTERS / (WRITERS + OUTSIDERS))
+
+/* No malloc(): bare workers share what it has for each thread. */
 struct writer {
 	struct box *box;
 	uint64_t id;
+	struct letter letter[EACH];
 };
 
 static struct box box[BOXES];
 
-static void post(struct box *b, struct rnd *r)
+static void post(struct box *b, struct letter *l, struct rnd *r)
 {
-	struct letter *l = malloc(sizeof(*l));
-
 	l->value = 1 + rnd(r, 1000);
 	fib_add(&b->posted, l->value, relaxed);
 	l->next = fib_load(&b->head, relaxed);
@@ -49,7 +51,7 @@ static void read_box(void *arg)
 {
 	struct box *b = arg;
 	struct rnd r = rnd_from(seed, 100 + (uint64_t)(b - box));
-	uint64_t want = LETTERS / (WRITERS + OUTSIDERS) * (WRITERS + OUTSIDERS);
+	uint64_t want = EACH * (WRITERS + OUTSIDERS);
 	uint64_t got = 0;
 
 	stress_check(fib_add(&b->inside, 1, relaxed) == 0);
@@ -66,7 +68,7 @@ static void read_box(void *arg)
 			struct letter *next = l->next;
 
 			b->total += l->value;
-			free(l);
+			l->value = 0;
 			l = next;
 			got++;
 		}
@@ -87,8 +89,8 @@ static void write_fiber(void *arg)
 	struct writer *w = arg;
 	struct rnd r = rnd_from(seed, w->id);
 
-	for (int i = 0; i < LETTERS / (WRITERS + OUTSIDERS); i++) {
-		post(w->box, &r);
+	for (int i = 0; i < EACH; i++) {
+		post(w->box, &w->letter[i], &r);
 		stress_dawdle(&r);
 	}
 	stress_done();
@@ -99,8 +101,8 @@ static void write_thread(void *arg)
 	struct writer *w = arg;
 	struct rnd r = rnd_from(seed, w->id);
 
-	for (int i = 0; i < LETTERS / (WRITERS + OUTSIDERS); i++) {
-		post(w->box, &r);
+	for (int i = 0; i < EACH; i++) {
+		post(w->box, &w->letter[i], &r);
 		stress_dawdle_thread(&r);
 	}
 	stress_done();
@@ -117,7 +119,8 @@ static void run_park(uint64_t s)
 		for (uint64_t k = 0; k < WRITERS + OUTSIDERS; k++) {
 			struct writer *w = &writer[i][k];
 
-			*w = (struct writer){ &box[i], i * 10 + k };
+			w->box = &box[i];
+			w->id = i * 10 + k;
 			if (k < WRITERS)
 				stress_go(write_fiber, w);
 			else

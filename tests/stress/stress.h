@@ -11,31 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "runtime/chaos.h"
-#include "libfib/lib.h"
 #include "runtime/futex.h"
 #include "runtime/trywait.h"
 #include "runtime/timer.h"
 
 #define USEC 1000ull
 #define MSEC 1000000ull
-
-struct scenario {
-	const char *name;
-	void (*run)(uint64_t seed);
-};
-
-/* one per file */
-extern const struct scenario stress_park, stress_late, stress_mutex,
-	stress_cond, stress_token, stress_steal, stress_spawn, stress_timer,
-	stress_block, stress_pipe, stress_tcp, stress_poll, stress_evict,
-	stress_direct;
-
-/** ThreadSanitizer has room for few fibers, and it is slow. */
-#ifdef FIB_TSAN
-#define STRESS_FEW(n) ((n) / 8 + 1)
-#else
-#define STRESS_FEW(n) (n)
-#endif
 
 /* xorshift64*; a source belongs to one flow of control */
 struct rnd {
@@ -58,6 +39,41 @@ static inline uint64_t rnd(struct rnd *r, uint64_t below)
 	r->s ^= r->s >> 27;
 	return (r->s * 0x2545f4914f6cdd1dull >> 33) % below;
 }
+
+struct scenario {
+	const char *name;
+	void (*run)(uint64_t seed);
+};
+
+/*
+ * How a scheduler is started, which is the host's matter: there is a program for
+ * each, lib/start.c and bare/start.c.
+ */
+/** The scenarios of this one, NULL at the end. */
+extern const struct scenario *const stress_scenarios[];
+/**
+ * @fn(NULL) as the first fiber of a scheduler with @n workers, until that has no
+ * work left. *@s is it, as soon as it is there. The seed chooses the way.
+ */
+void stress_run(struct fib_sched **s, unsigned n, void (*fn)(void *),
+		struct rnd *r);
+/** A runnable fiber, or NULL. */
+struct fib *stress_fiber(void (*fn)(void *), void *arg, size_t stack_size);
+/** A call that may wait for ever. */
+struct fib_io stress_io(int fd, uint8_t ev);
+
+/* one per file */
+extern const struct scenario stress_park, stress_late, stress_mutex,
+	stress_cond, stress_token, stress_steal, stress_spawn, stress_timer,
+	stress_block, stress_pipe, stress_tcp, stress_poll, stress_evict,
+	stress_direct;
+
+/** ThreadSanitizer has room for few fibers, and it is slow. */
+#ifdef FIB_TSAN
+#define STRESS_FEW(n) ((n) / 8 + 1)
+#else
+#define STRESS_FEW(n) (n)
+#endif
 
 /** Something went on: the watchdog is content. */
 void stress_progress(void);

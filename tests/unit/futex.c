@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 #include "runtime/fault.h"
 #include "runtime/futex.h"
 #include "tests/unit/unit.h"
@@ -54,9 +55,8 @@ static bool waits(struct call *c)
 	return !fib_load(&c->done, acquire);
 }
 
-START_TEST(value_differs)
+FIBER_TEST(value_differs, 1)
 {
-	unit_start(1);
 	word = 5;
 	ck_assert_int_eq(fib_futex_wait(&word, 4, FIB_FUTEX_ANY, FIB_NEVER),
 			 -EAGAIN);
@@ -67,13 +67,11 @@ START_TEST(value_differs)
 					FIB_FUTEX_ANY, FIB_NEVER),
 			 -EINVAL);
 }
-END_TEST
 
-START_TEST(wake_counts)
+FIBER_TEST(wake_counts, 2)
 {
 	struct call c[5];
 
-	unit_start(2);
 	for (int i = 0; i < 5; i++)
 		go(&c[i], &word, FIB_FUTEX_ANY);
 	ck_assert_int_eq(fib_futex_wake(&other, 5, FIB_FUTEX_ANY), 0);
@@ -90,13 +88,11 @@ START_TEST(wake_counts)
 	finish(&c[4], 0);
 	ck_assert_int_eq(fib_futex_wake(&word, INT_MAX, FIB_FUTEX_ANY), 0);
 }
-END_TEST
 
-START_TEST(bitset)
+FIBER_TEST(bitset, 2)
 {
 	struct call c[3];
 
-	unit_start(2);
 	go(&c[0], &word, 1);
 	go(&c[1], &word, 2);
 	go(&c[2], &word, 3);
@@ -108,13 +104,11 @@ START_TEST(bitset)
 	ck_assert_int_eq(fib_futex_wake(&word, 5, 1), 1);
 	finish(&c[0], 0);
 }
-END_TEST
 
-START_TEST(timeout)
+FIBER_TEST(timeout, 2)
 {
 	uint64_t t;
 
-	unit_start(2);
 	t = fib_now_ns();
 	ck_assert_int_eq(fib_futex_wait(&word, 0, FIB_FUTEX_ANY, t + 20 * MSEC),
 			 -ETIMEDOUT);
@@ -124,13 +118,11 @@ START_TEST(timeout)
 			 -ETIMEDOUT);
 	ck_assert_int_eq(fib_futex_wake(&word, 1, FIB_FUTEX_ANY), 0);
 }
-END_TEST
 
-START_TEST(woken_in_time)
+FIBER_TEST(woken_in_time, 2)
 {
 	struct call c = { .uaddr = &word, .bitset = FIB_FUTEX_ANY };
 
-	unit_start(2);
 	c.deadline_ns = fib_now_ns() + 5000 * MSEC;
 	c.fib = unit_go(wait_main, &c);
 	while (!fib_futex_wake(&word, 1, FIB_FUTEX_ANY))
@@ -139,15 +131,13 @@ START_TEST(woken_in_time)
 	ck_assert_uint_lt(fib_now_ns(), c.deadline_ns);
 	/* its timer is gone with it */
 	for (uint32_t i = 0; i < 2; i++)
-		ck_assert_uint_eq(fib_sched.worker[i]->timers.count, 0);
+		ck_assert_uint_eq(unit_scheduler->worker[i]->timers.count, 0);
 }
-END_TEST
 
-START_TEST(attention)
+FIBER_TEST(attention, 2)
 {
 	struct call c;
 
-	unit_start(2);
 	go(&c, &word, FIB_FUTEX_ANY);
 	fib_wake(c.fib);
 	ck_assert(waits(&c));
@@ -156,13 +146,11 @@ START_TEST(attention)
 	finish(&c, -EINTR);
 	ck_assert_int_eq(fib_futex_wake(&word, 1, FIB_FUTEX_ANY), 0);
 }
-END_TEST
 
-START_TEST(requeue)
+FIBER_TEST(requeue, 2)
 {
 	struct call c[5];
 
-	unit_start(2);
 	for (int i = 0; i < 5; i++)
 		go(&c[i], &word, FIB_FUTEX_ANY);
 	/* woken and moved are counted, as the kernel does it */
@@ -177,14 +165,12 @@ START_TEST(requeue)
 	finish(&c[3], 0);
 	finish(&c[4], 0);
 }
-END_TEST
 
-START_TEST(cmp_requeue)
+FIBER_TEST(cmp_requeue, 2)
 {
 	struct call c[3];
 	uint32_t wrong = 1, right = 0;
 
-	unit_start(2);
 	for (int i = 0; i < 3; i++)
 		go(&c[i], &word, FIB_FUTEX_ANY);
 	ck_assert_int_eq(fib_futex_requeue(&word, &other, 1, 5, &wrong),
@@ -196,16 +182,14 @@ START_TEST(cmp_requeue)
 	finish(&c[1], 0);
 	finish(&c[2], 0);
 }
-END_TEST
 
 /* To the word where they are, and to another word in the same bucket. */
-START_TEST(requeue_nearby)
+FIBER_TEST(requeue_nearby, 2)
 {
 	static uint32_t words[1 << 16];
 	uint32_t *twin = NULL;
 	struct call c[3];
 
-	unit_start(2);
 	for (uint32_t i = 1; !twin; i++) {
 		uint64_t a = (uintptr_t)&words[0] * 0x9e3779b97f4a7c15ull;
 		uint64_t b = (uintptr_t)&words[i] * 0x9e3779b97f4a7c15ull;
@@ -223,14 +207,12 @@ START_TEST(requeue_nearby)
 	for (int i = 0; i < 3; i++)
 		finish(&c[i], 0);
 }
-END_TEST
 
 /* Who has moved and gives up leaves the place where it is now. */
-START_TEST(requeue_then_timeout)
+FIBER_TEST(requeue_then_timeout, 2)
 {
 	struct call c = { .uaddr = &word, .bitset = FIB_FUTEX_ANY };
 
-	unit_start(2);
 	c.deadline_ns = fib_now_ns() + 50 * MSEC;
 	c.fib = unit_go(wait_main, &c);
 	do
@@ -240,14 +222,12 @@ START_TEST(requeue_then_timeout)
 	ck_assert_int_eq(fib_futex_wake(&other, 1, FIB_FUTEX_ANY), 0);
 	ck_assert_int_eq(fib_futex_wake(&word, 1, FIB_FUTEX_ANY), 0);
 }
-END_TEST
 
 /* FUTEX_WAKE_OP beside the kernel's own: every op, many operands. */
-START_TEST(wake_op_as_the_kernel)
+FIBER_TEST(wake_op_as_the_kernel, 1)
 {
 	static const int args[] = { 0, 1, 3, 31, 2047, -1, -2048 };
 
-	unit_start(1);
 	for (int op = 0; op < 16; op++)
 		for (int cmp = 0; cmp < 8; cmp++)
 			for (unsigned i = 0; i < FIB_ARRAY_SIZE(args); i++)
@@ -277,14 +257,12 @@ START_TEST(wake_op_as_the_kernel)
 						code, got, want, b[1], b[0]);
 				}
 }
-END_TEST
 
-START_TEST(wake_op)
+FIBER_TEST(wake_op, 2)
 {
 	uint32_t set1 = FUTEX_OP(FUTEX_OP_SET, 1, FUTEX_OP_CMP_EQ, 0);
 	struct call c[4];
 
-	unit_start(2);
 	go(&c[0], &word, FIB_FUTEX_ANY);
 	go(&c[1], &word, FIB_FUTEX_ANY);
 	go(&c[2], &other, FIB_FUTEX_ANY);
@@ -301,7 +279,6 @@ START_TEST(wake_op)
 	ck_assert_int_eq(fib_futex_wake(&other, 1, FIB_FUTEX_ANY), 1);
 	finish(&c[3], 0);
 }
-END_TEST
 
 static void *wake_from_thread(void *arg)
 {
@@ -310,16 +287,14 @@ static void *wake_from_thread(void *arg)
 	return NULL;
 }
 
-START_TEST(wake_by_a_thread)
+FIBER_TEST(wake_by_a_thread, 1)
 {
 	pthread_t t;
 
-	unit_start(1);
-	pthread_create(&t, NULL, wake_from_thread, NULL);
+	unit_thread(&t, wake_from_thread, NULL);
 	ck_assert_int_eq(fib_futex_wait(&word, 0, FIB_FUTEX_ANY, FIB_NEVER), 0);
 	pthread_join(t, NULL);
 }
-END_TEST
 
 static void on_fault(int sig, siginfo_t *info, void *uc)
 {
@@ -331,7 +306,7 @@ static void on_fault(int sig, siginfo_t *info, void *uc)
 	*rip = (greg_t)to;
 }
 
-START_TEST(no_memory_there)
+FIBER_TEST(no_memory_there, 1)
 {
 	struct sigaction sa = { .sa_sigaction = on_fault,
 				.sa_flags = SA_SIGINFO };
@@ -339,7 +314,6 @@ START_TEST(no_memory_there)
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint32_t zero = 0;
 
-	unit_start(1);
 	sigaction(SIGSEGV, &sa, NULL);
 	ck_assert_int_eq(fib_futex_wait(none, 0, FIB_FUTEX_ANY, FIB_NEVER),
 			 -EFAULT);
@@ -349,18 +323,17 @@ START_TEST(no_memory_there)
 	ck_assert_int_eq(fib_futex_wake(none, 1, FIB_FUTEX_ANY), 0);
 	ck_assert_int_eq(fib_futex_requeue(none, &word, 1, 1, NULL), 0);
 }
-END_TEST
 
-START_TEST(reset)
+/* Who waits is forgotten there, and never ends. */
+FIBER_TEST(reset, 2)
 {
 	struct call c;
 
-	unit_start(2);
 	go(&c, &word, FIB_FUTEX_ANY);
 	fib_futex_reset();
 	ck_assert_int_eq(fib_futex_wake(&word, 1, FIB_FUTEX_ANY), 0);
+	_exit(0);
 }
-END_TEST
 
 TCase *unit_futex(void)
 {
@@ -381,6 +354,6 @@ TCase *unit_futex(void)
 	tcase_add_test(t, wake_op);
 	tcase_add_test(t, wake_by_a_thread);
 	tcase_add_test(t, no_memory_there);
-	tcase_add_test(t, reset);
+	tcase_add_exit_test(t, reset, 0);
 	return t;
 }

@@ -1,5 +1,6 @@
 /* What the library's public tests cannot reach: a million descriptors. */
 #include <sys/epoll.h>
+#include "libfib/lib.h"
 #include "tests/unit/unit.h"
 
 #define MILLION 1000000

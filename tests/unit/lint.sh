@@ -14,6 +14,8 @@
 #    old system, it runs on all. (From 2.38 on, the headers turn strtol() and
 #    its like into __isoc23_strtol().)
 # 5. For the same end, the numbers of system calls come from runtime/compat.h.
+# 6. libfib has nothing of what runtime/bare.h declares: bare kernel threads, the
+#    monitor, dedicated fibers. (libfibhook.so has, so the look finds it.)
 #
 # One line per law, "ok NAME" or "FAIL NAME".
 
@@ -67,6 +69,17 @@ verdict "no young symbol" "$(nm -D --undefined-only "$B/libfibhook.so" 2>&1 |
 	awk -F '@GLIBC_|[.]' '$2 != 2 || $3 > 17')"
 verdict "no library but libc" "$(readelf -d "$B/libfibhook.so" |
 	grep NEEDED | grep -vF -e '[libc.so.6]' -e '[ld-linux-x86-64.so.2]')"
+
+bare_names()
+{
+	nm "$@" | awk '{ print $NF }' | grep -xF -f <(
+		grep -v '^ \*' runtime/bare.h |
+			grep -oE '\<fib_[a-z0-9_]+(\(|;)' | tr -d '(;') |
+		sort -u
+}
+verdict "libfib has no monitor" "$(bare_names "$B/libfib.so" "$B/libfib.a")"
+verdict "the preload has one" "$([ "$(bare_names "$B/libfibhook.so" | wc -l)" \
+	-gt 25 ] || echo "that look finds nothing")"
 
 includes()
 {

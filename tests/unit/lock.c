@@ -129,34 +129,51 @@ START_TEST(order)
 }
 END_TEST
 
-static void on_worker(void)
+static void down_fiber(int i)
 {
-	unit_start(2);
 	down();
 }
 
-static void park(void)
+static void on_worker(void)
 {
-	unit_start(2);
+	unit_run(2, down_fiber, 0);
+}
+
+static void park_fiber(int i)
+{
 	fib_lock(&slot);
 	fib_wake(fib_self());
 	fib_park();
 }
 
-static void yield(void)
+static void park(void)
 {
-	unit_start(1);
+	unit_run(2, park_fiber, 0);
+}
+
+static void yield_fiber(int i)
+{
 	fib_lock(&slot);
 	fib_sched_yield();
 }
 
-static void nap(void)
+static void yield(void)
 {
-	unit_start(2);
+	unit_run(1, yield_fiber, 0);
+}
+
+static void nap_fiber(int i)
+{
 	fib_lock(&slot);
 	fib_unlock(&slot);
 	unit_nap(MSEC);
 	up();
+	fib_unlock(&slot);
+}
+
+static void nap(void)
+{
+	unit_run(2, nap_fiber, 0);
 }
 
 START_TEST(of_workers)

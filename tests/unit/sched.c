@@ -4,12 +4,11 @@
 #include <signal.h>
 #include "tests/unit/unit.h"
 
-START_TEST(wake_before_park)
+FIBER_TEST(wake_before_park, 1)
 {
 	struct fib *self;
 	uint64_t parks;
 
-	unit_start(1);
 	self = fib_self();
 	parks = unit_stat(FIB_STAT_parks);
 	fib_wake(self);
@@ -20,7 +19,6 @@ START_TEST(wake_before_park)
 	/* it has not left its stack for that */
 	ck_assert_uint_eq(unit_stat(FIB_STAT_parks), parks);
 }
-END_TEST
 
 struct mail {
 	_Atomic int posted, seen;
@@ -39,13 +37,12 @@ static void reader(void *arg)
 	unit_group_done(m->group);
 }
 
-START_TEST(spurious_wakes)
+FIBER_TEST(spurious_wakes, 2)
 {
 	struct unit_group g;
 	struct mail m = { .group = &g };
 	struct fib *f;
 
-	unit_start(2);
 	unit_group_init(&g, 1);
 	f = unit_go(reader, &m);
 	for (int i = 1; i <= 100; i++) {
@@ -61,7 +58,6 @@ START_TEST(spurious_wakes)
 	}
 	unit_group_wait(&g);
 }
-END_TEST
 
 static void *post(void *arg)
 {
@@ -70,7 +66,7 @@ static void *post(void *arg)
 		struct fib *f;
 	} *x = arg;
 
-	ck_assert_ptr_null(fib_worker_self());
+	fib_assert(!fib_worker_self());
 	for (int i = 1; i <= 100; i++) {
 		fib_store(&x->m.posted, i, release);
 		fib_wake(x->f);
@@ -80,7 +76,7 @@ static void *post(void *arg)
 	return NULL;
 }
 
-START_TEST(wake_from_a_thread)
+FIBER_TEST(wake_from_a_thread, 2)
 {
 	struct {
 		struct mail m;
@@ -89,15 +85,13 @@ START_TEST(wake_from_a_thread)
 	struct unit_group g;
 	pthread_t t;
 
-	unit_start(2);
 	unit_group_init(&g, 1);
 	x.m.group = &g;
 	x.f = unit_go(reader, &x.m);
-	pthread_create(&t, NULL, post, &x);
+	unit_thread(&t, post, &x);
 	unit_group_wait(&g);
 	pthread_join(t, NULL);
 }
-END_TEST
 
 static int order[16];
 static _Atomic int norder;
@@ -115,16 +109,14 @@ static bool ten_notes(void)
 }
 
 /* One worker is a plain queue: who comes first runs first. */
-START_TEST(fifo)
+FIBER_TEST(fifo, 1)
 {
-	unit_start(1);
 	for (intptr_t i = 0; i < 5; i++)
 		unit_go(note, (void *)i);
 	unit_until(ten_notes);
 	for (int i = 0; i < 10; i++)
 		ck_assert_int_eq(order[i], i % 5);
 }
-END_TEST
 
 static _Atomic int ran;
 static _Atomic uint64_t on_workers;
@@ -141,37 +133,36 @@ static bool ten_ran(void)
 	       unit_stat(FIB_STAT_fibers_exited) == 10;
 }
 
-START_TEST(ten_fibers)
+FIBER_TEST(ten_fibers, 2)
 {
-	unit_start(2);
+	uint64_t before = unit_stat(FIB_STAT_fibers_created);
+
 	for (int i = 0; i < 10; i++)
 		unit_go(count, NULL);
 	unit_until(ten_ran);
-	ck_assert_uint_eq(unit_stat(FIB_STAT_fibers_created), 10);
+	ck_assert_uint_eq(unit_stat(FIB_STAT_fibers_created), before + 10);
 }
-END_TEST
 
 /* Who never yields loses its queue to others, long before the monitor. */
-START_TEST(steal)
+FIBER_TEST(steal, 2)
 {
-	uint64_t end;
+	uint64_t own = 1ull << fib_worker_self()->id;
+	uint64_t end = fib_now_ns() + 10 * FIB_NSEC_PER_SEC;
 
-	unit_start(2);
-	end = fib_now_ns() + 10 * FIB_NSEC_PER_SEC;
 	for (int i = 0; i < 1000; i++)
 		unit_go(count, NULL);
 	while (fib_load(&ran, relaxed) < 1000)
 		ck_assert(fib_now_ns() < end);
-	ck_assert_uint_eq(fib_load(&on_workers, relaxed) & 1, 0);
+	ck_assert_uint_eq(fib_load(&on_workers, relaxed) & own, 0);
 	ck_assert_uint_ge(unit_stat(FIB_STAT_steals), 1);
 }
-END_TEST
 
 /* On a busy machine the monitor may have started a spare meanwhile. */
 static bool others_idle(void)
 {
-	for (uint32_t i = 0; i < fib_load(&fib_sched.workers, acquire); i++) {
-		struct fib_worker *w = fib_sched.worker[i];
+	for (uint32_t i = 0; i < fib_load(&unit_scheduler->workers, acquire);
+	     i++) {
+		struct fib_worker *w = unit_scheduler->worker[i];
 
 		if (w != fib_worker_self() && !fib_load(&w->idle, acquire) &&
 		    !fib_load(&w->spare, acquire))
@@ -180,9 +171,8 @@ static bool others_idle(void)
 	return true;
 }
 
-START_TEST(notify)
+FIBER_TEST(notify, 2)
 {
-	unit_start(2);
 	for (int i = 1; i <= 200; i++) {
 		uint64_t end = fib_now_ns() + 10 * FIB_NSEC_PER_SEC;
 
@@ -193,7 +183,6 @@ START_TEST(notify)
 	}
 	ck_assert_uint_ge(unit_stat(FIB_STAT_notifies), 200);
 }
-END_TEST
 
 static _Atomic bool enough;
 
@@ -207,9 +196,8 @@ static void keep_polling(void *arg)
  * A busy worker looks at epoll too, and may harvest the wake-up that was for
  * a sleeping one. The fiber it was about must not be left where it is.
  */
-START_TEST(wake_up_taken_by_a_busy_worker)
+FIBER_TEST(wake_up_taken_by_a_busy_worker, 3)
 {
-	unit_start(3);
 	unit_go(keep_polling, NULL);
 	for (int i = 1; i <= 3000; i++) {
 		uint64_t end = fib_now_ns() + 10 * FIB_NSEC_PER_SEC;
@@ -220,19 +208,16 @@ START_TEST(wake_up_taken_by_a_busy_worker)
 	}
 	fib_store(&enough, true, relaxed);
 }
-END_TEST
 
-START_TEST(idle_costs_nothing)
+FIBER_TEST(idle_costs_nothing, 4)
 {
 	uint64_t cpu;
 
-	unit_start(4);
 	unit_nap(100 * MSEC);
 	cpu = unit_cpu_ns();
 	unit_nap(1000 * MSEC);
 	ck_assert_uint_lt(unit_cpu_ns() - cpu, 10 * MSEC);
 }
-END_TEST
 
 static void deep(void *arg)
 {
@@ -240,16 +225,15 @@ static void deep(void *arg)
 
 	big[0] = big[sizeof(big) - 1] = 1;
 	fib_sched_yield();
-	ck_assert_int_eq(big[0] + big[sizeof(big) - 1], 2);
+	fib_assert(big[0] + big[sizeof(big) - 1] == 2);
 	unit_group_done(arg);
 }
 
 /* Their slab entries and stacks are used again. */
-START_TEST(ten_thousand_in_turn)
+FIBER_TEST(ten_thousand_in_turn, 2)
 {
 	struct unit_group g;
 
-	unit_start(2);
 	for (int i = 0; i < 1000; i++) {
 		unit_group_init(&g, 10);
 		for (int k = 0; k < 10; k++)
@@ -258,19 +242,16 @@ START_TEST(ten_thousand_in_turn)
 	}
 	ck_assert_uint_le(fib_high_water(), 512);
 }
-END_TEST
 
-START_TEST(many_at_once)
+FIBER_TEST(many_at_once, 2)
 {
 	struct unit_group g;
 
-	unit_start(2);
 	unit_group_init(&g, 5000);
 	for (int i = 0; i < 5000; i++)
 		unit_go(deep, &g);
 	unit_group_wait(&g);
 }
-END_TEST
 
 /* A stack without its guard would run into its neighbour. */
 static void overrun(void *arg)
@@ -280,16 +261,14 @@ static void overrun(void *arg)
 	*(volatile char *)f->stack = 1;
 }
 
-START_TEST(guard)
+FIBER_TEST(guard, 1)
 {
 	struct unit_group g;
 
-	unit_start(1);
 	unit_group_init(&g, 1);
 	unit_go(overrun, NULL);
 	unit_group_wait(&g);
 }
-END_TEST
 
 TCase *unit_sched(void)
 {

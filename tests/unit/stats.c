@@ -25,13 +25,6 @@ START_TEST(symtab)
 	ck_assert_uint_eq(fib_symtab.size_fib, sizeof(struct fib));
 	ck_assert_uint_eq(fib_symtab.size_worker, sizeof(struct fib_worker));
 	ck_assert_uint_eq(fib_symtab.size_sched, sizeof(struct fib_sched));
-	ck_assert_uint_eq(fib_load(&fib_symtab.active, relaxed), 0);
-	unit_start(2);
-	ck_assert_ptr_eq(fib_symtab.sched, &fib_sched);
-	ck_assert_uint_eq(fib_load(&fib_symtab.active, relaxed), 1);
-	ck_assert_uint_eq(fib_load(&fib_sched.workers, relaxed), 2);
-	ck_assert_ptr_eq(fib_sched.worker[0], fib_worker_self());
-	ck_assert_ptr_eq(fib_symtab.slabs[0], fib_at(0));
 }
 END_TEST
 

@@ -62,11 +62,10 @@ static bool in_order(void)
 }
 
 /* Naps all the same while @n fibers do @fn, however many workers there are. */
-static void go_on(void (*fn)(void *), unsigned workers, int n)
+static void go_on(void (*fn)(void *), int n)
 {
 	uint64_t t;
 
-	unit_start(workers);
 	for (int i = 0; i < n; i++)
 		unit_go(fn, NULL);
 	t = fib_now_ns();
@@ -83,24 +82,21 @@ static void go_on(void (*fn)(void *), unsigned workers, int n)
 	ck_assert_int_eq(fib_load(&ended, relaxed), n);
 }
 
-START_TEST(blocked)
+FIBER_TEST(blocked, _i)
 {
-	go_on(block, (unsigned)_i, _i + 1);
+	go_on(block, _i + 1);
 }
-END_TEST
 
-START_TEST(blocked_politely)
+FIBER_TEST(blocked_politely, _i)
 {
-	go_on(block_politely, (unsigned)_i, _i);
+	go_on(block_politely, _i);
 	ck_assert_uint_eq(unit_stat(FIB_STAT_kernel_blocks), (uint64_t)_i);
 }
-END_TEST
 
-START_TEST(spinning)
+FIBER_TEST(spinning, _i)
 {
-	go_on(spin, (unsigned)_i, _i + 3);
+	go_on(spin, _i + 3);
 }
-END_TEST
 
 /* What a stuck fiber's worker had queued is run by others. */
 static void spawn_and_block(void *arg)
@@ -110,11 +106,10 @@ static void spawn_and_block(void *arg)
 	block(NULL);
 }
 
-START_TEST(queue_of_a_stuck_worker)
+FIBER_TEST(queue_of_a_stuck_worker, 1)
 {
 	uint64_t t;
 
-	unit_start(1);
 	t = fib_now_ns();
 	unit_go(spawn_and_block, NULL);
 	while (fib_load(&started, relaxed) < 11)
@@ -124,14 +119,12 @@ START_TEST(queue_of_a_stuck_worker)
 	ck_assert_uint_lt(fib_now_ns() - t, 5000 * MSEC);
 	unit_until(in_order);
 }
-END_TEST
 
 /* The second time around, the spares are used again. */
-START_TEST(spares_come_back)
+FIBER_TEST(spares_come_back, 1)
 {
 	uint32_t n = 0;
 
-	unit_start(1);
 	for (int round = 0; round < 3; round++) {
 		fib_store(&stop, false, relaxed);
 		for (int i = 0; i < 3; i++)
@@ -147,7 +140,6 @@ START_TEST(spares_come_back)
 	/* one more may be made while another is about to lie down */
 	ck_assert_uint_le(fib_load(&fib_sched.workers, relaxed), n + 2);
 }
-END_TEST
 
 /* With everybody asleep the monitor is too, and is up again in time. */
 static void *see_it_sleep(void *arg)
@@ -158,14 +150,13 @@ static void *see_it_sleep(void *arg)
 	return NULL;
 }
 
-START_TEST(sleeps_and_wakes)
+FIBER_TEST(sleeps_and_wakes, 1)
 {
-	unit_start(1);
 	for (int i = 0; i < 3; i++) {
 		pthread_t thread;
 		uint64_t t;
 
-		pthread_create(&thread, NULL, see_it_sleep, fib_self());
+		unit_thread(&thread, see_it_sleep, fib_self());
 		fib_park();
 		pthread_join(thread, NULL);
 		fib_store(&started, 0, relaxed);
@@ -178,7 +169,6 @@ START_TEST(sleeps_and_wakes)
 		unit_until(all_ended);
 	}
 }
-END_TEST
 
 TCase *unit_monitor(void)
 {
