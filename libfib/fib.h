@@ -255,8 +255,9 @@ FIB_API int fib_sched_start(struct fib_sched *s);
  * Returns when every task has ended, those that tasks have submitted included,
  * no event is pending and no timer armed (fib_iom_cancel_pending() ends the
  * wait for the last two), and the threads are gone. With use_caller, the
- * caller's thread works as well. A second call returns 0 at once; one that
- * comes during the first waits for the same end. fib_sched_start() may follow.
+ * caller's thread works as well. What is submitted from outside after the end
+ * waits for the next start. A second call returns 0 at once; one that comes
+ * during the first waits for the same end. fib_sched_start() may follow.
  *
  * 0; -EPERM: with use_caller, from any thread but the one that created it (with
  * a fiber of another scheduler as the caller, the thread it was in);

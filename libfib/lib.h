@@ -96,10 +96,19 @@ static inline void fib_work_begin(struct fib_sched *s)
 }
 /** One fiber, event or timer less. */
 void fib_work_end(struct fib_sched *s);
+/*
+ * Who sees first that it has come to its end says so for all. If each looked for
+ * itself, a fiber for one thread alone might come from outside when that has
+ * ended and another has not, which would wait for it.
+ */
 static inline bool fib_sched_at_end(struct fib_sched *s)
 {
-	return fib_load(&s->lib.phase, seq_cst) == FIB_STOPPING &&
-	       fib_load(&s->lib.work, seq_cst) == 0;
+	int phase = fib_load(&s->lib.phase, seq_cst);
+
+	if (phase == FIB_STOPPING && !fib_load(&s->lib.work, seq_cst) &&
+	    fib_cas(&s->lib.phase, &phase, FIB_ENDED, seq_cst))
+		return true;
+	return phase == FIB_ENDED;
 }
 /** There was no memory for the stack of @f: it waits for another's. */
 void fib_starve(struct fib_sched *s, struct fib *f);

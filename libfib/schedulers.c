@@ -125,7 +125,7 @@ int fib_sched_destroy(struct fib_sched *s)
 		return -EBUSY;
 	}
 	/* It may have stopped by itself. */
-	if (fib_load(&s->lib.phase, acquire) == FIB_STOPPING)
+	if (fib_load(&s->lib.phase, acquire) != FIB_STOPPED)
 		join_all(s);
 	fib_mutex_unlock(&s->lib.lifecycle);
 	fib_lock(&all_lock);
@@ -315,6 +315,8 @@ static bool inside(const struct fib_sched *s)
 
 int fib_sched_stop(struct fib_sched *s)
 {
+	int started = FIB_STARTED;
+
 	if (!fib_sched_exists(s))
 		return -EINVAL;
 	if (inside(s))
@@ -323,7 +325,8 @@ int fib_sched_stop(struct fib_sched *s)
 		return -EPERM;
 	fib_mutex_lock(&s->lib.lifecycle);
 	if (fib_load(&s->lib.phase, acquire) != FIB_STOPPED) {
-		fib_store(&s->lib.phase, FIB_STOPPING, seq_cst);
+		/* It may have come to its end by itself. */
+		fib_cas(&s->lib.phase, &started, FIB_STOPPING, seq_cst);
 		tickle(s);
 		if (s->lib.use_caller)
 			run_caller(s);

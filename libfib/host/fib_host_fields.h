@@ -47,6 +47,7 @@ enum fib_phase {
 	FIB_STOPPED = 0,
 	FIB_STARTED = 1,
 	FIB_STOPPING = 2, /* ends when no work is left */
+	FIB_ENDED = 3,	  /* none was left: all threads end */
 };
 
 struct fib_lib_sched {

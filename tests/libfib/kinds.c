@@ -30,7 +30,9 @@ void own_refuse(int times, int error)
 static int own_execute(void *self, void (*fn)(void *), void *arg)
 {
 	struct call *c = malloc(sizeof(*c));
+	pthread_attr_t attr;
 	pthread_t thread;
+	int r;
 
 	/* so many times, from now on */
 	if (own_refuses && atomic_fetch_sub(&own_refuses, 1) > 0) {
@@ -39,10 +41,12 @@ static int own_execute(void *self, void (*fn)(void *), void *arg)
 	}
 	c->fn = fn;
 	c->arg = arg;
-	if (pthread_create(&thread, NULL, own_thread, c))
-		return -EAGAIN;
-	pthread_detach(thread);
-	return 0;
+	/* Detached from the start: the process may end before it is. */
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	r = pthread_create(&thread, &attr, own_thread, c);
+	pthread_attr_destroy(&attr);
+	return r ? -EAGAIN : 0;
 }
 
 static const struct fib_executor_ops own_ops = { .execute = own_execute };

@@ -22,7 +22,8 @@ $(eval $(call FIB_VARIANT,bare,-DFIB_LOCK_RANKS $(PRE_HOST)))
 $(B)/bare/runtime/%.o: BASE += $(BELOW)
 
 STRESS_PROGS := $(STRESS_BUILDS:%=$(B)/tests/stress/%)
-STRESS_O      = $(addprefix $(B)/$(1)/,$(STRESS_SRC:.c=.o) tests/stress/lib/start.o $(LIB_OBJ))
+STRESS_O      = $(addprefix $(B)/$(1)/,$(STRESS_SRC:.c=.o) \
+                  tests/stress/lib/start.o tests/stress/lib/restart.o $(LIB_OBJ))
 
 $(B)/tests/stress/plain: $(call STRESS_O,plain)
 	@mkdir -p $(@D)

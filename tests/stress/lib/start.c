@@ -6,6 +6,7 @@ const struct scenario *const stress_scenarios[] = {
 	&stress_park,  &stress_late,  &stress_mutex, &stress_cond,
 	&stress_token, &stress_steal, &stress_timer, &stress_pipe,
 	&stress_tcp,   &stress_poll,  &stress_evict, &stress_direct,
+	&stress_restart,
 	NULL,
 };
 
