@@ -143,7 +143,7 @@ static bool __attribute__((noinline))
 look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
 {
 	enum fib_finding finding = FIB_FINDS_NO_CALL;
-	bool again;
+	bool again, stopped;
 
 	switch (-*r) {
 	case FIB_ERESTARTSYS:
@@ -166,7 +166,8 @@ look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
 	if (f->hook.restore_mask == FIB_MASK_LATER ||
 	    (f->hook.restore_mask == FIB_MASK_READY && finding == FIB_FINDS_NO_CALL))
 		fib_signal_mask_restore(f);
-	again = fib_signal_deliver(f, finding);
+	stopped = fib_stop_ended();
+	again = fib_signal_deliver(f, finding) && !stopped;
 	if (fib_unlikely(fib_xchg(&f->sig.preempt, false, relaxed)))
 		fib_sched_preempted();
 	if (finding == FIB_FINDS_NO_CALL)
@@ -251,6 +252,7 @@ static inline void note_call(struct fib *f, unsigned nr, uint8_t door,
 	f->hook.call = (uint16_t)nr;
 	f->hook.restarted = restarted;
 	f->io.part = false;
+	fib_store(&f->io.stop, FIB_STOP_NOTHING, relaxed);
 }
 
 static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
@@ -263,7 +265,7 @@ static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
 	} else {
 		/* It may block: a signal that is there goes first. */
 		fib_count(passed);
-		r = fib_raw_intr(&f->attention, nr, a);
+		r = fib_signal_raw_intr(f, nr, a);
 		if (r == -EPIPE)
 			fib_signal_raise(f, SIGPIPE, true);
 	}

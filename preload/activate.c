@@ -371,6 +371,7 @@ const struct fib_host fib_host = {
 	.late = fib_fd_late,
 	.held_up = fib_holdup_note,
 	.came_back = fib_holdup_over,
+	.interrupted = fib_signal_interrupted,
 	.process_end = fib_end_process,
 };
 

@@ -5,6 +5,7 @@
 #include <time.h>
 #include "runtime/chaos.h"
 #include "runtime/hidden.h"
+#include "runtime/reserved.h"
 #include "runtime/sched.h" /* FIB_FD_MAX */
 
 #define OURS_MAX 4096
@@ -168,6 +169,7 @@ void fib_fd_give_back(int fd, int of)
 
 void fib_fd_close_hidden(void)
 {
+	fib_reserved_reset();
 	fib_store(&reserve, -1, relaxed);
 	fib_lock_init(&move_lock, MOVE);
 	fib_store(&users[0], 0, relaxed);
@@ -201,6 +203,8 @@ void fib_fd_yield(int fd)
 
 bool fib_fd_is_ours(int fd)
 {
+	if (fib_is_reserved(fd))
+		return true;
 	if (fd < fib_load(&ours_low, relaxed))
 		return false;
 	for (unsigned i = 0; i < fib_load(&ours_top, acquire); i++)
@@ -218,6 +222,11 @@ unsigned fib_fd_next_of_ours(unsigned fd)
 
 		if (o && o >= fd && o < next)
 			next = o;
+	}
+	if (fd < next) {
+		unsigned o = fib_reserved_next(fd, next);
+
+		next = o < next ? o : next;
 	}
 	return next;
 }

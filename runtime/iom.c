@@ -4,6 +4,7 @@
 #include "runtime/chaos.h"
 #include "runtime/hidden.h"
 #include "runtime/iom_int.h"
+#include "runtime/reserved.h"
 
 /* The highest number that anybody has waited for. */
 _Atomic int fib_iom_watched_top = -1;
@@ -248,6 +249,20 @@ void fib_iom_pass(struct fib_fd *s, uint8_t events)
 	fib_unlock(&s->lock);
 }
 
+void fib_iom_nudge_writers(struct fib_sched *sched)
+{
+	int top = fib_load(&fib_iom_watched_top, relaxed);
+
+	for (int fd = 0; fd <= top; fd++) {
+		struct fib_fd *s = fib_iom_peek(sched, fd);
+
+		if (!s)
+			fd |= FIB_FD_CHUNK - 1;
+		else
+			fib_iom_pass(s, FIB_IO_WRITE);
+	}
+}
+
 bool fib_iom_claim(struct fib_fd *s, uint8_t ev)
 {
 	bool mine;
@@ -340,6 +355,7 @@ void fib_iom_discard(struct fib_sched *s)
 	fib_fd_unhide(s->iom.epfd);
 	fib_fd_unhide(s->iom.wakefd);
 	fib_fd_spare_drop();
+	fib_reserved_fini();
 	s->iom.epfd = s->iom.wakefd = -1;
 }
 
@@ -371,6 +387,7 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 	if (hide) {
 		fib_fd_movable(&s->iom.epfd, NULL);
 		fib_fd_movable(&s->iom.wakefd, bell_moved);
+		fib_reserved_init(s->iom.wakefd);
 	}
 	return r;
 }

@@ -93,6 +93,8 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 			w->took_wake = true;
 	}
 	fib_count(io_polls);
+	if (fib_unlikely(n == -EINTR) && fib_host.interrupted)
+		fib_host.interrupted(w);
 	/* With many descriptors each slot is a cache miss: have them at once. */
 	for (long i = 0; i < n; i++)
 		__builtin_prefetch(

@@ -11,6 +11,7 @@
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
 #include "runtime/hidden.h"
+#include "runtime/reserved.h"
 #include "runtime/trywait.h"
 
 /* Who waits takes along what is known. */
@@ -171,6 +172,8 @@ static long dup_onto(int from, int to, long nr, int flags)
 
 	if (fib_fd_is_ours(from))
 		return -EBADF;
+	if (closes && fib_is_reserved(to))
+		return -EBUSY;
 	if (wanted)
 		fib_fd_yield(to);
 	if (fib_fd_is_ours(to)) {
@@ -355,5 +358,5 @@ long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)
 
 	if (fib_unlikely(fib_procfs_of_thread(path, flags, own)))
 		a[1] = (long)own;
-	return fib_raw_intr(&fib_self()->attention, SYS_openat, a);
+	return fib_signal_raw_intr(fib_self(), SYS_openat, a);
 }

@@ -33,6 +33,13 @@ enum fib_call_mask {
 	FIB_MASK_AFTER = 3, /* in force; in any case handlers run first */
 };
 
+/* What a stop and SIGCONT are to the call under way. */
+enum fib_stop {
+	FIB_STOP_NOTHING = 0,
+	FIB_STOP_ENDS = 1,  /* they end its wait */
+	FIB_STOP_ENDED = 2, /* it is EINTR, though no handler runs */
+};
+
 /* --- of a fiber ------------------------------------------------------------- */
 
 /* hooks/dispatch.c: the call under way; in the line that a park touches. */
@@ -54,6 +61,8 @@ struct fib_in_io {
 	struct fib_place *place;   /* in a line: hooks/wait/line.h */
 	uintptr_t blocking_sp;	   /* where it blocks in the kernel, or 0 */
 	bool part;		   /* it has had a part of its effect */
+	_Atomic uint8_t stop;	   /* enum fib_stop: hooks/signal/stop.c */
+	int reserved;		   /* a number for what it opens, plus 1; or 0 */
 };
 
 /* hooks/thread/: what a program tells one thread from another by. */
@@ -108,6 +117,7 @@ struct fib_worker_signal {
 	uint64_t profiled_ns; /* CPU time at its last SIGPROF: receiver.c */
 	struct fib_lock kick_lock; /* no_kick, and its kicks */
 	bool no_kick;		   /* in exec */
+	_Atomic bool kicked;	   /* in its sleep */
 };
 
 /* hooks/report/holdups.c: the monitor writes it, who takes slot reads it. */
@@ -129,7 +139,8 @@ struct fib_worker_report {
 	long *flags;	   /* of the call, MSG_DONTWAIT among them */          \
 	uint64_t since_ns; /* it waits, where others may change how long */    \
 	uint32_t found;	   /* hooks/fd/desc.h (A) */                           \
-	uint8_t undone; /* its connection, when the wait began: fd/fd.h */
+	uint8_t undone; /* its connection, when the wait began: fd/fd.h */     \
+	bool opens; /* a descriptor, whose number is reserved meanwhile */
 #define FIB_HOST_TIMER
 
 #endif

@@ -6,6 +6,7 @@
 #include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
+#include "runtime/reserved.h"
 #include "runtime/trywait.h"
 
 long fib_io_failed(const struct fib_io *io, long r)
@@ -137,6 +138,17 @@ static long wait_in_kernel(struct fib_io *io)
 	return r ? r : -ETIMEDOUT;
 }
 
+/* __sys_accept4_file(): the number is taken before the wait. */
+static int reserve(void)
+{
+	struct fib *f = fib_self();
+	int at = fib_reserved_take();
+
+	if (at >= 0)
+		f->io.reserved = at + 1;
+	return at == -EMFILE ? at : 0;
+}
+
 static int limit(struct fib_io *io)
 {
 	struct fib_known *k = fib_fd_of(io->s);
@@ -151,7 +163,7 @@ static int limit(struct fib_io *io)
 		if (fib_unlikely(!fib_load(&fib_iom_hurry, relaxed)))
 			fib_store(&fib_iom_hurry, true, relaxed);
 	}
-	return 0;
+	return io->opens ? reserve() : 0;
 }
 
 /* It waits already: has another process changed how long it may? hooks/fd/desc.h */
@@ -202,6 +214,9 @@ static long block(struct fib_io *io)
 		*io->flags &= ~MSG_DONTWAIT;
 		return 0;
 	}
+	/* sock_intr_errno(); and whoever has done a part leaves it at that */
+	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)
+		fib_stop_ends();
 	r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
 
 	if (r != 0 && r != -EINTR && r != -ETIMEDOUT)
@@ -209,7 +224,7 @@ static long block(struct fib_io *io)
 	if (fib_unlikely(is_undone(io)))
 		return -EPIPE;
 	/* Only a handler ends a call of which a part may be done. */
-	if (r >= 0 || (r == -EINTR && !fib_cancel_cuts() &&
+	if (r >= 0 || (r == -EINTR && !fib_stop_ended() && !fib_cancel_cuts() &&
 		       fib_attention_clear(fib_self())))
 		/* Another fiber has put it under a filter: it begins anew. */
 		return fib_unlikely(fib_filtered()) ? -FIB_ERESTARTNOINTR : 0;
@@ -243,7 +258,8 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 	for (;;) {
 		fib_store(&f->sig.kicked, false, relaxed);
 		r = fib_blocking(nr, v);
-		if (!f->io.hold || !is_kick(f, r, rest, &nr, v))
+		if (!f->io.hold || fib_stop_ended() ||
+		    !is_kick(f, r, rest, &nr, v))
 			break;
 		if (fib_xchg(&f->sig.preempt, false, relaxed))
 			fib_sched_preempted();

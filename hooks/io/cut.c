@@ -24,7 +24,7 @@ bool fib_io_goes_on(long r, size_t asked)
 {
 	if (r > 0)
 		return (size_t)r == asked || fib_io_was_cut();
-	return (r == -EINTR || r == -FIB_ERESTARTNOINTR) &&
+	return (r == -EINTR || r == -FIB_ERESTARTNOINTR) && !fib_stop_ended() &&
 	       !fib_cancel_cuts() && fib_attention_clear(fib_self());
 }
 

@@ -10,6 +10,7 @@
 #include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
+#include "runtime/reserved.h"
 #include "runtime/trywait.h"
 
 #define NEVER_BLOCKS (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
@@ -481,6 +482,20 @@ long fib_sys_socket(int domain, int type, int protocol)
 	return fd;
 }
 
+/*
+ * unix_shutdown() wakes those who wait for room on either side, and unix_poll() has
+ * nothing to say to them: there is no edge.
+ */
+long fib_sys_shutdown(int fd, int how)
+{
+	struct fib_known *k = socket_slot(fd);
+	long r = fib_raw(SYS_shutdown, fd, how);
+
+	if (r == 0 && (!k || k->kind != FIB_FD_TCP))
+		fib_iom_nudge_writers(&fib_sched);
+	return r;
+}
+
 long fib_sys_socketpair(int domain, int type, int protocol, int *user)
 {
 	int fd[2];
@@ -543,6 +558,34 @@ static bool is_listening(struct fib_known *k)
 	return k->listening;
 }
 
+/*
+ * Its number is reserved once it waits. If that was the last one, there is none for
+ * accept4() itself, and it has to do with the reserved one.
+ */
+static long accept_waiting(struct fib_known *k, const long a[6])
+{
+	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
+	struct fib *f = fib_self();
+	int at, cloexec = (a[3] & SOCK_CLOEXEC) ? O_CLOEXEC : 0;
+	long r;
+
+	io.opens = true;
+	for (;;) {
+		r = fib_io_polled(&io, SYS_accept4, a);
+		at = f->io.reserved - 1;
+		f->io.reserved = 0;
+		if (at < 0)
+			return r;
+		if (r >= 0)
+			return fib_reserved_fill(at, (int)r, cloexec);
+		fib_reserved_free(at);
+		if (r != -EMFILE)
+			return r;
+		io = FIB_HOOK_IO(k, FIB_IO_READ);
+		io.opens = true;
+	}
+}
+
 long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
 {
 	struct fib_known *k = socket_slot(fd);
@@ -551,9 +594,8 @@ long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
 
 	if (!k || !is_listening(k) || (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)))
 		return fib_pass(SYS_accept4, a);
-	r = fib_fd_nonblock(k) ?
-		    fib_pass(SYS_accept4, a) :
-		    fib_io_polled(&FIB_HOOK_IO(k, FIB_IO_READ), SYS_accept4, a);
+	r = fib_fd_nonblock(k) ? fib_pass(SYS_accept4, a) :
+				 accept_waiting(k, a);
 	if (r >= 0)
 		fib_fd_accepted((int)r, k, flags);
 	return r;

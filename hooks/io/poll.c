@@ -554,6 +554,7 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 			r = fib_signal_mask_open();
 		if (r)
 			break;
+		fib_stop_ends();
 		r = fib_io_wait(&io);
 		if (r == -EINTR && !fib_cancel_is_near()) {
 			r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);

@@ -78,8 +78,12 @@ static long polled(struct fib_known *k, uint8_t ev, long nr, const long a[6])
 	 * An eventfd or the like: there is room for some values and not for
 	 * others, and wrong ones fail at once. It is full once in a blue moon.
 	 */
-	if (fib_fd_takes_nowait(k))
-		return fib_raw_intr(&fib_self()->attention, nr, a);
+	if (fib_fd_takes_nowait(k)) {
+		r = fib_signal_raw_intr(fib_self(), nr, a);
+		if (r == -EINTR || r == -FIB_ERESTARTNOINTR)
+			fib_cancel_end();
+		return r;
+	}
 	return tells_room(k) ? fib_io_polled(&io, nr, a) : fib_blocking(nr, a);
 }
 
@@ -312,7 +316,7 @@ long fib_sys_preadv2(int fd, const struct iovec *iov, unsigned n,
 
 	if (low == ~0ul && !flags)
 		return fib_sys_readv(fd, iov, n);
-	return fib_raw_intr(&fib_self()->attention, SYS_preadv2, a);
+	return fib_signal_raw_intr(fib_self(), SYS_preadv2, a);
 }
 
 long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
@@ -323,7 +327,7 @@ long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
 
 	if (low == ~0ul && !flags)
 		return fib_sys_writev(fd, iov, n);
-	r = fib_raw_intr(&fib_self()->attention, SYS_pwritev2, a);
+	r = fib_signal_raw_intr(fib_self(), SYS_pwritev2, a);
 	if (r == -EPIPE)
 		fib_signal_raise(fib_self(), SIGPIPE, true);
 	return r;

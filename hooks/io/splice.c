@@ -56,7 +56,7 @@ static void set_end(struct fib_io *io, struct fib_known *k, uint8_t ev)
 static long in_kernel(long nr, const long a[6])
 {
 	long asked = nr == SYS_sendfile ? a[3] : nr == SYS_splice ? a[4] : 0;
-	long r = fib_raw_intr(&fib_self()->attention, nr, a);
+	long r = fib_signal_raw_intr(fib_self(), nr, a);
 
 	/* The signal comes beside a part that went before, too. */
 	if (r == -EPIPE || (r > 0 && r < asked))
@@ -77,7 +77,12 @@ static long broken(const struct fib_ends *e, int out)
 	fib_raw(SYS_getsockopt, out, SOL_SOCKET, SO_ERROR, &err, &size);
 	if (err)
 		return -err;
-	return fib_io_ready(out, POLLOUT) & POLLHUP ? -EPIPE : 0;
+	/* No byte is sent, and what is shut says so. */
+	return fib_raw(SYS_sendto, out, NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL,
+		       NULL, 0) == -EPIPE ||
+			       (fib_io_ready(out, POLLOUT) & POLLHUP) ?
+		       -EPIPE :
+		       0;
 }
 
 /* How much a stream socket takes without waiting; 0: nothing now. */

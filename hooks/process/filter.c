@@ -114,6 +114,7 @@ static const struct probe probes[] = {
 	{ SYS_sendto, false, -EBADF, { -1, ROOM, 0 } },
 	{ SYS_sendmsg, false, -EBADF, { -1, ROOM } },
 	{ SYS_accept4, false, -EBADF, { -1 } },
+	{ SYS_dup3, false, -EINVAL, { -1, -1, 0 } },
 };
 
 /* Shared with the child. */

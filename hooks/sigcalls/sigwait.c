@@ -58,6 +58,7 @@ static int await_one(struct fib *f, uint64_t set, uint64_t deadline,
 		fib_signal_rewatch(set);
 		if ((fib_load(&f->sig.pending, relaxed) &
 		     ~fib_load(&f->sig.mask, relaxed)) ||
+		    fib_stop_ended() ||
 		    fib_taskwork_pending(f))
 			*r = -EINTR;
 		else if (deadline != FIB_NEVER &&
@@ -98,6 +99,7 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 	f->wait = FIB_WAIT_SIGNAL;
 	f->wait_deadline = deadline;
 	fib_store(&f->sig.awaited, set, seq_cst);
+	fib_stop_ends();
 	sig = await_one(f, set, deadline, &info, &r);
 	fib_signal_mask_changed(f);
 	if (sig)

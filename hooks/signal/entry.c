@@ -161,6 +161,7 @@ void fib_sig_entry(int sig, siginfo_t *info, void *ucp)
 			fib_store(&f->sig.kicked, true, relaxed);
 			kicked(f, info, uc);
 		} else if (w) {
+			fib_store(&w->sig.kicked, true, relaxed);
 			fib_uc_set_ip(uc, fib_raw_intr_fixup(fib_uc_ip(uc)));
 		}
 		return;
@@ -172,6 +173,8 @@ void fib_sig_entry(int sig, siginfo_t *info, void *ucp)
 	}
 	if (w && info->si_code <= 0) {
 		fib_sig_post(sig, info);
+		if (f)
+			fib_store(&f->sig.kicked, true, relaxed);
 		return;
 	}
 	if (!w) {

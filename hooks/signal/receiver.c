@@ -47,15 +47,31 @@ static bool wants_one(int sig)
 	return f && !(fib_load(&f->sig.pending, seq_cst) & FIB_SIG(sig));
 }
 
+static uint32_t continues; /* SIGCONT that were dequeued here */
+
+uint32_t fib_signal_continues(void)
+{
+	uint64_t pending = 0;
+	uint32_t n;
+
+	fib_lock(&forward_lock);
+	fib_raw(SYS_rt_sigpending, &pending, 8);
+	n = continues + !!(pending & FIB_SIG(SIGCONT));
+	fib_unlock(&forward_lock);
+	return n;
+}
+
 static bool forward_one_locked(int sig)
 {
 	uint64_t set = FIB_SIG(sig);
 	struct timespec now = { 0, 0 };
 	siginfo_t info;
 
-	if (fib_signal_dequeue_process(set, &info) != sig &&
-	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
-		return false;
+	if (fib_signal_dequeue_process(set, &info) != sig) {
+		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
+			return false;
+		continues += sig == SIGCONT;
+	}
 	if (!fib_signal_send_process(sig, &info)) {
 		FIB_CHAOS_POINT(signal_pend);
 		/* Blocked just now. */

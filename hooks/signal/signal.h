@@ -181,6 +181,29 @@ void fib_signal_sync_handled(struct fib *f);
 /** @f is gone: what was sent to the process and waited at it, others get. */
 void fib_signal_exit(struct fib *f);
 
+/** How many SIGCONT have come: what is pending is counted. Without locks. */
+uint32_t fib_signal_continues(void);
+
+/* --- stop.c: a stop ends calls -------------------------------------------- */
+
+/** @w's sleep has ended by a signal, or by a stop. */
+void fib_signal_interrupted(struct fib_worker *w);
+/** The call under way ends with EINTR when the process is stopped in its wait. */
+static inline void fib_stop_ends(void)
+{
+	fib_store(&fib_self()->io.stop, FIB_STOP_ENDS, seq_cst);
+}
+/** Has it? */
+static inline bool fib_stop_ended(void)
+{
+	return fib_load(&fib_self()->io.stop, relaxed) == FIB_STOP_ENDED;
+}
+/**
+ * Call @nr, in the kernel: fib_raw_intr(), which tells what a kick was from what
+ * the kernel ends by itself.
+ */
+long fib_signal_raw_intr(struct fib *f, long nr, const long a[6]);
+
 /* --- mask.c. A fiber; @f is the caller ------------------------------------ */
 
 /** @f's mask has been written. */

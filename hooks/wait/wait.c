@@ -5,6 +5,7 @@
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
+#include "runtime/reserved.h"
 #include "runtime/timer.h"
 #include "runtime/trywait.h"
 
@@ -20,6 +21,9 @@ static void let_go(struct fib *f)
 	f->io.hold = NULL;
 	if (f->io.place)
 		fib_line_leave(f->io.place);
+	if (f->io.reserved)
+		fib_reserved_free(f->io.reserved - 1);
+	f->io.reserved = 0;
 }
 
 static void test_cancel(struct fib *f)
@@ -95,7 +99,7 @@ long fib_blocking(long nr, const long a[6])
 	fib_cancel_begin();
 	f->io.blocking_sp = (uintptr_t)__builtin_frame_address(0);
 	fib_block_enter();
-	r = fib_raw_intr(&f->attention, nr, a);
+	r = fib_signal_raw_intr(f, nr, a);
 	fib_block_leave();
 	f->io.blocking_sp = 0;
 	FIB_CHAOS_POINT(block_ended);

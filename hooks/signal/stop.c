@@ -1,0 +1,68 @@
+/*
+ * A stop and SIGCONT end some calls with EINTR, though no handler runs
+ * (signal(7)): epoll_wait(), sigtimedwait(), socket calls with a time limit, and
+ * whatever has done a part.
+ *
+ * Whoever sleeps in the kernel as such a call does can tell: the epoll_wait() of an
+ * idle worker ends with EINTR then, and so does a call of that kind which the
+ * kernel makes itself. So it does for a kick, which its handler notes, and for a
+ * tracer, which sends no SIGCONT.
+ *
+ *	kernel, SIGCONT		worker			monitor
+ *	---------------		------			-------
+ *	queue it		wakes up: EINTR		wakes up
+ *	wake all threads	lock			lock
+ *				count: received,	  received++
+ *				  and pending?		  dequeue it
+ *				unlock			unlock
+ *
+ * The kernel queues SIGCONT before any thread runs again, and all threads have it
+ * blocked; so a worker finds it pending, or received. Each SIGCONT has a number,
+ * and ends calls once, by whichever worker comes first. If none sleeps in such a
+ * call at that moment, parked calls go on.
+ */
+#include "hooks/signal/state.h"
+
+static _Atomic uint32_t told; /* the last SIGCONT that has ended calls */
+
+static void end_calls(void)
+{
+	uint32_t n = fib_high_water();
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib *f = fib_at(i);
+		uint8_t ends = FIB_STOP_ENDS;
+
+		if (f && fib_load(&f->io.stop, seq_cst) == ends &&
+		    fib_cas(&f->io.stop, &ends, FIB_STOP_ENDED, seq_cst))
+			fib_attention_set(f);
+	}
+}
+
+static void look_for_stop(void)
+{
+	uint32_t last = fib_load(&told, relaxed), now = fib_signal_continues();
+
+	if ((int32_t)(now - last) > 0 && fib_cas(&told, &last, now, seq_cst))
+		end_calls();
+}
+
+void fib_signal_interrupted(struct fib_worker *w)
+{
+	if (!fib_xchg(&w->sig.kicked, false, relaxed) && !fib_filtered())
+		look_for_stop();
+}
+
+long fib_signal_raw_intr(struct fib *f, long nr, const long a[6])
+{
+	long r;
+
+	fib_store(&f->sig.kicked, false, relaxed);
+	r = fib_raw_intr(&f->attention, nr, a);
+	if (fib_likely(r != -EINTR) || fib_load(&f->sig.kicked, relaxed))
+		return r;
+	fib_store(&f->io.stop, FIB_STOP_ENDED, relaxed);
+	if (!fib_filtered())
+		look_for_stop();
+	return r;
+}

@@ -1,0 +1,30 @@
+/*
+ * Numbers that the program cannot have for now: a call that is going to make a
+ * descriptor, and waits first, has taken one, as the kernel's own would have. It is
+ * nobody's until then, and calls on it fail with EBADF.
+ *
+ * Each is a duplicate of a descriptor that was opened by O_PATH, which is EBADF to
+ * all calls that read, write or wait. Numbers are known by their bits, in a table
+ * of atomics; anybody may ask. There are as many as there are such calls.
+ */
+#ifndef FIB_RESERVED_H
+#define FIB_RESERVED_H
+
+#include "runtime/base.h"
+
+/** Once, with any descriptor @fd: from now on numbers can be reserved. */
+void fib_reserved_init(int fd);
+void fib_reserved_fini(void);
+/** The lowest free number. -EMFILE: none; -ENOSYS: this cannot be done. */
+int fib_reserved_take(void);
+/** @fd takes the reserved number @at, with @flags as of dup3(): what it is now. */
+int fib_reserved_fill(int at, int fd, int flags);
+/** The reserved number @at is free again. */
+void fib_reserved_free(int at);
+bool fib_is_reserved(int fd);
+/** The lowest from @fd on and below @end; UINT_MAX: none. */
+unsigned fib_reserved_next(unsigned fd, unsigned end);
+/** In a fork child: all are free. */
+void fib_reserved_reset(void);
+
+#endif

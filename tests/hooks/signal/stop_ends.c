@@ -1,0 +1,211 @@
+/*
+ * A stop and SIGCONT end some calls with EINTR, though no handler runs
+ * (signal(7)): epoll_wait(), sigtimedwait(), semop(), socket calls with a time
+ * limit, and what has done a part. Others go on. SIGCONT alone ends none.
+ *
+ * t-case: end
+ * t-case: on
+ * t-no-stats: the stopped child leaves by _exit()
+ */
+#include "../calls.h"
+#include <sys/epoll.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+
+static char big[1 << 20];
+static int ep, with_limit, writing[2], listener, full[2], sem, queue;
+static sigset_t usr2;
+
+static long epolls(void *arg)
+{
+	struct epoll_event ev;
+
+	return epoll_wait(ep, &ev, 1, arg ? 1000 : -1);
+}
+
+static long recvs(void *arg)
+{
+	char c;
+
+	return recv(*(int *)arg, &c, 1, 0);
+}
+
+static long reads(void *arg)
+{
+	char c;
+
+	return read(*(int *)arg, &c, 1);
+}
+
+static long sigwaits(void *arg)
+{
+	struct timespec ts = { 10, 0 };
+
+	(void)arg;
+	return sigtimedwait(&usr2, NULL, &ts);
+}
+
+static long accepts(void *arg)
+{
+	return accept(*(int *)arg, NULL, NULL);
+}
+
+static long writes(void *arg)
+{
+	return write(*(int *)arg, big, sizeof(big)) < (long)sizeof(big);
+}
+
+static long semops(void *arg)
+{
+	struct sembuf b = { 0, -1, 0 };
+
+	return semop(*(int *)arg, &b, 1);
+}
+
+static long msgrcvs(void *arg)
+{
+	struct {
+		long type;
+		char text[1];
+	} m;
+
+	return msgrcv(*(int *)arg, &m, 1, 0, 0);
+}
+
+static long polls(void *arg)
+{
+	struct pollfd p = { .fd = *(int *)arg, .events = POLLIN };
+
+	return poll(&p, 1, -1);
+}
+
+static long sleeps(void *arg)
+{
+	struct timespec ts = { 0, 200 * T_MS };
+
+	(void)arg;
+	return nanosleep(&ts, NULL);
+}
+
+static void limit(int fd, int name)
+{
+	struct timeval tv = { 10, 0 };
+
+	CHECK(setsockopt(fd, SOL_SOCKET, name, &tv, sizeof(tv)) == 0);
+}
+
+/* The child's parent stops it, and has it go on, when it says so. */
+static void be_stopped(int to, int from)
+{
+	t_put(to, 's');
+	t_get(from);
+}
+
+static void ended(int to, int from)
+{
+	int sv[2], port;
+	struct t_call c[7];
+
+	t_pair(sv);
+	limit(sv[0], SO_RCVTIMEO);
+	with_limit = sv[0];
+	t_tcp_pair(full);
+	limit(full[0], SO_SNDTIMEO);
+	listener = t_listen(&port);
+	limit(listener, SO_RCVTIMEO);
+	t_pipe(writing);
+	t_begin(&c[0], epolls, NULL);
+	t_begin(&c[1], recvs, &with_limit);
+	t_begin(&c[2], sigwaits, NULL);
+	t_begin(&c[3], accepts, &listener);
+	t_begin(&c[4], writes, &writing[1]);
+	t_begin(&c[5], semops, &sem);
+	be_stopped(to, from);
+	t_ended("epoll_wait", &c[0]);
+	t_ended("recv with a limit", &c[1]);
+	t_ended("sigtimedwait", &c[2]);
+	t_ended("accept with a limit", &c[3]);
+	t_ended("a part is written", &c[4]);
+	t_ended("semop", &c[5]);
+	/* With what is there they end as they would. */
+	t_begin(&c[0], recvs, &with_limit);
+	t_put(sv[1], 'x');
+	t_ended("recv after it", &c[0]);
+}
+
+static void on(int to, int from)
+{
+	int p[2], sv[2], port, l = t_listen(&port);
+	struct t_call c[6];
+	struct msgbuf {
+		long type;
+		char text[1];
+	} m = { 1, "x" };
+
+	t_pipe(p);
+	t_pair(sv);
+	t_begin(&c[0], reads, &p[0]);
+	t_begin(&c[1], recvs, &sv[0]);
+	t_begin(&c[2], polls, &p[0]);
+	t_begin(&c[3], accepts, &l);
+	t_begin(&c[4], msgrcvs, &queue);
+	t_begin(&c[5], sleeps, NULL);
+	be_stopped(to, from);
+	t_ended("nanosleep", &c[5]);
+	for (int i = 0; i < 5; i++)
+		t_waits(&c[i]);
+	t_put(sv[1], 'x');
+	t_ended("recv goes on", &c[1]);
+	t_close(t_connect(port));
+	CHECK(t_end(&c[3]) >= 0);
+	CHECK(msgsnd(queue, &m, 1, 0) == 0);
+	t_ended("msgrcv goes on", &c[4]);
+	t_put(p[1], 'x');
+	t_put(p[1], 'x');
+	t_ended("poll goes on", &c[2]);
+	t_ended("read goes on", &c[0]);
+	/* It was not stopped. */
+	t_begin(&c[0], epolls, &ep);
+	CHECK(kill(getpid(), SIGCONT) == 0);
+	t_ended("SIGCONT alone", &c[0]);
+}
+
+static int in_child(const char *how, int to, int from)
+{
+	ep = epoll_create1(0);
+	sigemptyset(&usr2);
+	sigaddset(&usr2, SIGUSR2);
+	CHECK(sigprocmask(SIG_BLOCK, &usr2, NULL) == 0);
+	t_handle(SIGPIPE, SIG_IGN, 0);
+	if (!strcmp(how, "on"))
+		on(to, from);
+	else
+		ended(to, from);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int up[2], down[2], st;
+	pid_t pid;
+
+	t_pipe(up);
+	t_pipe(down);
+	sem = semget(IPC_PRIVATE, 1, 0600);
+	queue = msgget(IPC_PRIVATE, 0600);
+	CHECK(sem >= 0 && queue >= 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0)
+		_exit(in_child(argc > 1 ? argv[1] : "", up[1], down[0]));
+	t_get(up[0]);
+	CHECK(kill(pid, SIGSTOP) == 0);
+	CHECK(waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st));
+	CHECK(kill(pid, SIGCONT) == 0);
+	t_put(down[1], 'c');
+	st = t_wait(pid);
+	semctl(sem, 0, IPC_RMID);
+	msgctl(queue, IPC_RMID, NULL);
+	CHECK(WIFEXITED(st));
+	return WEXITSTATUS(st);
+}
