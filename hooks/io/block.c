@@ -295,6 +295,7 @@ long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
 		r = fib_io_again(&io);
 	}
 	if (r == 0) {
+		fib_count(io_kernel);
 		v[0] = io.s->fd;
 		r = blocking_on(&io, nr, v, rest);
 		if (r == -EINTR)

@@ -102,6 +102,10 @@ verdict "each row's body is in the file that the table names" \
 	"$(python3 tests/unit/rows.py 2>&1)"
 verdict "a row in the wrong place is found" \
 	"$(python3 tests/unit/rows.py --planted 2>&1)"
+verdict "each row is exercised by a behaviour program" \
+	"$(python3 tests/unit/rows_tested.py 2>&1)"
+verdict "a row that is not is found" \
+	"$(python3 tests/unit/rows_tested.py --planted 2>&1)"
 verdict "docs/HOOKS.md is as the table of calls" \
 	"$(python3 tests/unit/hooks_page.py 2>&1)"
 verdict "a row without a note is found" \
