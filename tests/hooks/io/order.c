@@ -33,6 +33,8 @@ static void wait_served(int n)
 {
 	while (__atomic_load_n(&nserved, __ATOMIC_SEQ_CST) < n)
 		t_settle();
+	/* Who was woken for nothing waits again: the order is of those who wait. */
+	t_pause();
 }
 
 static struct t_call call[N];
