@@ -86,6 +86,7 @@ static void memory(void)
 	tell("pkey_alloc, wrong", syscall(SYS_pkey_alloc, 1u, 0ul));
 	tell("perf_event_open, wrong",
 	     syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0ul));
+	tell("pidfd_getfd, wrong", syscall(SYS_pidfd_getfd, -1, 0, 0));
 	tell("tkill", syscall(SYS_tkill, syscall(SYS_gettid), 0));
 	tell("tkill, wrong", syscall(SYS_tkill, -1, 0));
 }
