@@ -373,6 +373,15 @@ static long nap(struct pollfd p[2], const struct timespec *ts)
 	return n;
 }
 
+/* False: it is not needed. */
+static bool pass(struct seat *own)
+{
+	while (fib_load(&own->gate, acquire) == GATE_SHUT)
+		fib_raw(SYS_futex, &own->gate, FUTEX_WAIT_PRIVATE, GATE_SHUT,
+			0);
+	return fib_load(&own->gate, relaxed) != GATE_END;
+}
+
 static void monitor(void *arg)
 {
 	struct fib_sched *s = watched;
@@ -382,10 +391,7 @@ static void monitor(void *arg)
 	uint64_t last = 0, looked = 0, was = 0, next = FIB_NEVER;
 
 	fib_worker_set(NULL);
-	while (fib_load(&own->gate, acquire) == GATE_SHUT)
-		fib_raw(SYS_futex, &own->gate, FUTEX_WAIT_PRIVATE, GATE_SHUT,
-			0);
-	if (fib_load(&own->gate, relaxed) == GATE_END)
+	if (!pass(own))
 		return;
 	if (fib_host.thread_init)
 		fib_host.thread_init(NULL);

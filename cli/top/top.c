@@ -341,6 +341,18 @@ static bool has_ended(int process)
 	return poll(&p, 1, 0) > 0;
 }
 
+/* The next differences are to what is now, in its own order. */
+static struct sample copy_of(const struct sample *s)
+{
+	struct sample copy = *s;
+
+	copy.data = malloc(s->nfibers * sizeof(*s->fiber) + 1);
+	if (!copy.data)
+		cli_fail(CLI_ERROR, "out of memory");
+	memcpy(copy.data, s->fiber, s->nfibers * sizeof(*s->fiber));
+	return copy;
+}
+
 static int run(int process)
 {
 	struct sample a, b;
@@ -370,12 +382,7 @@ static int run(int process)
 			top_screen_end();
 			return take(&b, false);
 		}
-		/* The next differences are to what is now, in its own order. */
-		kept = b;
-		kept.data = malloc(b.nfibers * sizeof(*b.fiber) + 1);
-		if (!kept.data)
-			cli_fail(CLI_ERROR, "out of memory");
-		memcpy(kept.data, b.fiber, b.nfibers * sizeof(*b.fiber));
+		kept = copy_of(&b);
 		differences(&a, &b,
 			    (double)(b.head->now_ns - a.head->now_ns) / 1e9);
 		compose(&a, &b);

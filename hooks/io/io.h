@@ -1,5 +1,5 @@
 /*
- * Reading and writing on what may block: what rw.c, net.c and poll.c share
+ * Reading and writing on what may block: what the files of this folder share
  * beside the loops of runtime/trywait.h. For hook bodies; these may park.
  */
 #ifndef FIB_HOOKS_IO_H
@@ -121,12 +121,24 @@ long fib_io_read_tty(struct fib_known *k, long nr, const long a[6]);
 /** Of the program's vector. */
 size_t fib_io_length(const struct iovec *iov, int n);
 
+/** The record of socket @fd; NULL: it is none, or nothing is known of it. */
+static inline struct fib_known *fib_io_socket(int fd)
+{
+	struct fib_known *k = fib_fd_know(fd);
+
+	return k && fib_fd_is_socket(k) ? k : NULL;
+}
+
 /** net.c: receive by call @nr, whose flags are *@flags; @plain as fib_io_call(). */
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		 long *flags);
 
 /** net.c: @r, which a send with @flags returns. */
 long fib_io_sent(long r, long flags);
+/** poll.c: the mask of ppoll and its like; 0 or -errno. */
+long fib_poll_mask(const uint64_t *mask, size_t size);
+/** poll.c: when the program's @ts from now is (NULL: never); 0 or -errno. */
+long fib_poll_deadline(const struct timespec *ts, uint64_t *deadline);
 /** unix.c: a send by a datagram socket, and a stream's connect(). */
 long fib_io_send_datagram(struct fib_known *k, long nr, long a[6], long *flags);
 long fib_io_connect_unix(struct fib_known *k, const long a[6]);

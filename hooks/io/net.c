@@ -1,8 +1,7 @@
 /*
- * Sockets: recv, send, accept, connect. MSG_DONTWAIT makes one call not block
+ * Sockets: recv and send. MSG_DONTWAIT makes one call not block
  * without touching the descriptor's flags, which others may share.
  */
-#include <fcntl.h>
 #include <netinet/in.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
@@ -10,7 +9,6 @@
 #include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
-#include "runtime/reserved.h"
 #include "runtime/trywait.h"
 
 #define NEVER_BLOCKS (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
@@ -21,13 +19,6 @@
 #define PLAIN_SEND (MSG_NOSIGNAL | MSG_MORE | MSG_CONFIRM | MSG_DONTROUTE)
 
 #define ONE_BY_ONE_NS 1000000u /* of recvmmsg's messages */
-
-static struct fib_known *socket_slot(int fd)
-{
-	struct fib_known *k = fib_fd_know(fd);
-
-	return k && fib_fd_is_socket(k) ? k : NULL;
-}
 
 /* How much the vector has. What is not there, the kernel will complain of. */
 static size_t length(const struct msghdr *h)
@@ -169,7 +160,7 @@ static long receive_now(long nr, const long a[6], int flags)
 long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 		      int *addrlen)
 {
-	struct fib_known *k = socket_slot(fd);
+	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = {
 		fd, (long)buf, (long)len, flags, (long)addr, (long)addrlen
 	};
@@ -181,7 +172,7 @@ long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 
 long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	struct fib_known *k = socket_slot(fd);
+	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = { fd, (long)msg, flags };
 
 	if (!k || (flags & NEVER_BLOCKS))
@@ -233,7 +224,7 @@ static long receive_each(struct fib_known *k, struct mmsghdr *vec, unsigned n,
 long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 		      struct timespec *timeout)
 {
-	struct fib_known *k = socket_slot(fd);
+	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = { fd, (long)vec, n, flags, (long)timeout };
 	uint64_t deadline = FIB_NEVER;
 	int64_t ns;
@@ -378,7 +369,7 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 		    const void *addr, unsigned addrlen)
 {
-	struct fib_known *k = socket_slot(fd);
+	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = {
 		fd, (long)buf, (long)len, flags, (long)addr, (long)addrlen
 	};
@@ -412,7 +403,7 @@ static long send_message(struct fib_known *k, int fd, struct msghdr *msg,
 
 long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	struct fib_known *k = socket_slot(fd);
+	struct fib_known *k = fib_io_socket(fd);
 	bool whole;
 
 	if (!k)
@@ -436,7 +427,7 @@ static bool has_control(const struct mmsghdr *v, unsigned n)
 /* One message after the other, and none after one that went in part. */
 long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 {
-	struct fib_known *k = socket_slot(fd);
+	struct fib_known *k = fib_io_socket(fd);
 	uint32_t closes = k ? fib_load(&k->slot->closes, relaxed) : 0;
 	struct mmsghdr *v = vec;
 	bool whole = true;
@@ -468,182 +459,4 @@ long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 		fib_part_done();
 	}
 	return i ? (long)i : r;
-}
-
-/* --- connections --------------------------------------------------------- */
-
-long fib_sys_socket(int domain, int type, int protocol)
-{
-	long fd = fib_raw(SYS_socket, domain, type, protocol);
-
-	if (fd >= 0)
-		fib_fd_born((int)fd, FIB_FD_UNKNOWN,
-			    O_RDWR | (type & SOCK_NONBLOCK), false);
-	return fd;
-}
-
-/*
- * unix_shutdown() wakes those who wait for room on either side, and unix_poll() has
- * nothing to say to them: there is no edge.
- */
-long fib_sys_shutdown(int fd, int how)
-{
-	struct fib_known *k = socket_slot(fd);
-	long r = fib_raw(SYS_shutdown, fd, how);
-
-	if (r == 0 && (!k || k->kind != FIB_FD_TCP))
-		fib_iom_nudge_writers(&fib_sched);
-	return r;
-}
-
-long fib_sys_socketpair(int domain, int type, int protocol, int *user)
-{
-	int fd[2];
-	long r = fib_raw(SYS_socketpair, domain, type, protocol, fd);
-
-	return r ? r : fib_fd_pair(fd, O_RDWR, O_RDWR, type, user);
-}
-
-/* What is known by option @name of a socket. */
-static uint8_t part_of(int level, int name)
-{
-	if (level != SOL_SOCKET)
-		return 0;
-	switch (name) {
-	case SO_RCVTIMEO_OLD:
-	case SO_RCVTIMEO_NEW:
-		return FIB_DESC_READ;
-	case SO_SNDTIMEO_OLD:
-	case SO_SNDTIMEO_NEW:
-		return FIB_DESC_WRITE;
-	case SO_RCVLOWAT:
-		return FIB_DESC_LOWAT;
-	}
-	return 0;
-}
-
-static void option_set(int fd, uint8_t part, const void *val, unsigned len)
-{
-	struct timeval tv;
-
-	if (part == FIB_DESC_LOWAT)
-		fib_store(&fib_fd_lowat_used, true, relaxed);
-	else if (len >= sizeof(tv) && !fib_copy(&tv, val, sizeof(tv)))
-		fib_fd_limited(fd, (uint8_t)(part >> 1), tv.tv_sec < 0);
-}
-
-long fib_sys_setsockopt(int fd, int level, int name, const void *val,
-			unsigned len)
-{
-	uint8_t part = part_of(level, name);
-	struct fib_change c = fib_fd_change(fd, part);
-	long r = fib_raw(SYS_setsockopt, fd, level, name, val, len);
-
-	fib_fd_changed(&c);
-	if (part && r == 0)
-		option_set(fd, part, val, len);
-	return r;
-}
-
-/* Others get their error at once, and poll would never say so. */
-static bool is_listening(struct fib_known *k)
-{
-	int val = 0, len = sizeof(val);
-
-	if (!k->listening) {
-		fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_ACCEPTCONN, &val,
-			&len);
-		k->listening = val != 0;
-	}
-	return k->listening;
-}
-
-/*
- * Its number is reserved once it waits. If that was the last one, there is none for
- * accept4() itself, and it has to do with the reserved one.
- */
-static long accept_waiting(struct fib_known *k, const long a[6])
-{
-	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
-	struct fib *f = fib_self();
-	int at, cloexec = (a[3] & SOCK_CLOEXEC) ? O_CLOEXEC : 0;
-	long r;
-
-	io.opens = true;
-	for (;;) {
-		r = fib_io_polled(&io, SYS_accept4, a);
-		at = f->io.reserved - 1;
-		f->io.reserved = 0;
-		if (at < 0)
-			return r;
-		if (r >= 0)
-			return fib_reserved_fill(at, (int)r, cloexec);
-		fib_reserved_free(at);
-		if (r != -EMFILE)
-			return r;
-		io = FIB_HOOK_IO(k, FIB_IO_READ);
-		io.opens = true;
-	}
-}
-
-long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
-{
-	struct fib_known *k = socket_slot(fd);
-	long a[6] = { fd, (long)addr, (long)addrlen, flags };
-	long r;
-
-	if (!k || !is_listening(k) || (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)))
-		return fib_pass(SYS_accept4, a);
-	r = fib_fd_nonblock(k) ? fib_pass(SYS_accept4, a) :
-				 accept_waiting(k, a);
-	if (r >= 0)
-		fib_fd_accepted((int)r, k, flags);
-	return r;
-}
-
-long fib_sys_accept(int fd, void *addr, int *addrlen)
-{
-	long r = fib_sys_accept4(fd, addr, addrlen, 0);
-
-	if (fib_unlikely(fib_is_denied(r)))
-		r = fib_io_own(SYS_accept,
-			       (long[6]){ fd, (long)addr, (long)addrlen });
-	return r;
-}
-
-/*
- * tcp_disconnect(), which does not wait: who waits for data hears of it. (Who waits
- * for a connection finds that nobody listens.)
- */
-static long undo(struct fib_known *k, const long a[6])
-{
-	uint8_t one = !is_listening(k);
-	long r;
-
-	fib_add(&k->undone, one, release);
-	r = fib_pass(SYS_connect, a);
-	if (r)
-		fib_sub(&k->undone, one, release);
-	return r;
-}
-
-/*
- * There is no flag for one connect that does not block, and what comes of one
- * depends on what else is done with the socket meanwhile: the kernel waits. (A
- * datagram's is done at once.)
- */
-long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
-{
-	struct fib_known *k = socket_slot(fd);
-	long a[6] = { fd, (long)addr, addrlen };
-	sa_family_t family;
-
-	if (!k)
-		return fib_pass(SYS_connect, a);
-	if (k->kind == FIB_FD_TCP && addrlen >= sizeof(family) &&
-	    !fib_copy(&family, addr, sizeof(family)) && family == AF_UNSPEC)
-		return undo(k, a);
-	return k->kind == FIB_FD_STREAM ?
-		       fib_io_connect_unix(k, a) :
-		       fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
 }
