@@ -91,9 +91,25 @@ static void compose(void)
 		fib_stats_full(put);
 }
 
+/* 0 or -errno. What is not written whole to a file is taken back. */
+static long write_block(int fd)
+{
+	long r, before = fib_raw(SYS_lseek, fd, 0, SEEK_END);
+	size_t done = 0;
+
+	do {
+		r = fib_raw(SYS_write, fd, block.text + done, block.n - done);
+		done += r > 0 ? (size_t)r : 0;
+		/* Of a file the next try tells why. A pipe may have no room. */
+	} while (r > 0 && done < block.n && before >= 0);
+	if (done < block.n && before >= 0)
+		fib_raw(SYS_ftruncate, fd, before);
+	return r < 0 ? r : done < block.n && before >= 0 ? -ENOSPC : 0;
+}
+
 static void tell_failure(long r)
 {
-	fib_host.log(r == -ENOSPC || r >= 0 ?
+	fib_host.log(r == -ENOSPC ?
 			     "FIBHOOK_STATS: no space left on the device; "
 			     "nothing was written" :
 		     r == -EFBIG ? "FIBHOOK_STATS: the file would be larger "
@@ -104,24 +120,21 @@ static void tell_failure(long r)
 void fib_stats_print(int fd)
 {
 	uint64_t xfsz = 1ull << (SIGXFSZ - 1), mask;
-	long r, before, none = 0;
+	long r, none = 0;
 
 	compose();
 	if (!has_room(fd))
 		return;
 	/* What cannot be written whole must not end the process in our name. */
 	fib_raw(SYS_rt_sigprocmask, SIG_BLOCK, &xfsz, &mask, 8);
-	before = fib_raw(SYS_lseek, fd, 0, SEEK_END);
-	r = fib_raw(SYS_write, fd, block.text, block.n);
-	if (r >= 0 && (size_t)r < block.n && before >= 0)
-		fib_raw(SYS_ftruncate, fd, before);
+	r = write_block(fd);
 	if (r == -EFBIG) {
 		struct timespec now = { 0, 0 };
 
 		fib_raw(SYS_rt_sigtimedwait, &xfsz, none, &now, 8);
 	}
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
-	if (r < 0 || ((size_t)r < block.n && before >= 0))
+	if (r)
 		tell_failure(r);
 }
 

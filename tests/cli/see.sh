@@ -180,6 +180,13 @@ run "$F" --stats=/dev/full "$threads"
 check "a full disk: status" [ "$status" = 0 ]
 check "a full disk: one line" [ "$(wc -l <"$T/err")" = 1 ]
 check "a full disk: the cause" grep -q "no space left" "$T/err"
+head -c 1000 /dev/zero >"$T/stats/limited"
+run bash -c 'ulimit -f 1; exec "$@"' bash "$F" --stats="$T/stats/limited" \
+	"$threads"
+check "a limit of sizes: status" [ "$status" = 0 ]
+check "a limit of sizes: the cause" grep -q "larger than is allowed" "$T/err"
+check "a limit of sizes: nothing is left" \
+	[ "$(stat -c %s "$T/stats/limited")" = 1000 ]
 # Of a file on which a part would have found room, nothing is left behind.
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 	run unshare -m bash -c 'mount -t tmpfs -o size=8k none /mnt &&
