@@ -35,7 +35,10 @@ long fib_sys_socketpair(int domain, int type, int protocol, int *user)
 	int fd[2];
 	long r = fib_raw(SYS_socketpair, domain, type, protocol, fd);
 
-	return r ? r : fib_fd_pair(fd, O_RDWR, O_RDWR, type, user);
+	if (r == 0)
+		return fib_fd_pair(fd, O_RDWR, O_RDWR, type, user);
+	/* __sys_socketpair() leaves the numbers there before it finds what is wrong. */
+	return fib_raw(SYS_socketpair, domain, type, protocol, user);
 }
 
 /* What is known by option @name of a socket. */
