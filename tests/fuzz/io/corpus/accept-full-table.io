@@ -1,4 +1,3 @@
-# open: accept() looks for a free descriptor once there is a connection
 # accept() without a free descriptor fails at once.
 0 tcplisten a 1
 4 table 30

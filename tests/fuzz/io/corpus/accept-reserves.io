@@ -1,4 +1,3 @@
-# open: accept() takes its descriptor once there is a connection
 # An accept() that waits has its descriptor's number already.
 0 tcplisten a 1
 1 accept a e
