@@ -38,6 +38,8 @@ extern const char *cli_hint;
 const char *cli_text(const char *s);
 /** The same of a field of @len bytes, which need not end with a NUL. */
 const char *cli_text_of(const char *s, size_t len);
+/** @s, such text, was cut off: so is what is left of a character at its end. */
+void cli_text_whole(char *s);
 #define CLI_TEXT_MAX 1024
 
 /* --- target.c ------------------------------------------------------------- */

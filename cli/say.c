@@ -82,3 +82,18 @@ const char *cli_text(const char *s)
 {
 	return cli_text_of(s, SIZE_MAX);
 }
+
+void cli_text_whole(char *s)
+{
+	size_t n = strlen(s), more = 0, wanted;
+	unsigned char first;
+
+	while (more < n && ((unsigned char)s[n - 1 - more] & 0xc0) == 0x80)
+		more++;
+	if (more == n)
+		return;
+	first = (unsigned char)s[n - 1 - more];
+	wanted = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
+	if (more < wanted)
+		s[n - 1 - more] = 0;
+}

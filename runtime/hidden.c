@@ -5,6 +5,7 @@
 #include <time.h>
 #include "runtime/chaos.h"
 #include "runtime/hidden.h"
+#include "runtime/iom.h"
 #include "runtime/reserved.h"
 #include "runtime/sched.h" /* FIB_FD_MAX */
 
@@ -20,10 +21,7 @@ static _Atomic int reserve = -1;
 #define MOVABLE 8
 
 bool fib_fd_exposed;
-static struct movable {
-	int *number;
-	void (*moved)(int to);
-} movable[MOVABLE];
+static int *movable[MOVABLE];
 static struct fib_lock move_lock = FIB_LOCK(MOVE);
 static _Atomic uint32_t turn, users[2];
 
@@ -233,14 +231,14 @@ unsigned fib_fd_next_of_ours(unsigned fd)
 
 /* --- numbers that the program asks for ------------------------------------------ */
 
-void fib_fd_movable(int *number, void (*moved)(int to))
+void fib_fd_movable(int *number)
 {
 	unsigned i = 0;
 
-	while (i < MOVABLE && movable[i].number && movable[i].number != number)
+	while (i < MOVABLE && movable[i] && movable[i] != number)
 		i++;
 	if (i < MOVABLE)
-		movable[i] = (struct movable){ number, moved };
+		movable[i] = number;
 }
 
 unsigned fib_fd_use_slow(void)
@@ -291,8 +289,9 @@ static long another_number(int fd)
 	return d < 0 ? fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3) : d;
 }
 
-static bool move(struct movable *m, int fd)
+static bool move(int *number, int fd)
 {
+	struct fib_sched *s = fib_sched_here();
 	long to = another_number(fd);
 
 	if (to < 0)
@@ -301,10 +300,10 @@ static bool move(struct movable *m, int fd)
 		fib_raw(SYS_close, to);
 		return false;
 	}
-	if (m->moved)
-		m->moved((int)to);
-	fib_store(fib_shared(m->number), (int)to, seq_cst);
-	await_users(fib_sched_here());
+	if (number == &s->iom.wakefd)
+		fib_iom_bell_moves(s, (int)to);
+	fib_store(fib_shared(number), (int)to, seq_cst);
+	await_users(s);
 	fib_fd_lose(fd);
 	return true;
 }
@@ -316,9 +315,9 @@ bool fib_fd_move_away(int fd)
 	if (!fib_fd_exposed || !fib_host.kick)
 		return false;
 	fib_lock(&move_lock);
-	for (unsigned i = 0; i < MOVABLE && movable[i].number && !done; i++)
-		if (fib_load(fib_shared(movable[i].number), relaxed) == fd)
-			done = move(&movable[i], fd);
+	for (unsigned i = 0; i < MOVABLE && movable[i] && !done; i++)
+		if (fib_load(fib_shared(movable[i]), relaxed) == fd)
+			done = move(movable[i], fd);
 	fib_unlock(&move_lock);
 	return done;
 }

@@ -49,8 +49,8 @@ void fib_fd_spare_renew(int of);
 void fib_fd_spare_drop(void);
 /** Can the program ask for ours by their numbers? Since the start. */
 extern bool fib_fd_exposed;
-/** *@number is one of ours, and may move; @moved is called when it has. */
-void fib_fd_movable(int *number, void (*moved)(int to));
+/** *@number is one of ours, and may move. */
+void fib_fd_movable(int *number);
 /** The program wants number @fd, one of ours. False: it cannot move. */
 bool fib_fd_move_away(int fd);
 unsigned fib_fd_use_slow(void);

@@ -343,10 +343,9 @@ void fib_iom_ring(struct fib_sched *s)
 		hang_anew(s);
 }
 
-/* Known to epoll by its new number as well. */
-static void bell_moved(int to)
+void fib_iom_bell_moves(struct fib_sched *s, int to)
 {
-	fib_bell_hang(fib_sched_here()->iom.epfd, to);
+	fib_bell_hang(s->iom.epfd, to);
 	fib_host_bell_moved(to);
 }
 
@@ -385,8 +384,8 @@ int fib_iom_init(struct fib_sched *s, bool hide)
 		return r;
 	}
 	if (hide) {
-		fib_fd_movable(&s->iom.epfd, NULL);
-		fib_fd_movable(&s->iom.wakefd, bell_moved);
+		fib_fd_movable(&s->iom.epfd);
+		fib_fd_movable(&s->iom.wakefd);
 		fib_reserved_init(s->iom.wakefd);
 	}
 	return r;

@@ -192,6 +192,8 @@ int fib_bell_make(void);
 long fib_bell_hang(int epfd, int bell);
 /** One sleeper wakes up, or who comes next does. 0 or -errno. Any thread. */
 long fib_bell_ring(int epfd, int bell);
+/** The bell of @s gets number @to: epoll and the monitor know it by that too. */
+void fib_iom_bell_moves(struct fib_sched *s, int to);
 /** Wake one idle worker of @s. */
 void fib_iom_ring(struct fib_sched *s);
 

@@ -442,8 +442,8 @@ int fib_monitor_init(struct fib_sched *s, int receiver)
 	receives = receiver >= 0;
 	fib_store(&fib_step, "epoll_create1", relaxed);
 	poke_fd = make_poke(s);
-	fib_fd_movable(&poke_fd, NULL);
-	fib_fd_movable(&receiver_fd, NULL);
+	fib_fd_movable(&poke_fd);
+	fib_fd_movable(&receiver_fd);
 	return poke_fd < 0 ? poke_fd : 0;
 }
 

@@ -16,7 +16,7 @@ void fib_reserved_init(int fd)
 	path[14 + fib_put_decimal(path + 14, (unsigned)fd)] = '\0';
 	blank = fib_fd_hide((int)fib_raw(SYS_openat, AT_FDCWD, path,
 					 O_PATH | O_CLOEXEC));
-	fib_fd_movable(&blank, NULL);
+	fib_fd_movable(&blank);
 }
 
 void fib_reserved_fini(void)

@@ -76,6 +76,7 @@ static void put_wait(struct top_fiber *t, const struct fib *f)
 		ends = dump_fd((int)f->wait_arg, target, sizeof(target));
 		snprintf(t->what + n, sizeof(t->what) - (size_t)n, " fd %ld %s",
 			 (long)f->wait_arg, cli_text(ends ? ends : target));
+		cli_text_whole(t->what);
 	} else if (f->wait == FIB_WAIT_FUTEX) {
 		snprintf(t->what + n, sizeof(t->what) - (size_t)n, " 0x%lx",
 			 f->wait_arg);
@@ -102,6 +103,7 @@ static bool write_fiber(const struct fib *f)
 	}
 	snprintf(t.name, sizeof(t.name), "%s",
 		 cli_text_of(f->name, sizeof(f->name)));
+	cli_text_whole(t.name);
 	if (f->state == FIB_IS_PARKED)
 		put_wait(&t, f);
 	else if (f->state == FIB_IS_RUNNING && f->hook.in_hook)
@@ -127,6 +129,7 @@ static void fill_holdups(struct top_sample *s)
 			 h->what == FIB_HOLDUP_CODE ? "the program's code" :
 						      dump_call_name(h->what),
 			 sym ? " in " : "", sym ? dump_function_name(sym) : "");
+		cli_text_whole(t->where);
 	}
 }
 
@@ -168,6 +171,7 @@ int top_sample_write(void)
 	for (unsigned i = 0; i < FIB_STATS; i++)
 		s.stats[i] = dump_tab.stats[i];
 	snprintf(s.program, sizeof(s.program), "%s", dump_process_name());
+	cli_text_whole(s.program);
 	fill_holdups(&s);
 	fill_workers(&s, false);
 	fwrite(&s, sizeof(s), 1, stdout);

@@ -52,8 +52,9 @@ static void add(const char *fmt, ...)
 			cli_fail(CLI_ERROR, "out of memory");
 	}
 	va_start(ap, fmt);
-	vsnprintf(lines.text[lines.n++], sizeof(*lines.text), fmt, ap);
+	vsnprintf(lines.text[lines.n], sizeof(*lines.text), fmt, ap);
 	va_end(ap);
+	cli_text_whole(lines.text[lines.n++]);
 }
 
 /* --- samples ---------------------------------------------------------------- */

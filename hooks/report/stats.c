@@ -21,7 +21,7 @@ void fib_stats_at_exit(int fd)
 {
 	stats_fd = fd;
 	fib_file_note(&stats_file, fd);
-	fib_fd_movable(&stats_fd, NULL);
+	fib_fd_movable(&stats_fd);
 }
 
 /* A pipe that nobody reads must not keep a process from its end. */
