@@ -34,7 +34,7 @@ ALL = ["1", "2", "4", "1e", "2e", "4e"]
 class Fuzz:
     def __init__(self, opt):
         self.opt = opt
-        self.player = pl.Player(opt.build, opt.library)
+        self.player = pl.Player(opt.build, opt.hooked)
         self.lock = threading.Lock()
         self.kinds = {}
         self.passed = self.failed = self.slow = self.cut = self.seldom = 0
@@ -251,7 +251,7 @@ def replay(fuzz, paths, jobs):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", required=True)
-    ap.add_argument("--library")
+    ap.add_argument("--library", dest="hooked")
     ap.add_argument("--seed", type=int,
                     default=random.SystemRandom().randrange(1 << 31))
     ap.add_argument("--scripts", type=int)

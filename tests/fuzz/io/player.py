@@ -13,9 +13,9 @@ MAKERS = ("pair", "tcp", "udppair", "udp", "tcplisten", "unixlisten", "tcpsock",
 class Player:
     """The program, and the library that it is hooked with."""
 
-    def __init__(self, build, library=None):
+    def __init__(self, build, hooked=None):
         self.prog = os.path.join(build, "tests/fuzz/io/play")
-        self.library = library or os.path.join(build, "libfibhook.so")
+        self.hooked = hooked or os.path.join(build, "libfibhook.so")
 
     def play(self, steps, variant=None, want=None, hold=None, stuck=1000,
              order=None):
@@ -28,7 +28,7 @@ class Player:
             env["FIBHOOK_WORKERS"] = variant.rstrip("e")
             if variant.endswith("e"):
                 env["FIBHOOK_START"] = "eager"
-            argv += ["--hooked", self.library]
+            argv += ["--hooked", self.hooked]
         if order:
             argv += ["--order", ",".join(map(str, order))]
         text = "\n".join(steps) + "\n"
