@@ -306,13 +306,17 @@ static void forget(bool *was)
 		was[i] = steps[i].done;
 }
 
-/* A time limit may have passed where it was not awaited. */
-static void check_time(void)
+/* A time limit may have passed where it was not awaited, or has: it is done. */
+static void check_time(const bool *was)
 {
-	for (int i = 0; i < nsteps && limit_ms; i++)
-		if (steps[i].given && !steps[i].done &&
-		    fz_now_ms() - steps[i].began > limit_ms * 2 / 3)
+	for (int i = 0; i < nsteps && limit_ms; i++) {
+		const struct step *s = &steps[i];
+
+		if (s->given && !was[i] &&
+		    (s->done ? s->ended : fz_now_ms()) - s->began >
+			    limit_ms * 2 / 3)
 			exit(3);
+	}
 }
 
 static void finish(int phase, const bool *was, const char *more, bool timed,
@@ -544,7 +548,7 @@ static void play(void)
 			finish(i, was, more, timed, settles(&steps[i]));
 		}
 		if (!timed)
-			check_time();
+			check_time(was);
 		puts(line);
 		if (end_status >= 0 ||
 		    (following && (i >= nwant || strcmp(line, want[i]))))
