@@ -16,7 +16,6 @@
 #define _GNU_SOURCE
 #endif
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -143,37 +142,8 @@ static inline struct timespec t_in(clockid_t clock, long long ns)
 }
 
 /*
- * How long the kernel threads of this process have been ready to run while others
- * ran, ever: field 2 of /proc/PID/task/TID/schedstat.
- */
-static inline long long t_held_up(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
-	long long sum = 0;
-
-	while (d && (e = readdir(d))) {
-		char path[300];
-		unsigned long long ran = 0, held_up = 0;
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat",
-			 e->d_name);
-		f = fopen(path, "r");
-		if (f && fscanf(f, "%llu %llu", &ran, &held_up) == 2)
-			sum += (long long)held_up;
-		if (f)
-			fclose(f);
-	}
-	if (d)
-		closedir(d);
-	return sum;
-}
-
-/*
  * A wait that began at start may not end before want_ns have passed, nor more
- * than 200 ms after (or what T_SLACK_MS says), but for the time in which the
- * machine was busy with others: that is asked for only where it matters.
+ * than 200 ms after (or what T_SLACK_MS says, for a machine under load).
  */
 static inline void t_took_at(const char *file, int line, long long start,
 			     long long want_ns)
@@ -183,8 +153,7 @@ static inline void t_took_at(const char *file, int line, long long start,
 
 	if (e)
 		slack = atoll(e);
-	if (took < want_ns || (took > want_ns + slack * T_MS &&
-			       took > want_ns + slack * T_MS + t_held_up())) {
+	if (took < want_ns || took > want_ns + slack * T_MS) {
 		char b[128];
 
 		snprintf(b, sizeof(b), "waited %lld us, wanted %lld us",
