@@ -80,13 +80,15 @@ int fib_iom_register_locked(struct fib_fd *s)
 int fib_iom_rearm_locked(struct fib_fd *s)
 {
 	if (s->registered) {
-		long r = fib_iom_control(s, EPOLL_CTL_MOD);
+		long r;
 
+		/* An event that a worker has by now is of what was, not of now. */
+		s->generation++;
+		r = fib_iom_control(s, EPOLL_CTL_MOD);
 		if (r == 0)
 			return 0;
-		/* Closed behind our back: events of the old file are stale. */
+		/* Closed behind our back. */
 		s->registered = false;
-		s->generation++;
 		if (r != -ENOENT)
 			return (int)r;
 	}

@@ -284,7 +284,7 @@ void fib_iom_nudge_writers(struct fib_sched *s);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
 
-/** Have an event now if it is ready now: 0, -EBADF, -EPERM, ... */
+/** Have an event now if it is ready now, and none from before: 0, -EBADF, -EPERM, ... */
 int fib_iom_rearm_locked(struct fib_fd *s);
 /** No event is wanted of @s any more: unless a fiber waits for it. */
 void fib_iom_disarm_locked(struct fib_fd *s);

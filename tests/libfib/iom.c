@@ -205,9 +205,12 @@ START_TEST(error_fires_both)
 }
 END_TEST
 
+/* So many that an event which one thread has taken meets the next one that is added. */
+enum { HOLDS = 5000 };
+
 static void hold_for_event(void *arg)
 {
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < HOLDS; i++) {
 		char c;
 
 		OK(fib_iom_add_event(sched, sv[0], FIB_EV_READ, NULL, NULL));
@@ -220,9 +223,9 @@ static void hold_for_event(void *arg)
 
 START_TEST(current_fiber)
 {
-	begin(2);
+	begin(4);
 	OK(fib_sched_submit(sched, hold_for_event, NULL, FIB_ANY_THREAD));
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < HOLDS; i++) {
 		char c = (char)i, d = 0;
 
 		ck_assert_int_eq(write(sv[1], &c, 1), 1);
