@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""System calls a round trip between two threads, natively and hooked.
+"""System calls a round trip between two threads, and a request of a server,
+natively and hooked.
 
 usage: count.py BUILD
 
@@ -11,6 +12,7 @@ failed".
 """
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,23 +24,37 @@ CASES = [(kind, how) for kind in ("pipe", "pair", "tcp")
          for how in ("plain", "early", "duped", "stdio", "gone", "alive",
                      "flags", "early_flags")]
 CASES += [("pair", "timed"), ("tcp", "timed")]
+# demo/chat under demo/load: connections, and the requests of the two runs.
+CHAT = (16, 100)
+REQUESTS = (4000, 16000)
+CHAT_RATIO = 1.1
 
 
-def run(argv, env, out):
+def wrap(argv, env, out):
+    """@argv, whose system calls are counted in file @out."""
     perf = ["perf", "stat", "-x,", "-o", out, "-e", "raw_syscalls:sys_enter"]
     strace = ["strace", "-f", "-qq", "-c", "-o", out]
-    wrap = perf if run.perf else strace
     e = ["env"] + ["%s=%s" % kv for kv in env.items()]
-    r = subprocess.run(wrap + e + argv, capture_output=True, text=True,
-                       timeout=120)
+    return (perf if wrap.perf else strace) + e + argv
+
+
+def counted(out):
     text = open(out).read()
-    if run.perf:
+    if wrap.perf:
         m = re.search(r"^(\d+),.*raw_syscalls", text, re.M)
     else:
         m = re.search(r"^100\.00\s+\S+\s+\S+\s+(\d+)", text, re.M)
-    if r.returncode or not m:
-        raise RuntimeError("%s: %s %s" % (argv, r.stderr, text[:300]))
+    if not m:
+        raise RuntimeError("no count: " + text[:300])
     return int(m.group(1))
+
+
+def run(argv, env, out):
+    r = subprocess.run(wrap(argv, env, out), capture_output=True, text=True,
+                       timeout=120)
+    if r.returncode:
+        raise RuntimeError("%s: %s" % (argv, r.stderr))
+    return counted(out)
 
 
 def can_perf():
@@ -54,14 +70,37 @@ def trip(build, out, env, kind, how, pairs):
     return (b - a) / ((n[1] - n[0]) * pairs)
 
 
+def serve(build, out, env, conns, requests):
+    """demo/chat: its calls, and the requests that it has answered."""
+    argv = ["sh", "-c", "echo $$; exec \"$0\" 0", build + "/demo/chat"]
+    p = subprocess.Popen(wrap(argv, env, out), stdout=subprocess.PIPE,
+                         text=True)
+    pid, port = (p.stdout.readline().split()[-1] for _ in range(2))
+    load = [build + "/demo/load", "-m", "chat", "-c", str(conns), "-w", "0",
+            "-r", str(requests), port]
+    try:
+        r = subprocess.run(load, capture_output=True, text=True, timeout=120)
+    finally:
+        os.kill(int(pid), signal.SIGTERM)
+        p.wait(timeout=30)
+    if r.returncode or p.returncode:
+        raise RuntimeError("chat: %s" % r.stderr)
+    return counted(out), int(re.search(r"requests=(\d+)", r.stdout).group(1))
+
+
+def chat(build, out, env, conns):
+    (a, m), (b, n) = (serve(build, out, env, conns, r) for r in REQUESTS)
+    return (b - a) / (n - m)
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     try:
-        run.perf = can_perf()
+        wrap.perf = can_perf()
     except FileNotFoundError:
-        run.perf = False
-    print("counted by", "perf" if run.perf else "strace")
+        wrap.perf = False
+    print("counted by", "perf" if wrap.perf else "strace")
     hooked = {"LD_PRELOAD": build + "/libfibhook.so", "FIBHOOK_WORKERS": "1"}
     bad = 0
     with tempfile.TemporaryDirectory() as tmp:
@@ -75,7 +114,15 @@ def main():
                 bad += not ok
                 print("%-4s %s %s, %d pairs: native %.2f, hooked %.2f" %
                       ("ok" if ok else "FAIL", kind, how, pairs, native, got))
-    print("%d passed, %d failed" % (len(CASES) * len(MORE) - bad, bad))
+        for conns in CHAT:
+            native = chat(build, out, {"FIBHOOK_DISABLE": "1"}, conns)
+            got = chat(build, out, hooked, conns)
+            ok = 2 < native and got <= native * CHAT_RATIO
+            bad += not ok
+            print("%-4s chat, %d connections: native %.2f, hooked %.2f" %
+                  ("ok" if ok else "FAIL", conns, native, got))
+    cases = len(CASES) * len(MORE) + len(CHAT)
+    print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 
 
