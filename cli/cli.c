@@ -54,6 +54,7 @@ static const char usage_text[] =
 	"       fibhook report PID\n"
 	"       fibhook dump PID [--all] [--lines] [--fiber N] "
 	"[--group|--folded|--json]\n"
+	"       fibhook dump --core FILE [PROGRAM] [...]\n"
 	"       fibhook help | version\n";
 
 static const char help_text[] =
@@ -97,7 +98,8 @@ static const char help_text[] =
 	"                  frames of the library, --lines: with files and "
 	"lines;\n"
 	"                  --group: equal ones counted, --folded: for flame "
-	"graphs\n"
+	"graphs;\n"
+	"                  --core=FILE: the same of a core file\n"
 	"\n"
 	"Exit status: that of the command; 2 for bad usage, 126 if the "
 	"command\n"

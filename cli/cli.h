@@ -66,7 +66,10 @@ int cli_stats(int argc, char **argv);
 int cli_report(int argc, char **argv);
 /** fibhook top PID [-i SECONDS] [-n COUNT] [--batch] */
 int cli_top(int argc, char **argv);
-/** fibhook dump PID [--all] [--lines] [--fiber N] [--group|--folded|--json] */
+/**
+ * fibhook dump PID [--all] [--lines] [--fiber N] [--group|--folded|--json]
+ * fibhook dump --core FILE [PROGRAM] [...]
+ */
 int cli_dump(int argc, char **argv);
 
 #endif

@@ -410,6 +410,8 @@ static void monitor(void *arg)
 			sleepy = !look(s, false) && !has_run(s);
 		}
 		n = nap(p, sleep_for(sleepy, period, next, &ts));
+		fib_symtab.seen_ns = now = fib_now_ns();
+		fib_symtab.seen_cycles = fib_cycles();
 		fib_store(&fib_monitor_asleep, 0, relaxed);
 		if (fib_unlikely(fib_load(&own->gate, acquire) == GATE_END))
 			return;

@@ -53,6 +53,7 @@ struct fib_symtab {
 	_Atomic uint64_t stats[FIB_STATS];
 	struct fib_holdup holdups[FIB_HOLDUPS]; /* the monitor writes it */
 	uint64_t start_cycles, start_ns;	/* read together: cputime.h */
+	uint64_t seen_cycles, seen_ns; /* by the monitor, for who reads a core */
 };
 
 /* A program that uses the runtime as a library has its own beside this. */

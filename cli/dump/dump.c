@@ -13,12 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "cli/cli.h"
-#include "cli/dump/dump.h"
+#include "cli/dump/core.h"
 #include "cli/dump/fiber.h"
 
 #define LINE_WIDTH  78
 #define TOP_HOLDUPS 8
-
 
 /* --- the head ------------------------------------------------------------ */
 
@@ -30,7 +29,8 @@ static long index_of(uint64_t addr)
 	for (uint32_t i = 0; i < n / DUMP_SLAB; i++) {
 		uint64_t slab = (uintptr_t)dump_tab.slabs[i];
 
-		if (addr >= slab && addr < slab + DUMP_SLAB * sizeof(struct fib))
+		if (addr >= slab &&
+		    addr < slab + DUMP_SLAB * sizeof(struct fib))
 			return (long)(i * DUMP_SLAB +
 				      (addr - slab) / sizeof(struct fib));
 	}
@@ -64,11 +64,29 @@ static void print_worker(uint32_t i)
 	printf("\n");
 }
 
+static void print_core(void)
+{
+	printf("core %s", cli_text(dump_core.path));
+	if (dump_core.signal)
+		printf(", signal %d (%s) in thread %d", dump_core.signal,
+		       strsignal(dump_core.signal), (int)dump_core.thread);
+	for (uint32_t i = 0; i < dump_workers_max(); i++) {
+		struct fib_worker w;
+
+		if (dump_read((uintptr_t)dump_sched.worker[i], &w, sizeof(w)) &&
+		    w.tid == dump_core.thread && w.cur)
+			printf(", fiber %ld", index_of((uintptr_t)w.cur));
+	}
+	printf("\n");
+}
+
 static void print_head(void)
 {
 	uint32_t n = dump_workers_max();
 	int column;
 
+	if (dump_core.path)
+		print_core();
 	printf("process %d (%s): %u workers, %s\n", (int)dump_pid,
 	       dump_process_name(), n, cli_text(dump_library->path));
 	for (uint32_t i = 0; i < n; i++)
@@ -102,7 +120,8 @@ static int by_count(const void *a, const void *b)
 
 static void print_holdups(void)
 {
-	qsort(dump_tab.holdups, FIB_HOLDUPS, sizeof(*dump_tab.holdups), by_count);
+	qsort(dump_tab.holdups, FIB_HOLDUPS, sizeof(*dump_tab.holdups),
+	      by_count);
 	for (int i = 0; i < TOP_HOLDUPS && dump_tab.holdups[i].count; i++) {
 		const struct fib_holdup *s = &dump_tab.holdups[i];
 		struct dump_frame at = { .ip = s->at };
@@ -122,7 +141,8 @@ static void print_holdups(void)
 /* --- the command --------------------------------------------------------- */
 
 static pid_t wanted;
-static long only = -1; /* this fiber alone */
+static const char *exe; /* of a core */
+static long only = -1;	/* this fiber alone */
 
 /* Why none of its threads is a fiber. */
 static const char *why_not(void)
@@ -154,7 +174,8 @@ static void dump_all(void)
 	}
 	print_head();
 	print_holdups();
-	n = dump_each_fiber(only, form == GROUPS ? dump_group_add : dump_fiber_print);
+	n = dump_each_fiber(only,
+			    form == GROUPS ? dump_group_add : dump_fiber_print);
 	if (form == GROUPS)
 		dump_groups_print();
 	else
@@ -164,11 +185,14 @@ static void dump_all(void)
 
 static int dump(void)
 {
-	dump_open(wanted);
+	if (dump_core.path)
+		dump_core_open(dump_core.path, exe);
+	else
+		dump_open(wanted);
 	dump_table_need();
 	if (!dump_tab.active && form == JSON)
-		cli_fail(CLI_ERROR, "process %d: no fibers run: %s",
-			 (int)dump_pid, why_not());
+		cli_fail(CLI_ERROR, "%s: no fibers run: %s", dump_what(),
+			 why_not());
 	if (!dump_tab.active) {
 		printf("process %d (%s): hooked, but no fiber runs: %s\n"
 		       "0 fibers\n",
@@ -176,9 +200,10 @@ static int dump(void)
 		return 0;
 	}
 	if (only >= 0 && (uint64_t)only >= dump_fibers_max())
-		cli_fail(CLI_ERROR, "process %d: no fiber %ld", (int)dump_pid,
-			 only);
+		cli_fail(CLI_ERROR, "%s: no fiber %ld", dump_what(), only);
 	dump_unwind_init();
+	if (dump_core.path)
+		dump_core_tell();
 	dump_all();
 	if (dump_ended())
 		dump_explain(0);
@@ -191,37 +216,57 @@ static long read_fiber(const char *arg)
 	long n = arg ? strtol(arg, &end, 10) : -1;
 
 	if (!arg || end == arg || *end || n < 0 || n >= FIB_MAX)
-		cli_fail(CLI_USAGE, "dump: --fiber: '%s' is not a number of one",
+		cli_fail(CLI_USAGE,
+			 "dump: --fiber: '%s' is not a number of one",
 			 arg ? arg : "");
 	return n;
 }
 
+/* True: it is one that has a value of its own. */
+static bool read_option(char **arg)
+{
+	if (!strcmp(*arg, "--all"))
+		dump_all_frames = true;
+	else if (!strcmp(*arg, "--lines"))
+		dump_lines = true;
+	else if (!strcmp(*arg, "--group"))
+		form = GROUPS;
+	else if (!strcmp(*arg, "--folded"))
+		form = FOLDED;
+	else if (!strcmp(*arg, "--json"))
+		form = JSON;
+	else if (!strncmp(*arg, "--fiber=", 8))
+		only = read_fiber(*arg + 8);
+	else if (!strncmp(*arg, "--core=", 7))
+		dump_core.path = *arg + 7;
+	else if (!strcmp(*arg, "--fiber"))
+		return only = read_fiber(arg[1]), true;
+	else if (!strcmp(*arg, "--core"))
+		return dump_core.path = arg[1] ? arg[1] : "", true;
+	else
+		cli_fail(CLI_USAGE, "dump: %s: no such option", *arg);
+	return false;
+}
+
 int cli_dump(int argc, char **argv)
 {
+	const char *of = NULL;
+
 	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--all"))
-			dump_all_frames = true;
-		else if (!strcmp(argv[i], "--lines"))
-			dump_lines = true;
-		else if (!strcmp(argv[i], "--group"))
-			form = GROUPS;
-		else if (!strcmp(argv[i], "--folded"))
-			form = FOLDED;
-		else if (!strcmp(argv[i], "--json"))
-			form = JSON;
-		else if (!strcmp(argv[i], "--fiber"))
-			only = read_fiber(argv[++i]);
-		else if (!strncmp(argv[i], "--fiber=", 8))
-			only = read_fiber(argv[i] + 8);
-		else if (argv[i][0] == '-')
-			cli_fail(CLI_USAGE, "dump: %s: no such option",
-				 argv[i]);
-		else if (wanted)
+		if (argv[i][0] == '-')
+			i += read_option(&argv[i]);
+		else if (of)
 			cli_fail(CLI_USAGE, "dump: one process id is enough");
 		else
-			wanted = cli_pid("dump", argv[i]);
+			of = argv[i];
 	}
-	if (!wanted)
+	if (dump_core.path && !*dump_core.path)
+		cli_fail(CLI_USAGE, "dump: --core: which file?");
+	if (!dump_core.path && !of)
 		cli_fail(CLI_USAGE, "dump: which process? See fibhook --help");
+	if (dump_core.path)
+		exe = of;
+	else
+		wanted = cli_pid("dump", of);
 	return dump_guard(wanted, dump, false);
 }

@@ -1,5 +1,5 @@
 /*
- * fibhook dump, and what reads a running process from outside beside it:
+ * fibhook dump, and what reads a process from outside beside it:
  * status.c and stats.c in cli/.
  *
  *   dump.c      the command: finds fibers and workers, and prints them
@@ -13,6 +13,7 @@
  *   elf.c       what is loaded: unwind tables and symbols
  *   socket.c    the ends of sockets
  *   mem.c       the process: its mappings, its memory, our right to it
+ *   core.c      a core file in its place (core.h)
  *
  * Calls go down this list, but for fork() in guard.c, whose child runs dump.c.
  *
@@ -71,7 +72,7 @@ struct dump_map {
 	uint64_t start, end, offset;
 	uint64_t inode;
 	bool exec, write;
-	char *path; /* "" if it has none */
+	const char *path; /* "" if it has none */
 };
 
 extern pid_t dump_pid;
@@ -79,8 +80,13 @@ extern int dump_proc;		   /* the directory /proc/PID */
 extern struct dump_map *dump_maps; /* sorted */
 extern size_t dump_nmaps;
 
+/** What is read, as messages name it: "process 4711", "core FILE". */
+const char *dump_what(void);
 /** Open process @pid; fails with one line if that cannot be. */
 void dump_open(pid_t pid);
+/** One more mapping, for dump_maps_sort() to bring into its place. */
+void dump_map_add(const struct dump_map *m);
+void dump_maps_sort(void);
 /** A file below dump_proc for reading, or NULL. */
 FILE *dump_file(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** True, and the rest of the line, if /proc/PID/status has @field ("Uid:"). */
@@ -138,6 +144,8 @@ struct dump_object {
 };
 
 void dump_objects_find(void);
+/** A regular file by its name, for reading, or -1. */
+int dump_open_regular(const char *path);
 /** Its file, for reading; -1: there is none that is regular. */
 int dump_object_open(const struct dump_object *o);
 /** The object around @addr, or NULL. */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/cli.h"
-#include "cli/dump/dump.h"
+#include "cli/dump/core.h"
 #include "runtime/compat.h"
 
 #define MAX_PHDRS   64
@@ -398,6 +398,11 @@ static int open_by_name(const struct dump_map *m)
 	return fd;
 }
 
+int dump_open_regular(const char *path)
+{
+	return open_regular(AT_FDCWD, path, 0, 0);
+}
+
 /* By its mapping (needs a capability), by its name, or as the program. */
 int dump_object_open(const struct dump_object *o)
 {
@@ -407,6 +412,8 @@ int dump_object_open(const struct dump_object *o)
 
 	if (!m || *m->path != '/')
 		return -1;
+	if (dump_core.path)
+		return dump_core_file(m->path);
 	snprintf(path, sizeof(path), "map_files/%lx-%lx", m->start, m->end);
 	fd = open_regular(dump_proc, path, 0, 0);
 	if (fd < 0)

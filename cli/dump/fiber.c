@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "cli/dump/core.h"
 #include "cli/dump/fiber.h"
 #include "runtime/cputime.h"
 
@@ -11,7 +12,7 @@
 static double seconds_of(double cycles)
 {
 	double ns = (double)dump_now_ns() - (double)dump_tab.start_ns;
-	double all = (double)(fib_cycles() - dump_tab.start_cycles);
+	double all = (double)(dump_now_cycles() - dump_tab.start_cycles);
 
 	return all > 0 ? cycles * ns / all / 1e9 : 0;
 }
@@ -24,7 +25,7 @@ double dump_fiber_cpu(const struct fib *f)
 
 double dump_fiber_waited(const struct fib *f)
 {
-	double cycles = (double)(fib_cycles() - f->cycles_since);
+	double cycles = (double)(int64_t)(dump_now_cycles() - f->cycles_since);
 
 	if (f->state != FIB_IS_PARKED || !f->cycles_since)
 		return -1;
@@ -62,7 +63,7 @@ static void print_fd(int fd)
 	const char *ends = dump_fd(fd, target, sizeof(target));
 
 	if (!*target)
-		printf("fd %d, closed", fd);
+		printf("fd %d%s", fd, dump_core.path ? "" : ", closed");
 	else
 		printf("fd %d -> %s%s%s", fd, cli_text(target), ends ? " " : "",
 		       ends ? cli_text(ends) : "");
@@ -161,7 +162,8 @@ void dump_fiber_print(uint32_t index, struct dump_walk *w)
 
 /* --- all fibers ---------------------------------------------------------- */
 
-uint32_t dump_each_fiber(long only, void (*show)(uint32_t index, struct dump_walk *w))
+uint32_t dump_each_fiber(long only,
+			 void (*show)(uint32_t index, struct dump_walk *w))
 {
 	static struct dump_walk w;
 	static struct fib slab[DUMP_SLAB];

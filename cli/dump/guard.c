@@ -160,6 +160,7 @@ static int run(pid_t pid, int (*work)(void), struct stream s[2])
 	int to[2], status;
 	bool done;
 
+	dump_pid = pid;
 	make_pipe(&s[0], &to[0]);
 	make_pipe(&s[1], &to[1]);
 	signal(SIGCHLD, SIG_DFL); /* or there is nothing to wait for */
@@ -179,22 +180,22 @@ static int run(pid_t pid, int (*work)(void), struct stream s[2])
 }
 
 /* What is told of how the child came to its end; what it has returned. */
-static int tell(pid_t pid, int status, bool much, bool quiet)
+static int tell(int status, bool much, bool quiet)
 {
 	if (status >= 0 && WIFEXITED(status))
 		return WEXITSTATUS(status);
 	if (quiet)
 		return CLI_ERROR;
 	if (status >= 0)
-		cli_say("process %d: reading it ended by signal %d", (int)pid,
+		cli_say("%s: reading it ended by signal %d", dump_what(),
 			WTERMSIG(status));
 	else if (much)
-		cli_say("process %d: given up after %lu MiB", (int)pid,
+		cli_say("%s: given up after %lu MiB", dump_what(),
 			DUMP_OUTPUT >> 20);
 	else
-		cli_say("process %d: given up after %d s; what was read by "
-			"then is above",
-			(int)pid, DUMP_SECONDS);
+		cli_say("%s: given up after %d s; what was read by then is "
+			"above",
+			dump_what(), DUMP_SECONDS);
 	return CLI_ERROR;
 }
 
@@ -216,7 +217,7 @@ int dump_guard(pid_t pid, int (*work)(void), bool quiet)
 		print(&s[1], true);
 	discard(&s[0]);
 	discard(&s[1]);
-	return tell(pid, status, much, quiet);
+	return tell(status, much, quiet);
 }
 
 int dump_guard_read(pid_t pid, int (*work)(void), bool quiet, char **data,
@@ -236,7 +237,7 @@ int dump_guard_read(pid_t pid, int (*work)(void), bool quiet, char **data,
 	}
 	if (!quiet)
 		print(&s[1], true);
-	r = tell(pid, status, s[0].len >= DUMP_OUTPUT, quiet);
+	r = tell(status, s[0].len >= DUMP_OUTPUT, quiet);
 	discard(&s[0]);
 	discard(&s[1]);
 	return r;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cli/cli.h"
+#include "cli/dump/core.h"
 #include "cli/dump/fiber.h"
 
 static bool more;
@@ -15,18 +16,23 @@ static void print_worker(uint32_t i)
 		return;
 	printf("%s{\"worker\":%u,\"thread\":%d,\"state\":\"%s\",\"queued\":%u}",
 	       i ? "," : "", i, w.tid,
-	       w.gone	      ? "ended" :
-	       w.spare	      ? "spare" :
-	       w.idle	      ? "idle" :
-	       !w.cur	      ? "between" :
-	       w.blocking     ? "blocked" :
-				"running",
+	       w.gone	  ? "ended" :
+	       w.spare	  ? "spare" :
+	       w.idle	  ? "idle" :
+	       !w.cur	  ? "between" :
+	       w.blocking ? "blocked" :
+			    "running",
 	       w.queued);
 }
 
 void dump_json_head(void)
 {
-	printf("{\"pid\":%d,\"program\":\"%s\",\"version\":\"%s\","
+	printf("{");
+	if (dump_core.path)
+		printf("\"core\":\"%s\",\"signal\":%d,\"signal_thread\":%d,",
+		       dump_json(cli_text(dump_core.path)), dump_core.signal,
+		       (int)dump_core.thread);
+	printf("\"pid\":%d,\"program\":\"%s\",\"version\":\"%s\","
 	       "\"library\":\"%s\",\"workers\":[",
 	       (int)dump_pid, dump_json(dump_process_name()), FIB_VERSION,
 	       dump_json(cli_text(dump_library->path)));

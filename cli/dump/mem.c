@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "cli/cli.h"
-#include "cli/dump/dump.h"
+#include "cli/dump/core.h"
 
 #define PAGE	   4096ull
 #define CACHE_SIZE 4096 /* pages; a power of two */
@@ -42,6 +42,17 @@ static uint64_t bytes;
 static unsigned words = 1;
 static struct page cache[CACHE_SIZE];
 static uint64_t epoch = 1;
+
+const char *dump_what(void)
+{
+	static char what[PATH_MAX + 8];
+
+	if (dump_core.path)
+		snprintf(what, sizeof(what), "core %s", dump_core.path);
+	else
+		snprintf(what, sizeof(what), "process %d", (int)dump_pid);
+	return what;
+}
 
 /* --- below /proc/PID ------------------------------------------------------ */
 
@@ -148,39 +159,38 @@ static void refused(void)
 	/* Owned by root where the process may not be dumped. */
 	if (uid != me && me != 0)
 		cli_fail(CLI_ERROR,
-			 "process %d belongs to uid %u, and this is uid %u: no "
+			 "%s belongs to uid %u, and this is uid %u: no "
 			 "ptrace right",
-			 (int)dump_pid, uid, me);
+			 dump_what(), uid, me);
 	if (fstatat(dump_proc, "status", &st, 0) == 0 && st.st_uid != uid &&
 	    me != 0)
 		cli_fail(CLI_ERROR,
-			 "process %d is not dumpable (PR_SET_DUMPABLE, or it "
+			 "%s is not dumpable (PR_SET_DUMPABLE, or it "
 			 "changed its uid): no ptrace right",
-			 (int)dump_pid);
+			 dump_what());
 	if (yama_scope() > 0)
 		cli_fail(CLI_ERROR,
-			 "process %d: Yama refuses ptrace "
+			 "%s: Yama refuses ptrace "
 			 "(kernel.yama.ptrace_scope is %d)",
-			 (int)dump_pid, yama_scope());
+			 dump_what(), yama_scope());
 	cli_fail(CLI_ERROR,
-		 "process %d: no ptrace right (capabilities, user namespace or "
+		 "%s: no ptrace right (capabilities, user namespace or "
 		 "a security module)",
-		 (int)dump_pid);
+		 dump_what());
 }
 
 void dump_explain(int err)
 {
 	if (ended)
 		cli_fail(CLI_ERROR,
-			 "process %d has ended, or become another program, "
+			 "%s has ended, or become another program, "
 			 "while it was read",
-			 (int)dump_pid);
+			 dump_what());
 	if (err == ESRCH || err == ENOENT)
-		cli_fail(CLI_ERROR, "process %d: no such process",
-			 (int)dump_pid);
+		cli_fail(CLI_ERROR, "%s: no such process", dump_what());
 	if (err == EPERM || err == EACCES)
 		refused();
-	cli_fail(CLI_ERROR, "process %d: %s", (int)dump_pid, strerror(err));
+	cli_fail(CLI_ERROR, "%s: %s", dump_what(), strerror(err));
 }
 
 void *dump_grow(void *old, size_t size, size_t more)
@@ -190,9 +200,9 @@ void *dump_grow(void *old, size_t size, size_t more)
 
 	if (more > DUMP_MEMORY || sum + more > DUMP_MEMORY)
 		cli_fail(CLI_ERROR,
-			 "process %d: its tables and names are larger than %lu "
+			 "%s: its tables and names are larger than %lu "
 			 "MiB: given up",
-			 (int)dump_pid, DUMP_MEMORY >> 20);
+			 dump_what(), DUMP_MEMORY >> 20);
 	sum += more;
 	p = realloc(old, size + more);
 	if (!p)
@@ -203,7 +213,7 @@ void *dump_grow(void *old, size_t size, size_t more)
 /* --- mappings ------------------------------------------------------------ */
 
 /* Mappings of one file mostly follow each other. */
-static char *path_of(const char *path)
+static const char *path_of(const char *path)
 {
 	size_t len = strlen(path);
 
@@ -214,12 +224,41 @@ static char *path_of(const char *path)
 	return memcpy(dump_grow(NULL, 0, len + 1), path, len + 1);
 }
 
+void dump_map_add(const struct dump_map *m)
+{
+	static size_t room;
+
+	if (dump_nmaps == DUMP_MAPS)
+		cli_fail(CLI_ERROR, "%s has more than %lu mappings: given up",
+			 dump_what(), DUMP_MAPS);
+	if (dump_nmaps == room) {
+		size_t more = room ? room : 256;
+
+		dump_maps = dump_grow(dump_maps, room * sizeof(*dump_maps),
+				      more * sizeof(*dump_maps));
+		room += more;
+	}
+	dump_maps[dump_nmaps++] = *m;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct dump_map *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+void dump_maps_sort(void)
+{
+	if (dump_nmaps)
+		qsort(dump_maps, dump_nmaps, sizeof(*dump_maps), by_start);
+}
+
 static void add_map(char *line)
 {
 	struct dump_map m = { 0 };
 	char perms[5];
 	int at = 0;
-	static size_t room;
 
 	line[strcspn(line, "\n")] = 0;
 	if (sscanf(line, "%lx-%lx %4s %lx %*s %lu %n", &m.start, &m.end, perms,
@@ -229,19 +268,8 @@ static void add_map(char *line)
 		return;
 	m.write = perms[1] == 'w';
 	m.exec = perms[2] == 'x';
-	if (dump_nmaps == DUMP_MAPS)
-		cli_fail(CLI_ERROR,
-			 "process %d has more than %lu mappings: given up",
-			 (int)dump_pid, DUMP_MAPS);
 	m.path = path_of(at ? line + at : "");
-	if (dump_nmaps == room) {
-		size_t more = room ? room : 256;
-
-		dump_maps = dump_grow(dump_maps, room * sizeof(*dump_maps),
-				      more * sizeof(*dump_maps));
-		room += more;
-	}
-	dump_maps[dump_nmaps++] = m;
+	dump_map_add(&m);
 }
 
 static void read_maps(void)
@@ -262,9 +290,9 @@ static void read_maps(void)
 	fclose(f);
 	if (!dump_nmaps)
 		cli_fail(CLI_ERROR,
-			 "process %d: has no memory (a zombie, or a kernel "
+			 "%s: has no memory (a zombie, or a kernel "
 			 "thread)",
-			 (int)dump_pid);
+			 dump_what());
 }
 
 /*
@@ -312,9 +340,10 @@ bool dump_read(uint64_t addr, void *buf, size_t len)
 
 	bytes += len;
 	if (bytes > DUMP_BYTES)
-		cli_fail(CLI_ERROR,
-			 "process %d: given up after %lu MiB of its memory",
-			 (int)dump_pid, DUMP_BYTES >> 20);
+		cli_fail(CLI_ERROR, "%s: given up after %lu MiB of its memory",
+			 dump_what(), DUMP_BYTES >> 20);
+	if (dump_core.path)
+		return dump_core_read(addr, buf, len);
 	n = pread(mem, buf, len, (off_t)addr);
 	/* A hole is an error; where nothing is left, there is nothing. */
 	ended = ended || (n == 0 && len > 0);
@@ -349,7 +378,7 @@ static void keep(struct page *p, uint64_t page)
 	const struct dump_map *m = dump_map_at(page);
 
 	p->addr = page;
-	p->epoch = m && !m->write ? FOREVER : epoch;
+	p->epoch = dump_core.path || (m && !m->write) ? FOREVER : epoch;
 }
 
 void dump_cache_fill(uint64_t addr, size_t len)
@@ -370,6 +399,8 @@ void dump_cache_fill(uint64_t addr, size_t len)
 		local[want] = (struct iovec){ p->data, PAGE };
 		want++;
 	}
+	if (dump_core.path)
+		return;
 	bytes += want * PAGE;
 	got = preadv(mem, local, (int)want, (off_t)first);
 	for (ssize_t i = 0; i < got / (ssize_t)PAGE; i++)

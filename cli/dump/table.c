@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "cli/cli.h"
+#include "cli/dump/core.h"
 #include "cli/dump/table.h"
 #include "runtime/compat.h"
 
@@ -53,8 +54,11 @@ const char *dump_stat_name(unsigned i)
 const char *dump_process_name(void)
 {
 	static char name[64];
-	FILE *f = dump_file("comm");
+	FILE *f;
 
+	if (dump_core.path)
+		return cli_text(dump_core.program);
+	f = dump_file("comm");
 	if (!f || !fgets(name, sizeof(name), f))
 		strcpy(name, "?");
 	if (f)
@@ -89,12 +93,16 @@ enum dump_table dump_table_find(void)
 	dump_library = dump_object_named(LIBRARY);
 	if (!dump_library)
 		return DUMP_TABLE_NONE;
+	if (dump_core.path && dump_core_lacks(dump_library->path))
+		cli_fail(CLI_ERROR, "%s: %s: %s", dump_what(),
+			 dump_library->path,
+			 dump_core_lacks(dump_library->path));
 	at = dump_object_symbol(dump_library, "fib_symtab");
 	if (!at || !dump_read(at, &dump_tab, head)) {
 		if (dump_ended())
 			dump_explain(0);
-		cli_fail(CLI_ERROR, "process %d: %s has no table of fibers",
-			 (int)dump_pid, dump_library->path);
+		cli_fail(CLI_ERROR, "%s: %s has no table of fibers",
+			 dump_what(), dump_library->path);
 	}
 	if (dump_tab.magic != FIB_SYMTAB_MAGIC)
 		return DUMP_TABLE_OLD;
@@ -117,13 +125,19 @@ void dump_table_need(void)
 	case DUMP_TABLE:
 		return;
 	case DUMP_TABLE_NONE:
+		for (size_t i = 0; dump_core.path && i < dump_nmaps; i++)
+			if (strstr(dump_maps[i].path, "/" LIBRARY))
+				cli_fail(CLI_ERROR,
+					 "%s: the core has no headers of %s: "
+					 "see "
+					 "coredump_filter in core(5)",
+					 dump_what(), dump_maps[i].path);
 		cli_fail(CLI_ERROR,
-			 "process %d is not hooked: " LIBRARY " is not loaded",
-			 (int)dump_pid);
+			 "%s is not hooked: " LIBRARY " is not loaded",
+			 dump_what());
 	default:
-		cli_fail(CLI_ERROR,
-			 "process %d: %s was built from another version",
-			 (int)dump_pid, dump_library->path);
+		cli_fail(CLI_ERROR, "%s: %s was built from another version",
+			 dump_what(), dump_library->path);
 	}
 }
 
@@ -148,7 +162,8 @@ uint32_t dump_fibers_count(void)
 	uint32_t n = dump_fibers_max(), found = 0;
 
 	for (uint32_t i = 0; i < n / DUMP_SLAB; i++) {
-		if (!dump_read((uintptr_t)dump_tab.slabs[i], slab, sizeof(slab)))
+		if (!dump_read((uintptr_t)dump_tab.slabs[i], slab,
+			       sizeof(slab)))
 			continue;
 		for (uint32_t k = 0; k < DUMP_SLAB; k++)
 			found += slab[k].state != FIB_IS_FREE;
@@ -160,8 +175,15 @@ int64_t dump_now_ns(void)
 {
 	struct timespec now;
 
+	if (dump_core.path)
+		return (int64_t)dump_tab.seen_ns;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+uint64_t dump_now_cycles(void)
+{
+	return dump_core.path ? dump_tab.seen_cycles : fib_cycles();
 }
 
 double dump_seconds(void)

@@ -38,7 +38,9 @@ uint32_t dump_workers_max(void);
 uint32_t dump_fibers_count(void);
 /** Seconds since the process's fibers have been run. */
 double dump_seconds(void);
+/** The clocks of the process: now, or when a core was about to be written. */
 int64_t dump_now_ns(void);
+uint64_t dump_now_cycles(void);
 
 /** Its name, as it may be printed. */
 const char *dump_process_name(void);

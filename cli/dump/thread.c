@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cli/cli.h"
-#include "cli/dump/dump.h"
+#include "cli/dump/core.h"
 #include "runtime/compat.h"
 
 #define STOP_TRIES 200 /* a millisecond each */
@@ -212,6 +212,8 @@ const char *dump_thread_stop(pid_t tid, uint64_t regs[DUMP_REGS])
 	struct user_regs_struct u;
 	struct iovec iov = { &u, sizeof(u) };
 
+	if (dump_core.path)
+		return dump_core_regs(tid, regs);
 	tid = translate(tid);
 	if (!is_ours(tid))
 		return "its worker is no thread of the process";

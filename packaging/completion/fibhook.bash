@@ -8,8 +8,13 @@ _fibhook()
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -gt 1 ]; then
+		if [ "${COMP_WORDS[1]}" = dump ] &&
+			[ "${COMP_WORDS[COMP_CWORD - 1]}" = --core ]; then
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+			return
+		fi
 		case ${COMP_WORDS[1]} in
-		dump) word='--all --lines --fiber --group --folded --json' ;;
+		dump) word='--all --lines --fiber --group --folded --json --core' ;;
 		report) word=' ' ;;
 		top) word='-i -n --batch' ;;
 		stats) word='--every --json --prometheus' ;;

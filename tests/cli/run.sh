@@ -115,6 +115,7 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 . "$HERE/choose.sh"
 . "$HERE/targets.sh"
 . "$HERE/crash.sh"
+. "$HERE/core.sh"
 . "$HERE/text.sh"
 
 # --- locks that are never given back -----------------------------------------

@@ -8,6 +8,7 @@
 #include "ctx_arch.h"
 
 #define DUMP_LIBUNWIND "libunwind-x86_64.so.8"
+#define DUMP_MACHINE   EM_X86_64
 
 /* As in <libunwind-x86_64.h>: rax rdx rcx rbx rsi rdi rbp rsp r8-r15 rip. */
 enum {
