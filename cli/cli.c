@@ -3,11 +3,14 @@
  *
  *   cli.c       main(): options, where the library is, becoming the command
  *   target.c    which file the command is, and whether it would load the library
+ *   start.c     where the library is; becoming the command
  *   say.c       what is said to the user: the line of a failure, foreign names
  *   status.c    fibhook status: which processes are hooked
  *   stats.c     fibhook stats: the counters of one
  *   report.c    fibhook report: why one does not scale
  *   top/        fibhook top: a live screen (top/top.h)
+ *   check/      fibhook check: will it run hooked, will it gain (check/check.h)
+ *   run/        a command that is run and watched, for that one (run/run.h)
  *   dump/       fibhook dump: every fiber of a running process; and all that
  *               the others need to read one (dump/dump.h)
  *
@@ -15,11 +18,11 @@
  *      "dump" |        | a command
  *             v        v
  *       cli_dump()   options -> FIBHOOK_*      nothing but the environment
- *          |         find_library()            beside us, or in ../lib
+ *          |         cli_find_library()        beside us, or in ../lib
  *          |         cli_target_find()         which file, as a shell would
  *          |         cli_target_check()        would LD_PRELOAD be ignored?
- *          |         preload()                 -> LD_PRELOAD
- *          v         execv()
+ *          |         cli_preload()             -> LD_PRELOAD
+ *          v         cli_become()
  *       dump/                                  and say.c below all of them
  *
  * A start is no more than that: the library goes first into LD_PRELOAD, options
@@ -39,11 +42,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 #include "cli/cli.h"
 
-#define LIBRARY	    "libfibhook.so"
 #define MAX_WORKERS 1024
 
 static const char usage_text[] =
@@ -55,6 +56,7 @@ static const char usage_text[] =
 	"       fibhook dump PID [--all] [--lines] [--fiber N] "
 	"[--group|--folded|--json]\n"
 	"       fibhook dump --core FILE [PROGRAM] [...]\n"
+	"       fibhook check [--run SECONDS] [--json] [--] command [args]\n"
 	"       fibhook help | version\n";
 
 static const char help_text[] =
@@ -100,16 +102,14 @@ static const char help_text[] =
 	"                  --group: equal ones counted, --folded: for flame "
 	"graphs;\n"
 	"                  --core=FILE: the same of a core file\n"
+	"  fibhook check [--run SECONDS] [--json] [--] command [args]\n"
+	"                  will it run hooked here, and will it gain? Nothing "
+	"of it\n"
+	"                  is run; --run: so long\n"
 	"\n"
 	"Exit status: that of the command; 2 for bad usage, 126 if the "
 	"command\n"
 	"cannot be run hooked, 127 if there is none.\n";
-
-static void put(const char *name, const char *value)
-{
-	if (setenv(name, value, 1))
-		cli_fail(CLI_CANNOT, "%s: %s", name, strerror(errno));
-}
 
 /* --- options ------------------------------------------------------------- */
 
@@ -124,7 +124,7 @@ static void set_workers(const char *arg)
 		cli_fail(CLI_USAGE,
 			 "--workers: '%s' is not a number from 1 to %d", arg,
 			 MAX_WORKERS);
-	put("FIBHOOK_WORKERS", arg);
+	cli_put("FIBHOOK_WORKERS", arg);
 }
 
 /* The program may change its directory before the file is opened. */
@@ -137,12 +137,12 @@ static void set_stats(const char *arg)
 		full = "full:";
 		arg = arg[4] ? arg + 5 : "stderr";
 		if (!strcmp(arg, "stderr")) {
-			put("FIBHOOK_STATS", "full");
+			cli_put("FIBHOOK_STATS", "full");
 			return;
 		}
 	}
 	if (!arg) {
-		put("FIBHOOK_STATS", "stderr");
+		cli_put("FIBHOOK_STATS", "stderr");
 		return;
 	}
 	if (!*arg)
@@ -155,7 +155,7 @@ static void set_stats(const char *arg)
 		*dir = 0;
 	snprintf(path, sizeof(path), "%s%s%s%s", full, dir,
 		 *arg != '/' && strcmp(arg, "-") ? "/" : "", arg);
-	put("FIBHOOK_STATS", path);
+	cli_put("FIBHOOK_STATS", path);
 }
 
 static void set_log(const char *arg)
@@ -163,7 +163,7 @@ static void set_log(const char *arg)
 	if (strcmp(arg, "none") && strcmp(arg, "warn") && strcmp(arg, "info"))
 		cli_fail(CLI_USAGE, "--log: '%s' is not none, warn or info",
 			 arg);
-	put("FIBHOOK_LOG", arg);
+	cli_put("FIBHOOK_LOG", arg);
 }
 
 static void set_chaos(const char *arg)
@@ -172,14 +172,14 @@ static void set_chaos(const char *arg)
 
 	if (!n || n > 19 || (arg[n] && arg[n] != ':'))
 		cli_fail(CLI_USAGE, "--chaos: '%s' is not a seed", arg);
-	put("FIBHOOK_CHAOS", arg);
+	cli_put("FIBHOOK_CHAOS", arg);
 }
 
 static void set_globs(const char *option, const char *variable, const char *arg)
 {
 	if (!*arg)
 		cli_fail(CLI_USAGE, "%s: which programs?", option);
-	put(variable, arg);
+	cli_put(variable, arg);
 }
 
 static void set_no_hook(const char *arg)
@@ -199,7 +199,7 @@ static void set_no_hook(const char *arg)
 		if (!p[n])
 			break;
 	}
-	put("FIBHOOK_NO_HOOK", arg);
+	cli_put("FIBHOOK_NO_HOOK", arg);
 }
 
 static void set_stack_size(const char *arg)
@@ -216,7 +216,7 @@ static void set_stack_size(const char *arg)
 		cli_fail(CLI_USAGE,
 			 "--stack-size: '%s' is not a size from 16K to 1024M",
 			 arg);
-	put("FIBHOOK_STACK_SIZE", arg);
+	cli_put("FIBHOOK_STACK_SIZE", arg);
 }
 
 static void print_and_exit(const char *a, const char *b)
@@ -282,8 +282,8 @@ static void no_such_option(const char *arg)
 		}
 	}
 	if (near)
-		cli_fail(CLI_USAGE,
-			 "%s: no such option; did you mean --%s?", arg, near);
+		cli_fail(CLI_USAGE, "%s: no such option; did you mean --%s?",
+			 arg, near);
 	cli_fail(CLI_USAGE, "%s: no such option; see fibhook --help", arg);
 }
 
@@ -306,7 +306,8 @@ static void read_options(int argc, char **argv)
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:w:s::el:Vh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:w:s::el:Vh", options, NULL)) !=
+	       -1) {
 		switch (c) {
 		case 'w':
 			set_workers(optarg);
@@ -315,7 +316,7 @@ static void read_options(int argc, char **argv)
 			set_stats(optarg);
 			break;
 		case 'e':
-			put("FIBHOOK_START", "eager");
+			cli_put("FIBHOOK_START", "eager");
 			break;
 		case 'l':
 			set_log(optarg);
@@ -347,92 +348,16 @@ static void read_options(int argc, char **argv)
 	}
 }
 
-/* --- the library --------------------------------------------------------- */
-
-static void find_library(char *path)
-{
-	/* Seen from here, as `make install` and distributions lay them out. */
-	static const char *const places[] = {
-		LIBRARY,
-		"../lib/" LIBRARY,
-		"../lib64/" LIBRARY,
-		"../lib/x86_64-linux-gnu/" LIBRARY,
-	};
-	char self[PATH_MAX], *slash;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	/* Without /proc the kernel has told where it found us all the same. */
-	if (n < 0 && !realpath((char *)getauxval(AT_EXECFN), self))
-		cli_fail(CLI_CANNOT,
-			 "/proc is not mounted, and where fibhook lies is not "
-			 "known: %s",
-			 strerror(errno));
-	if (n >= 0)
-		self[n] = 0;
-	slash = strrchr(self, '/');
-	slash[1] = 0;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		char at[PATH_MAX + 32];
-
-		snprintf(at, sizeof(at), "%s%s", self, places[i]);
-		if (access(at, R_OK) == 0 && realpath(at, path))
-			return;
-	}
-	cli_fail(CLI_CANNOT,
-		 LIBRARY " is neither in %s nor in ../lib, ../lib64 or "
-			 "../lib/x86_64-linux-gnu from there",
-		 self);
-}
-
-/* Objects in LD_PRELOAD are separated by spaces or colons. */
-static void preload(const char *lib)
-{
-	const char *old = getenv("LD_PRELOAD");
-	size_t len = strlen(lib);
-	char *all;
-
-	if (strpbrk(lib, " :"))
-		cli_fail(CLI_CANNOT,
-			 "%s: LD_PRELOAD cannot name a path with a space or "
-			 "colon",
-			 lib);
-	if (!old || !*old) {
-		put("LD_PRELOAD", lib);
-		return;
-	}
-	if (!strncmp(old, lib, len) && (!old[len] || strchr(" :", old[len])))
-		return;
-	if (asprintf(&all, "%s:%s", lib, old) < 0)
-		cli_fail(CLI_CANNOT, "out of memory");
-	put("LD_PRELOAD", all);
-	free(all);
-}
-
 /* --- the command --------------------------------------------------------- */
-
-/* What shells do with a file that the kernel does not know how to run. */
-static void run_by_shell(const char *path, char **argv, int argc)
-{
-	char **args = calloc((size_t)argc + 2, sizeof(*args));
-
-	if (!args)
-		cli_fail(CLI_CANNOT, "out of memory");
-	args[0] = "sh";
-	args[1] = (char *)path;
-	for (int i = 1; i < argc; i++)
-		args[i + 1] = argv[i];
-	execv("/bin/sh", args);
-}
 
 static const struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
+	bool commands; /* it takes a command, with words of its own */
 } verbs[] = {
-	{ "dump", cli_dump },
-	{ "status", cli_status },
-	{ "stats", cli_stats },
-	{ "report", cli_report },
-	{ "top", cli_top },
+	{ "dump", cli_dump, false },	      { "status", cli_status, false },
+	{ "stats", cli_stats, false },	      { "report", cli_report, false },
+	{ "top", cli_top, false },	      { "check", cli_check, true },
 };
 
 static const struct verb *verb_of(const char *word)
@@ -457,7 +382,8 @@ static void run_verb(int argc, char **argv)
 	verb = verb_of(argv[1]);
 	if (!verb)
 		return;
-	for (int i = 2; i < argc; i++)
+	/* Behind the first word they may be a command's own. */
+	for (int i = 2; i < (verb->commands && argc > 3 ? 3 : argc); i++)
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
 			print_and_exit(usage_text, help_text);
 	exit(verb->run(argc - 1, argv + 1));
@@ -471,9 +397,8 @@ int main(int argc, char **argv)
 	run_verb(argc, argv);
 	read_options(argc, argv);
 	before = argv[optind - 1];
-	argc -= optind;
 	argv += optind;
-	if (argc < 1) {
+	if (argc == optind) {
 		fputs(usage_text, stderr);
 		return CLI_USAGE;
 	}
@@ -482,15 +407,12 @@ int main(int argc, char **argv)
 			 "%s goes before all options; a command of that name "
 			 "after --",
 			 argv[0]);
-	find_library(lib);
+	cli_find_library(lib);
 	if (!strcmp(before, "--stats") || !strcmp(before, "-s"))
 		cli_hint = " (a file for --stats is given as --stats=FILE)";
 	cli_target_find(argv[0], path);
 	cli_hint = "";
 	cli_target_check(path);
-	preload(lib);
-	execv(path, argv);
-	if (errno == ENOEXEC)
-		run_by_shell(path, argv, argc);
-	cli_fail(CLI_CANNOT, "%s: %s", path, strerror(errno));
+	cli_preload(lib);
+	cli_become(path, argv);
 }

@@ -45,18 +45,33 @@ void cli_text_whole(char *s);
 /* --- target.c ------------------------------------------------------------- */
 
 /**
- * The file that a shell would run for @name, in @path of PATH_MAX bytes.
- * Fails with CLI_MISSING or CLI_CANNOT.
+ * The file that a shell would run for @name, in @path of PATH_MAX bytes. NULL; or
+ * why there is none, and CLI_MISSING or CLI_CANNOT in @status.
  */
+const char *cli_target_search(const char *name, char *path, int *status);
+/** The same; fails where there is none. */
 void cli_target_find(const char *name, char *path);
 
 /**
- * Fails with CLI_CANNOT and the reason if the program in @path, or the
- * interpreter of that script, would not load the library.
+ * NULL; or why the program in @path, or the interpreter of that script, would not
+ * load the library. In @program, of PATH_MAX bytes, what would be run at last.
  */
+const char *cli_target_obstacle(const char *path, char *program);
+/** The same; fails with CLI_CANNOT where there is one. */
 void cli_target_check(const char *path);
 
-/* --- status.c, stats.c, report.c, top/, dump/: argv[0] is the word; the exit status --------- */
+/* --- start.c -------------------------------------------------------------- */
+
+/** A variable of the environment. */
+void cli_put(const char *name, const char *value);
+/** The library, in @path of PATH_MAX bytes; fails where it is not. */
+void cli_find_library(char *path);
+/** Put @lib first in LD_PRELOAD. */
+void cli_preload(const char *lib);
+/** Run @path, as execvp() does with a script that has no first line. */
+void cli_become(const char *path, char **argv) __attribute__((noreturn));
+
+/* --- status.c, stats.c, report.c, top/, dump/, check/: argv[0] is the word; the exit status --------- */
 
 /** fibhook status [--json] [PID...] */
 int cli_status(int argc, char **argv);
@@ -71,5 +86,7 @@ int cli_top(int argc, char **argv);
  * fibhook dump --core FILE [PROGRAM] [...]
  */
 int cli_dump(int argc, char **argv);
+/** fibhook check [--run SECONDS] [--json] [--] command [args] */
+int cli_check(int argc, char **argv);
 
 #endif

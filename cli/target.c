@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,19 @@
 #define MAX_SCRIPTS  5 /* scripts that are interpreters of scripts */
 #define MAX_HEADERS  256
 #define DEFAULT_PATH "/bin:/usr/bin"
+
+/* The reason, which holds until the next one. */
+__attribute__((format(printf, 1, 2))) static const char *no(const char *fmt,
+							    ...)
+{
+	static char reason[2 * PATH_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(reason, sizeof(reason), fmt, ap);
+	va_end(ap);
+	return reason;
+}
 
 /* --- which file ---------------------------------------------------------- */
 
@@ -73,34 +87,45 @@ static enum found look_in_path(const char *name, char *path)
 	}
 }
 
-void cli_target_find(const char *name, char *path)
+const char *cli_target_search(const char *name, char *path, int *status)
 {
+	enum found f;
 	struct stat st;
 
+	*status = CLI_MISSING;
 	if (!*name)
-		cli_fail(CLI_MISSING, "'': command not found");
-	if (strchr(name, '/')) {
-		if (strlen(name) >= PATH_MAX)
-			cli_fail(CLI_MISSING, "%.64s...: %s", name,
-				 strerror(ENAMETOOLONG));
-		strcpy(path, name);
-		if (stat(path, &st))
-			cli_fail(errno == EACCES ? CLI_CANNOT : CLI_MISSING,
-				 "%s: %s", name, strerror(errno));
-		if (S_ISDIR(st.st_mode))
-			cli_fail(CLI_CANNOT, "%s: is a directory", name);
-		if (look_at(path) == FOUND)
-			return;
-	} else {
-		enum found f = look_in_path(name, path);
-
-		if (f == FOUND)
-			return;
+		return no("'': command not found");
+	if (!strchr(name, '/')) {
+		f = look_in_path(name, path);
 		if (f == FOUND_NONE)
-			cli_fail(CLI_MISSING, "%s: command not found", name);
+			return no("%s: command not found", name);
+	} else {
+		if (strlen(name) >= PATH_MAX)
+			return no("%.64s...: %s", name, strerror(ENAMETOOLONG));
+		strcpy(path, name);
+		if (stat(path, &st)) {
+			if (errno == EACCES)
+				*status = CLI_CANNOT;
+			return no("%s: %s", name, strerror(errno));
+		}
+		*status = CLI_CANNOT;
+		if (S_ISDIR(st.st_mode))
+			return no("%s: is a directory", name);
+		f = look_at(path);
 	}
-	cli_fail(CLI_CANNOT, "%s: not an executable file, or no permission",
-		 path);
+	*status = CLI_CANNOT;
+	return f == FOUND ?
+		       NULL :
+		       no("%s: not an executable file, or no permission", path);
+}
+
+void cli_target_find(const char *name, char *path)
+{
+	int status;
+	const char *why = cli_target_search(name, path, &status);
+
+	if (why)
+		cli_fail(status, "%s", why);
 }
 
 /* --- is it privileged ---------------------------------------------------- */
@@ -109,7 +134,7 @@ void cli_target_find(const char *name, char *path)
  * What the kernel will tell ld.so in AT_SECURE: security/commoncap.c,
  * cap_bprm_creds_from_file(); bprm_fill_uid() in fs/exec.c for the ids.
  */
-static void check_privileges(const char *path, const struct stat *st)
+static const char *check_privileges(const char *path, const struct stat *st)
 {
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
@@ -124,18 +149,16 @@ static void check_privileges(const char *path, const struct stat *st)
 	    (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))
 		gid = st->st_gid;
 	if (uid != getuid())
-		cli_fail(CLI_CANNOT,
-			 "%s: is a setuid program; it ignores LD_PRELOAD",
-			 path);
+		return no("%s: is a setuid program; it ignores LD_PRELOAD",
+			  path);
 	if (gid != getgid())
-		cli_fail(CLI_CANNOT,
-			 "%s: is a setgid program; it ignores LD_PRELOAD",
-			 path);
+		return no("%s: is a setgid program; it ignores LD_PRELOAD",
+			  path);
 	if (!nosuid && getuid() != 0 &&
 	    getxattr(path, "security.capability", NULL, 0) > 0)
-		cli_fail(CLI_CANNOT,
-			 "%s: has file capabilities; it ignores LD_PRELOAD",
-			 path);
+		return no("%s: has file capabilities; it ignores LD_PRELOAD",
+			  path);
+	return NULL;
 }
 
 /* --- what kind of program ------------------------------------------------ */
@@ -178,70 +201,66 @@ static const char *machine_name(const Elf64_Ehdr *eh)
 }
 
 /* The dynamic linker that it asks for, in @interp of PATH_MAX bytes, or "". */
-static void read_linker(const char *path, int fd, const Elf64_Ehdr *eh,
-			char *interp)
+static const char *read_linker(const char *path, int fd, const Elf64_Ehdr *eh,
+			       char *interp)
 {
 	Elf64_Phdr ph;
 
 	*interp = 0;
 	if (eh->e_phentsize != sizeof(ph) || eh->e_phnum > MAX_HEADERS)
-		cli_fail(CLI_CANNOT, "%s: has bad ELF program headers", path);
+		return no("%s: has bad ELF program headers", path);
 	for (unsigned i = 0; i < eh->e_phnum; i++) {
 		if (pread(fd, &ph, sizeof(ph),
 			  (off_t)(eh->e_phoff + i * sizeof(ph))) != sizeof(ph))
-			cli_fail(CLI_CANNOT, "%s: has bad ELF program headers",
-				 path);
+			return no("%s: has bad ELF program headers", path);
 		if (ph.p_type != PT_INTERP)
 			continue;
 		if (ph.p_filesz < 2 || ph.p_filesz > PATH_MAX ||
 		    pread(fd, interp, ph.p_filesz, (off_t)ph.p_offset) !=
 			    (ssize_t)ph.p_filesz)
-			cli_fail(CLI_CANNOT, "%s: has a bad ELF interpreter",
-				 path);
+			return no("%s: has a bad ELF interpreter", path);
 		interp[ph.p_filesz - 1] = 0;
 	}
+	return NULL;
 }
 
-static void check_elf(const char *path, int fd, const struct stat *st)
+static const char *check_elf(const char *path, int fd, const struct stat *st)
 {
 	char interp[PATH_MAX];
+	const char *why;
 	Elf64_Ehdr eh;
 
 	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh))
-		cli_fail(CLI_CANNOT, "%s: is a truncated ELF file", path);
+		return no("%s: is a truncated ELF file", path);
 	if (eh.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_machine != EM_X86_64)
-		cli_fail(CLI_CANNOT,
-			 "%s: is a program for %s; the library is for "
-			 "64-bit x86-64",
-			 path, machine_name(&eh));
+		return no("%s: is a program for %s; the library is for "
+			  "64-bit x86-64",
+			  path, machine_name(&eh));
 	if (eh.e_type != ET_EXEC && eh.e_type != ET_DYN)
-		cli_fail(CLI_CANNOT, "%s: is an ELF file, but not a program",
-			 path);
-	read_linker(path, fd, &eh, interp);
+		return no("%s: is an ELF file, but not a program", path);
+	why = read_linker(path, fd, &eh, interp);
+	if (why)
+		return why;
 	if (!*interp) {
 		if (is_linker(st))
-			return;
-		cli_fail(CLI_CANNOT,
-			 "%s: is statically linked; LD_PRELOAD has no effect "
-			 "on it",
-			 path);
+			return NULL;
+		return no("%s: is statically linked; LD_PRELOAD has no effect "
+			  "on it",
+			  path);
 	}
 	if (strcmp(last_part(interp), LINKER) != 0)
-		cli_fail(CLI_CANNOT,
-			 "%s: its dynamic linker is %s, not that of glibc for "
-			 "x86-64",
-			 path, interp);
+		return no("%s: its dynamic linker is %s, not that of glibc for "
+			  "x86-64",
+			  path, interp);
 	if (access(interp, X_OK))
-		cli_fail(CLI_CANNOT, "%s: its dynamic linker %s: %s", path,
-			 interp, strerror(errno));
+		return no("%s: its dynamic linker %s: %s", path, interp,
+			  strerror(errno));
+	return NULL;
 }
 
-/*
- * "#!interpreter argument". True, and the interpreter in @next, if there is
- * one more program to look at. `env prog` is prog.
- */
-static bool read_script(const char *path, char *line, char *next)
+/* "#!interpreter argument"; @next: one more program to look at, or "". */
+static const char *read_script(const char *path, char *line, char *next)
 {
 	char *interp, *arg, *end;
 
@@ -252,66 +271,79 @@ static bool read_script(const char *path, char *line, char *next)
 	*end = 0;
 	arg[strcspn(arg, " \t\r")] = 0;
 	if (!*interp)
-		return false;
+		return NULL;
 	if (access(interp, X_OK) && end[-1] == '\r')
-		cli_fail(CLI_CANNOT,
-			 "%s: its first line ends in a carriage return, which "
-			 "the kernel takes as part of the interpreter's name; "
-			 "convert it to Unix line ends",
-			 path);
+		return no("%s: its first line ends in a carriage return, which "
+			  "the kernel takes as part of the interpreter's name; "
+			  "convert it to Unix line ends",
+			  path);
 	if (access(interp, X_OK))
-		cli_fail(CLI_CANNOT, "%s: its interpreter %s: %s", path, interp,
-			 strerror(errno));
+		return no("%s: its interpreter %s: %s", path, interp,
+			  strerror(errno));
 	snprintf(next, PATH_MAX, "%s", interp);
+	/* `env prog` is prog. */
 	if (strcmp(last_part(interp), "env") == 0 && *arg && *arg != '-' &&
 	    !strchr(arg, '=') && !strchr(arg, '/') &&
 	    look_in_path(arg, line + 256) == FOUND)
 		strcpy(next, line + 256);
-	return true;
+	return NULL;
 }
 
-/* True, and what to look at in @next: the interpreter of the script @path. */
-static bool check_one(const char *path, char *next)
+/* @next: the interpreter of the script @path, which is to be looked at; or "". */
+static const char *check_one(const char *path, char *next)
 {
 	char line[256 + PATH_MAX];
 	struct stat st;
+	const char *why;
 	ssize_t n;
 	int fd;
 
+	*next = 0;
 	if (stat(path, &st))
-		cli_fail(CLI_CANNOT, "%s: %s", path, strerror(errno));
+		return no("%s: %s", path, strerror(errno));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		/* Executable but not readable: nothing more to see. */
-		check_privileges(path, &st);
-		return false;
-	}
+	/* Executable but not readable: nothing more to see. */
+	if (fd < 0)
+		return check_privileges(path, &st);
 	n = pread(fd, line, 255, 0);
 	if (n < 0)
-		cli_fail(CLI_CANNOT, "%s: %s", path, strerror(errno));
-	line[n] = 0;
-	if (n >= SELFMAG && !memcmp(line, ELFMAG, SELFMAG)) {
-		check_elf(path, fd, &st);
-		check_privileges(path, &st);
-		close(fd);
-		return false;
-	}
+		why = no("%s: %s", path, strerror(errno));
+	else if (n >= SELFMAG && !memcmp(line, ELFMAG, SELFMAG)) {
+		why = check_elf(path, fd, &st);
+		if (!why)
+			why = check_privileges(path, &st);
+	} else if (n >= 2 && line[0] == '#' && line[1] == '!') {
+		line[n] = 0;
+		why = read_script(path, line, next);
+	} else /* ENOEXEC, and then the shell's: text only. */
+		why = memchr(line, 0, (size_t)n) ?
+			      no("%s: is neither a program nor a script",
+				 path) :
+			      NULL;
 	close(fd);
-	if (n >= 2 && line[0] == '#' && line[1] == '!')
-		return read_script(path, line, next);
-	/* ENOEXEC, and then the shell's: text only. */
-	if (memchr(line, 0, (size_t)n))
-		cli_fail(CLI_CANNOT, "%s: is neither a program nor a script",
-			 path);
-	return false;
+	return why;
+}
+
+const char *cli_target_obstacle(const char *path, char *program)
+{
+	char next[PATH_MAX];
+	const char *why;
+
+	snprintf(program, PATH_MAX, "%s", path);
+	for (int level = 0; level <= MAX_SCRIPTS; level++) {
+		why = check_one(program, next);
+		if (why || !*next)
+			return why;
+		strcpy(program, next);
+	}
+	return NULL;
 }
 
 void cli_target_check(const char *path)
 {
-	char at[PATH_MAX], next[PATH_MAX];
+	char program[PATH_MAX];
+	const char *why = cli_target_obstacle(path, program);
 
-	snprintf(at, sizeof(at), "%s", path);
-	for (int level = 0; level <= MAX_SCRIPTS && check_one(at, next);
-	     level++)
-		strcpy(at, next);
+	if (why)
+		cli_fail(CLI_CANNOT, "%s", why);
 }

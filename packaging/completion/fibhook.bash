@@ -13,13 +13,14 @@ _fibhook()
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 			return
 		fi
+		word=
 		case ${COMP_WORDS[1]} in
 		dump) word='--all --lines --fiber --group --folded --json --core' ;;
 		report) word=' ' ;;
 		top) word='-i -n --batch' ;;
 		stats) word='--every --json --prometheus' ;;
 		status) word='--json' ;;
-		*) word= ;;
+		check) [[ $COMP_CWORD$cur != 2-* ]] || word='--run --json' ;;
 		esac
 		if [ -n "$word" ]; then
 			mapfile -t COMPREPLY < <(compgen -W \
@@ -28,11 +29,12 @@ _fibhook()
 		fi
 	fi
 	# Where the command begins.
+	[[ $COMP_CWORD -lt 2 || ${COMP_WORDS[1]} != check ]] || i=2
 	while [ "$i" -lt "$COMP_CWORD" ]; do
 		word=${COMP_WORDS[i]}
 		case $word in
 		--workers | --log | --chaos | --only | --except | \
-			--no-hook | --stack-size) i=$((i + 2)) ;;
+			--no-hook | --stack-size | --run) i=$((i + 2)) ;;
 		--)
 			i=$((i + 1))
 			break
@@ -60,7 +62,7 @@ _fibhook()
 		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace
 	else
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
-		for word in dump report stats status top; do
+		for word in check dump report stats status top; do
 			[ "$COMP_CWORD" -gt 1 ] || [[ $word != "$cur"* ]] ||
 				COMPREPLY+=("$word")
 		done

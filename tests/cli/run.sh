@@ -112,6 +112,7 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 . "$HERE/top.sh"
 . "$HERE/probes.sh"
 . "$HERE/see.sh"
+. "$HERE/check.sh"
 . "$HERE/choose.sh"
 . "$HERE/targets.sh"
 . "$HERE/crash.sh"

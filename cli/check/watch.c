@@ -1,0 +1,95 @@
+/*
+ * The command itself, hooked, for some seconds. If it listens, it is given some
+ * connections that say nothing: what each of them costs it, a fiber, a process or
+ * nothing, is what kind of server it is.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cli/check/check.h"
+#include "cli/cli.h"
+#include "cli/run/run.h"
+
+#define TICK_MS 50
+
+static void keep(struct check_watch *w, const struct run_look *l)
+{
+	w->looked = true;
+	w->active = l->active;
+	w->state = l->state;
+	memcpy(w->reason, l->reason, sizeof(w->reason));
+	w->fibers = l->fibers;
+	if (l->fibers > w->most)
+		w->most = l->fibers;
+	w->created = l->stats[FIB_STAT_fibers_created];
+	w->kernel_blocks = l->stats[FIB_STAT_kernel_blocks];
+	w->held_up = l->stats[FIB_STAT_held_up];
+	w->nheld = 0;
+	for (int i = 0; i < FIB_HOLDUPS; i++)
+		if (l->held[i].count)
+			w->held[w->nheld++] = l->held[i];
+}
+
+static void connect_some(const struct run_address *a, int *fds,
+			 struct check_watch *w)
+{
+	w->listens = true;
+	snprintf(w->address, sizeof(w->address), "%s", run_address_name(a));
+	for (int i = 0; i < CHECK_CONNECTIONS; i++) {
+		fds[w->connections] = run_connect(a, false);
+		if (fds[w->connections] < 0)
+			break;
+		w->connections++;
+	}
+}
+
+static void watch(double seconds, int *fds, struct check_watch *w)
+{
+	int64_t begin = run_now_ns(), end = begin + (int64_t)(seconds * 1e9);
+	size_t processes = 0, before = 0;
+	pid_t pids[RUN_TREE_MAX];
+	struct run_look l;
+	unsigned fibers = 0;
+
+	while (run_now_ns() < end) {
+		struct run_address a;
+
+		run_pause(TICK_MS);
+		processes = run_tree(pids, RUN_TREE_MAX);
+		if (!processes)
+			break;
+		if (run_look(&l))
+			keep(w, &l);
+		if (!w->listens && run_listens(&a, 0)) {
+			before = processes;
+			fibers = w->fibers;
+			connect_some(&a, fds, w);
+			end = run_now_ns() + (int64_t)(seconds * 1e9);
+		}
+		if (w->listens && (int)(w->fibers - fibers) > w->more_fibers)
+			w->more_fibers = (int)(w->fibers - fibers);
+		if (w->listens && (int)(processes - before) > w->more_processes)
+			w->more_processes = (int)(processes - before);
+	}
+	w->seconds = (double)(run_now_ns() - begin) / 1e9;
+	w->ended = !processes;
+}
+
+void check_watch(const char *path, char **argv, const char *library,
+		 double seconds, struct check_watch *w)
+{
+	int fds[CHECK_CONNECTIONS];
+
+	*w = (struct check_watch){ 0 };
+	run_init();
+	run_start(path, argv, library, false);
+	watch(seconds, fds, w);
+	w->status = run_server.status;
+	if (w->ended)
+		snprintf(w->said, sizeof(w->said), "%s",
+			 run_last_line(&run_server));
+	for (unsigned i = 0; i < w->connections; i++)
+		close(fds[i]);
+	run_stop(5);
+}
