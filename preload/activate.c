@@ -218,16 +218,24 @@ static void find_syscall(void)
 
 /* --- the caller becomes a fiber ------------------------------------------ */
 
-/* The kernel does not tell (no CHECKPOINT_RESTORE): it is in struct pthread. */
-static uint32_t *find_tid_word(void)
-{
-	uint32_t *own = (uint32_t *)pthread_self();
-	uint32_t tid = (uint32_t)fib_raw(SYS_gettid);
+/*
+ * Where struct pthread has its thread's id, as libc tells libthread_db: bits,
+ * number, offset. To look for the id there finds other words where it is small:
+ * a container's first process has 1.
+ */
+static ptrdiff_t tid_offset = -1;
 
-	for (int i = 0; i < 1024; i++)
-		if (own[i] == tid)
-			return &own[i];
-	return NULL;
+int *fib_tid_word(pthread_t t)
+{
+	const uint32_t *told;
+
+	if (tid_offset < 0) {
+		told = fib_lookup("_thread_db_pthread_tid", NULL);
+		if (!told || told[0] != 32 || told[1] != 1)
+			return NULL;
+		tid_offset = (int32_t)told[2];
+	}
+	return (int *)(t + (uintptr_t)tid_offset);
 }
 
 static struct fib *adopt_caller(void)
@@ -240,8 +248,9 @@ static struct fib *adopt_caller(void)
 		return NULL;
 	f->fsbase = fib_tls_base();
 	fib_store(&f->tid, (int)fib_raw(SYS_gettid), relaxed);
-	if (fib_raw(SYS_prctl, PR_GET_TID_ADDRESS, &f->thread.clear_tid) < 0)
-		f->thread.clear_tid = find_tid_word();
+	/* Also where the kernel does not: it has no CHECKPOINT_RESTORE. */
+	f->thread.clear_tid = (uint32_t *)fib_tid_word(pthread_self());
+	fib_raw(SYS_prctl, PR_GET_TID_ADDRESS, &f->thread.clear_tid);
 	fib_raw(SYS_get_robust_list, 0, &f->thread.robust_head, &len);
 	fib_raw(SYS_prctl, PR_GET_NAME, f->name);
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);

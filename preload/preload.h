@@ -8,6 +8,7 @@
 #ifndef FIB_PRELOAD_H
 #define FIB_PRELOAD_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,6 +76,9 @@ void fib_init(void);
 
 /** vfork failed with @err (-errno): sets errno, returns -1. For tramp.S. */
 long fib_vfork_error(long err);
+
+/** Where the thread id of thread @t is, or NULL. Valid from the start on. */
+int *fib_tid_word(pthread_t t);
 
 /** What the objects behind this one call @name, and its size, or NULL. */
 void *fib_lookup(const char *name, size_t *size);

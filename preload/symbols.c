@@ -369,25 +369,12 @@ int getaddrinfo_a(int mode, struct gaicb *list[], int n, struct sigevent *ev)
 
 /* --- names --------------------------------------------------------------- */
 
-/*
- * glibc writes /proc/self/task/TID/comm, and a fiber has none. The thread id
- * is found where the caller's own lies in its struct pthread.
- */
+/* glibc writes /proc/self/task/TID/comm, and a fiber has none. */
 static struct fib *fiber_of(pthread_t t)
 {
-	static int offset = -1;
-	int me = fib_load(&fib_caller()->tid, relaxed);
+	const int *tid = fib_tid_word(t);
 
-	if (offset < 0) {
-		const int *own = (const int *)pthread_self();
-
-		for (int i = 0; i < 1024 && offset < 0; i++)
-			if (own[i] == me)
-				offset = i;
-		if (offset < 0)
-			return NULL;
-	}
-	return fib_by_tid(((const int *)t)[offset]);
+	return tid ? fib_by_tid(*tid) : NULL;
 }
 
 int pthread_cancel(pthread_t t)

@@ -28,9 +28,9 @@ TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              mandoc valgrind debootstrap gdb \
              openssh-server openssh-client vsftpd chrony nginx-light \
              bubblewrap libcap2-bin strace prometheus tmux \
-             systemtap-sdt-dev libncurses-dev
+             systemtap-sdt-dev libncurses-dev iproute2
 
-CHECKS := unit library patch hooks locks fuzz fuzz-io stress apps sandbox cli hostile install distros
+CHECKS := unit library patch hooks locks fuzz fuzz-io stress apps sandbox hosts cli hostile install distros
 
 T_WARN  := -Wall -Wextra $(WERROR)
 T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/support $(T_WARN)
@@ -143,6 +143,7 @@ check-sandbox: all $(B)/tests/support/filter
 -include tests/unit/unit.mk tests/patch/patch.mk tests/stress/stress.mk
 -include tests/counts/counts.mk tests/cli/cli.mk tests/suites/suites.mk tests/model/model.mk
 -include tests/libfib/libfib.mk tests/distros/distros.mk tests/install/install.mk tests/fuzz/fuzz.mk
+-include tests/hosts/hosts.mk
 
 print-checks:
 	@echo $(CHECKS)

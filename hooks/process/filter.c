@@ -39,9 +39,11 @@ struct probe {
 	long a[6];
 };
 
-/* Zeroes, as an argument. */
+/* Where answers go; and what is asked with, which no answer before may change. */
 static char room[FIB_PAGE] __attribute__((aligned(FIB_PAGE)));
-#define ROOM (long)room
+static const char zeroes[128] __attribute__((aligned(8)));
+#define ROOM   (long)room
+#define ZEROES (long)zeroes
 
 #define THREAD_FLAGS                                                           \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_THREAD | CLONE_SYSVSEM |    \
@@ -52,9 +54,9 @@ static char room[FIB_PAGE] __attribute__((aligned(FIB_PAGE)));
 
 static const struct probe probes[] = {
 	/* no core file of the child */
-	{ SYS_prlimit64, false, 0, { 0, RLIMIT_CORE, ROOM } },
+	{ SYS_prlimit64, false, 0, { 0, RLIMIT_CORE, ZEROES } },
 	{ SYS_fstat, true, -EBADF, { -1, ROOM } },
-	{ SYS_write, true, -EBADF, { -1, ROOM, 0 } },
+	{ SYS_write, true, -EBADF, { -1, ZEROES, 0 } },
 	{ SYS_wait4, false, -ECHILD, { -1, 0, 0x40000001 } },
 	{ SYS_openat, true, 0, { -100, (long)"/proc/self/status", 02000000 } },
 	{ SYS_read, true, -EBADF, { -1, ROOM, 0 } },
@@ -62,7 +64,7 @@ static const struct probe probes[] = {
 	{ SYS_fcntl, true, -EBADF, { -1, 3 } },
 	{ SYS_close_range, false, -EINVAL, { 1, 0, 0 } },
 	{ SYS_lseek, false, -EBADF, { -1 } },
-	{ SYS_pwrite64, true, -EBADF, { -1, ROOM, 0, 0 } },
+	{ SYS_pwrite64, true, -EBADF, { -1, ZEROES, 0, 0 } },
 	{ SYS_readlink, false, -EINVAL, { (long)"/", ROOM, 0 } },
 	{ SYS_fstatfs, false, -EBADF, { -1, ROOM } },
 	{ SYS_getdents64, false, -EBADF, { -1, ROOM, 0 } },
@@ -83,8 +85,8 @@ static const struct probe probes[] = {
 	{ SYS_rt_sigaction, true, 0, { 10, 0, 0, 8 } },
 	{ SYS_sigaltstack, true, 0, { 0, 0 } },
 	{ SYS_rt_sigpending, true, 0, { ROOM, 8 } },
-	{ SYS_rt_sigtimedwait, true, -EAGAIN, { ROOM, 0, ROOM, 8 } },
-	{ SYS_rt_tgsigqueueinfo, true, -EINVAL, { -1, -1, 0, ROOM } },
+	{ SYS_rt_sigtimedwait, true, -EAGAIN, { ZEROES, 0, ZEROES, 8 } },
+	{ SYS_rt_tgsigqueueinfo, true, -EINVAL, { -1, -1, 0, ZEROES } },
 	{ SYS_tgkill, true, -EINVAL, { -1, -1, 0 } },
 	{ SYS_getpid, true, 0, { 0 } },
 	{ SYS_gettid, true, 0, { 0 } },
@@ -102,17 +104,17 @@ static const struct probe probes[] = {
 	{ SYS_epoll_wait, true, -EBADF, { -1, ROOM, 1, 0 } },
 	{ SYS_epoll_pwait2, false, -EBADF, { -1, ROOM, 1, 0 } },
 	{ SYS_eventfd2, true, -EINVAL, { 0, -1 } },
-	{ SYS_signalfd4, true, -EINVAL, { -1, ROOM, 8, -1 } },
+	{ SYS_signalfd4, true, -EINVAL, { -1, ZEROES, 8, -1 } },
 	{ SYS_poll, true, 0, { 0, 0, 0 } },
-	{ SYS_ppoll, true, 0, { 0, 0, ROOM, 0, 8 } },
-	{ SYS_pselect6, true, 0, { 0, 0, 0, 0, ROOM } },
+	{ SYS_ppoll, true, 0, { 0, 0, ZEROES, 0, 8 } },
+	{ SYS_pselect6, true, 0, { 0, 0, 0, 0, ZEROES } },
 	{ SYS_preadv2, false, -EBADF, { -1, ROOM, 0, -1, -1 } },
 	{ SYS_pwritev2, false, -EBADF, { -1, ROOM, 0, -1, -1 } },
 	{ SYS_getsockopt, false, -EBADF, { -1, 1, 1, ROOM, ROOM } },
 	{ SYS_recvfrom, false, -EBADF, { -1, ROOM, 0 } },
 	{ SYS_recvmsg, false, -EBADF, { -1, ROOM } },
-	{ SYS_sendto, false, -EBADF, { -1, ROOM, 0 } },
-	{ SYS_sendmsg, false, -EBADF, { -1, ROOM } },
+	{ SYS_sendto, false, -EBADF, { -1, ZEROES, 0 } },
+	{ SYS_sendmsg, false, -EBADF, { -1, ZEROES } },
 	{ SYS_accept4, false, -EBADF, { -1 } },
 	{ SYS_dup3, false, -EINVAL, { -1, -1, 0 } },
 };

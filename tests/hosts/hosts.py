@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+"""Old, odd and hardened hosts: behaviour programs where something is missing.
+
+usage: hosts.py --build DIR [--full] [--only ROW]... [--markdown]
+
+A row of DENIED is a system call that fails by a seccomp filter, with ENOSYS as on
+an old kernel and with EPERM as in a sandbox; a row of HOSTS is a command that
+makes another condition and runs the program. Under it each program runs natively,
+and then hooked on two workers: what it prints and how it ends must be the same.
+The row says whether the library runs there, or leaves the program unhooked with
+one line that says why. Programs that do not pass natively there are skipped.
+
+Without --full, a few programs, and one of the two errors in turn. --markdown
+prints the tables that docs/COMPATIBILITY.md has to have. The last line says
+"N passed, N failed, N skipped".
+"""
+import argparse
+import concurrent.futures
+import glob
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+import behave  # noqa: E402
+
+FEW = "thread/cond net/relay signal/sigwait cxx/cancel_unwind".split()
+MORE = FEW + """thread/sem thread/cancel_state thread/create_join poll/ppoll
+    process/fork_thread time/timer_thread io/aio io/pty futex/requeue""".split()
+
+UNHOOKED = "a seccomp filter denies %s"
+
+
+class Row:
+    """One condition; @says is None where the library runs under it."""
+
+    def __init__(self, name, under, then, says=None):
+        self.name, self.under, self.then, self.says = name, under, then, says
+
+
+# A call and what the library does without it; "!": it does not run.
+DENIED = [line.strip().split(None, 1) for line in """
+    epoll_pwait2       sleeps end on whole milliseconds (`epoll_wait`)
+    clone3             glibc makes threads with `clone`, which is hooked as well
+    close_range        no thread gets a descriptor table of its own; as natively
+    rseq               glibc has none, and there is none to give back
+    process_vm_readv   calls that hold a kernel thread are told of without their callers
+    memfd_create       text that cannot be written in place stays: then unhooked
+    membarrier         other CPUs are taken to see new text at once, as they do
+    getrandom          thread ids begin with the same number in each process
+    sched_getaffinity  one worker, if none are asked for
+    prlimit64          the soft limit on descriptors is not raised while the library starts
+    dup3               no number is kept for when descriptors run out
+    kcmp               what is known of numbers that may be one file is asked anew
+    set_robust_list    nothing: robust lists of fibers are the library's
+    readlink           a look at `/proc/self/fd` shows descriptors of the library
+    preadv2            files that are no sockets are polled first
+    pwritev2           files that are no sockets are polled first
+    statx              nothing: it is not used
+    pidfd_open         nothing: it is not used
+    pidfd_getfd        nothing: it is not used
+    futex_waitv        nothing: it is not used
+    process_vm_writev  nothing: it is not used
+    io_uring_setup     nothing: it is not used
+    timerfd_create     nothing: it is not used
+    openat2            nothing: it is not used
+    mremap             nothing: it is not used
+    setitimer          nothing: it is not used
+    accept4            nothing: it is not used
+    sendmmsg           nothing: it is not used
+    epoll_create1      !
+    epoll_ctl          !
+    eventfd2           !
+    madvise            !
+    signalfd4          !
+    tgkill             !
+    rt_tgsigqueueinfo  !
+    sigaltstack        !
+    fcntl              !
+    prctl              !
+    """.strip().splitlines()]
+
+NO_PROC = "mount -t tmpfs none /proc && exec \"$@\""
+NEW_NET = "ip link set lo up && exec \"$@\""
+READ_ONLY = "mount --bind /tmp /tmp && mount -o remount,ro,bind / && exec \"$@\""
+
+HOSTS = [
+    Row("one CPU", ["taskset", "-c", "0"], "as always"),
+    Row("1024 workers", ["env", "FIBHOOK_WORKERS=1024"],
+        "kernel threads are made when there is work for them"),
+    Row("fixed addresses", ["setarch", "-R"], "as always"),
+    Row("addresses from below", ["setarch", "-L"], "as always"),
+    Row("READ_IMPLIES_EXEC", ["setarch", "-X"], "as always"),
+    Row("stack 64 KiB", ["prlimit", "--stack=65536"], "thread stacks are as small"),
+    Row("stack unlimited", ["prlimit", "--stack=unlimited"], "as always"),
+    Row("64 descriptors", ["prlimit", "--nofile=64:64"], "",
+        "too few descriptors"),
+    Row("128 descriptors", ["prlimit", "--nofile=128:"], "the library's own lie above the soft limit"),
+    Row("core size 0", ["prlimit", "--core=0"], "as always"),
+    Row("no locked memory", ["prlimit", "--memlock=0"], "as always"),
+    Row("no_new_privs", ["setpriv", "--no-new-privs"], "as always"),
+    Row("no capabilities", ["setpriv", "--inh-caps=-all", "--bounding-set=-all",
+                            "--no-new-privs"], "as always"),
+    Row("user namespace", ["unshare", "-Ur"], "as always"),
+    Row("pid namespace", ["unshare", "-pf", "--mount-proc"], "as always"),
+    Row("network namespace", ["unshare", "-n", "sh", "-c", NEW_NET, "sh"], "as always"),
+    Row("no /proc", ["unshare", "-m", "sh", "-c", NO_PROC, "sh"], "", "/proc"),
+    Row("read-only root", ["unshare", "-m", "sh", "-c", READ_ONLY, "sh"], "as always"),
+]
+
+
+def rows(tool, full):
+    errors = itertools.cycle(("ENOSYS", "EPERM"))
+    for call, then in DENIED:
+        for error in ("ENOSYS", "EPERM") if full else (next(errors),):
+            yield Row(f"{call}: {error}", [tool, error, call], then,
+                      UNHOOKED % call if then == "!" else None)
+    yield from HOSTS
+
+
+def run(row, case, env):
+    again = behave.Case(row.under[0], case.source, row.under[1:] +
+                        [case.program] + case.args, case.expect, case.flags,
+                        case.known)
+    return behave.run(again, env)
+
+
+def verdict(row, case, so):
+    """None, or what is wrong; and the reason for a skip."""
+    native = run(row, case, {})
+    if native.code != case.expect:
+        why = (native.out + native.err).strip().splitlines() or ["?"]
+        return None, f"{behave.describe(native.code)} natively: {why[-1]}"
+    with tempfile.TemporaryDirectory(prefix="hosts.") as tmp:
+        stats = os.path.join(tmp, "stats")
+        got = run(row, case, {"LD_PRELOAD": so, "FIBHOOK_WORKERS": "2",
+                              "FIBHOOK_STATS": stats})
+        fibers = behave.fibers_in(stats)
+    lines = got.err.splitlines(keepends=True)
+    said = [x for x in lines if "running unhooked" in x]
+    got.err = "".join(x for x in lines if x not in said)
+    wrong = behave.difference(native, got)
+    if row.says is None and (not fibers or said):
+        wrong.append(f"    not hooked: {fibers} fibers; {''.join(said)}")
+    if row.says is not None and (fibers or len(said) != 1 or row.says not in said[0]):
+        wrong.append(f"    {fibers} fibers, and it says {''.join(said)!r}")
+    return wrong, None
+
+
+def check(row, cases, pool, so):
+    passed = failed = skipped = 0
+    for case, (wrong, why) in zip(cases, pool.map(
+            lambda c: verdict(row, c, so), cases)):
+        if why:
+            skipped += 1
+            print(f"skip {row.name}: {case.name}: {why}")
+        elif wrong:
+            failed += 1
+            print(f"FAIL {row.name}: {case.name}", *wrong, sep="\n")
+        else:
+            passed += 1
+    if not failed and not skipped:
+        print(f"ok   {row.name}")
+    sys.stdout.flush()
+    return passed, failed, skipped
+
+
+def markdown():
+    out = ["| a system call that fails | then |", "|---|---|"]
+    for then, calls in itertools.groupby(DENIED, lambda d: d[1]):
+        names = ", ".join(f"`{call}`" for call, _ in calls)
+        if then == "!":
+            then = "the program runs unhooked, and says which"
+        out.append(f"| {names} | {then} |")
+    out += ["", "| a host with | then |", "|---|---|"]
+    for row in HOSTS:
+        out.append(f"| {row.name} | {row.then or 'unhooked, and says so'} |")
+    return "\n".join(out) + "\n"
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--build", default="build")
+    ap.add_argument("--full", action="store_true")
+    ap.add_argument("--only", action="append", default=[])
+    ap.add_argument("--markdown", action="store_true")
+    opt = ap.parse_args()
+    if opt.markdown:
+        print(markdown(), end="")
+        return 0
+    build = os.path.abspath(opt.build)
+    so = os.path.join(build, "libfibhook.so")
+    cases = []
+    for name in MORE if opt.full else FEW:
+        source = glob.glob(f"tests/hooks/{name}.c*")[0]
+        case = behave.cases_of(source, build)[0]
+        case.source = source
+        cases.append(case)
+    with open("docs/COMPATIBILITY.md", encoding="utf-8") as f:
+        documented = markdown() in f.read()
+    print("ok   the tables" if documented else
+          "FAIL docs/COMPATIBILITY.md has other tables than --markdown prints")
+    total = [documented, not documented, 0]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for row in rows(os.path.join(build, "tests/support/filter"), opt.full):
+            if opt.only and not any(row.name.startswith(o) for o in opt.only):
+                continue
+            if not shutil.which(row.under[0]):
+                print(f"skip {row.name}: no {row.under[0]}")
+                total[2] += 1
+                continue
+            total = [a + b for a, b in zip(total, check(row, cases, pool, so))]
+    print("%d passed, %d failed, %d skipped" % tuple(total))
+    return 1 if total[1] or not total[0] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
