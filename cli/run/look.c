@@ -10,7 +10,7 @@
 
 static pid_t wanted;
 
-/* In a child (dump/guard.c). */
+/* In a child (cli/dump/guard.c). */
 static int look(void)
 {
 	struct run_look l = { 0 };
