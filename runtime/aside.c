@@ -99,6 +99,14 @@ long fib_read_aside(const char *path, char *text, size_t size)
 	return do_aside(&e);
 }
 
+long fib_read_aside_now(const char *path, char *data, size_t size)
+{
+	struct errand e = { path, O_RDONLY | O_NONBLOCK | O_NOCTTY, data, size,
+			    0 };
+
+	return do_aside(&e);
+}
+
 long fib_write_aside(const char *path, const char *text, size_t size)
 {
 	struct errand e = { path, O_WRONLY, (char *)text, size, 0 };

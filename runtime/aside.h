@@ -13,7 +13,9 @@
  * filter of the program's opens it as libc does. Not in a kernel's handler.
  */
 long fib_read_aside(const char *path, char *text, size_t size);
-/** The same, written. */
+/** The same of any file, without waiting; @data may be the program's memory. */
+long fib_read_aside_now(const char *path, char *data, size_t size);
+/** As fib_read_aside(), written. */
 long fib_write_aside(const char *path, const char *text, size_t size);
 /** In a fork child. */
 void fib_aside_forget(void);

@@ -4,6 +4,7 @@
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
+#include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
 #include "runtime/reserved.h"
@@ -243,11 +244,31 @@ static bool is_kick(struct fib *f, long r, struct fib_rest *rest, long *nr,
 }
 
 /*
+ * With @h on its file: the number to call by when the turn in line has come; < 0:
+ * a signal came, or the file is lost.
+ */
+static int take_turn(const struct fib_io *io, struct fib_place *line,
+		     struct fib_hold *h)
+{
+	int fd = io->s->fd;
+
+	if (!line)
+		return fd;
+	if (fib_line_stand(line, FIB_NEVER))
+		return -EINTR;
+	if (fib_self()->io.hold)
+		fd = number(h);
+	else if (io->closes != fib_load(&io->s->closes, relaxed))
+		fd = -1;
+	return fd < 0 ? -EBADF : fd;
+}
+
+/*
  * A kick that is for no handler ends the call as any signal does: it is made
  * again, or for what is left of it, on the same file.
  */
 static long blocking_on(struct fib_io *io, long nr, long v[6],
-			struct fib_rest *rest)
+			struct fib_rest *rest, struct fib_place *line)
 {
 	struct fib *f = fib_self();
 	struct fib_hold hold;
@@ -255,7 +276,8 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 
 	if (fib_iom_hold(io->s, &hold, io->closes))
 		f->io.hold = &hold;
-	for (;;) {
+	r = v[0] = take_turn(io, line, &hold);
+	while (v[0] >= 0) {
 		fib_store(&f->sig.kicked, false, relaxed);
 		r = fib_blocking(nr, v);
 		if (!f->io.hold || fib_stop_ended() ||
@@ -264,9 +286,9 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 		if (fib_xchg(&f->sig.preempt, false, relaxed))
 			fib_sched_preempted();
 		v[0] = lasting(&hold);
-		if (v[0] < 0)
-			break;
 	}
+	if (line)
+		fib_line_leave(line);
 	if (f->io.hold)
 		fib_iom_let_go(&hold);
 	f->io.hold = NULL;
@@ -274,7 +296,8 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 }
 
 long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
-		  const long a[6], struct fib_rest *rest)
+		  const long a[6], struct fib_rest *rest,
+		  struct fib_place *line)
 {
 	struct fib_io io = FIB_HOOK_IO(k, ev);
 	long v[6] = { 0, a[1], a[2], a[3], a[4], a[5] };
@@ -296,8 +319,7 @@ long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
 	}
 	if (r == 0) {
 		fib_count(io_kernel);
-		v[0] = io.s->fd;
-		r = blocking_on(&io, nr, v, rest);
+		r = blocking_on(&io, nr, v, rest, line);
 		if (r == -EINTR)
 			r = timed ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;
 	}

@@ -30,9 +30,14 @@ struct fib_rest {
 	bool (*next)(struct fib_rest *rest, long r, long *nr, long v[6]);
 	long done;
 };
-/** As fib_io_in_kernel(); the rest of what was cut follows, on the same file. */
+struct fib_place;
+/**
+ * As fib_io_in_kernel(). @rest: what was cut follows, on the same file; @line: in
+ * its turn there (hooks/wait/line.h), with its key set. NULL: not so.
+ */
 long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
-		  const long a[6], struct fib_rest *rest);
+		  const long a[6], struct fib_rest *rest,
+		  struct fib_place *line);
 /**
  * Call @nr as the program asked for it, on a kernel thread that may block: for
  * whatever is not on the short list of cases that are made here. @first: wait
@@ -41,7 +46,7 @@ long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
 static inline long fib_io_in_kernel(struct fib_known *k, uint8_t ev, bool first,
 				    long nr, const long a[6])
 {
-	return fib_io_whole(k, ev, first, nr, a, NULL);
+	return fib_io_whole(k, ev, first, nr, a, NULL, NULL);
 }
 
 /*

@@ -126,10 +126,10 @@ static long receive_much(struct fib_known *k, long nr, const long a[6],
 	if (c.target > all)
 		c.target = all;
 	/* It may end with what came beside the data. */
-	return fib_io_whole(k, FIB_IO_READ, waits, nr, a,
-			    k->kind == FIB_FD_DGRAM || h.msg_controllen ?
-				    NULL :
-				    &c.rest);
+	return fib_io_whole(
+		k, FIB_IO_READ, waits, nr, a,
+		k->kind == FIB_FD_DGRAM || h.msg_controllen ? NULL : &c.rest,
+		NULL);
 }
 
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],

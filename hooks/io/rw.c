@@ -5,6 +5,7 @@
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
+#include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
 #include "runtime/trywait.h"
@@ -23,6 +24,7 @@ static bool tells_room(struct fib_known *k)
 /*
  * A FIFO that was opened without waiting for a writer: until there has been one,
  * a read finds the end at once, and poll does not say so (fifo_open(), pipe_poll()).
+ * Who can write has been one itself.
  */
 static bool tells_end(struct fib_known *k)
 {
@@ -30,6 +32,7 @@ static bool tells_end(struct fib_known *k)
 
 	if (!k->tells_end)
 		k->tells_end = fib_io_ready(k->fd, POLLIN) ||
+			       fib_fd_access(k) == O_RDWR ||
 			       fib_raw(SYS_fstat, k->fd, &st) ||
 			       !S_ISFIFO(st.st_mode);
 	return k->tells_end;
@@ -37,7 +40,9 @@ static bool tells_end(struct fib_known *k)
 
 static long read_fifo(struct fib_known *k, long nr, const long a[6])
 {
-	long r = fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
+	struct fib_place p = { .key = { [2] = SYS_read } };
+	struct fib_place *line = fib_line_file(&p, k->fd) ? NULL : &p;
+	long r = fib_io_whole(k, FIB_IO_READ, false, nr, a, NULL, line);
 
 	if (r > 0)
 		k->tells_end = true;
