@@ -132,6 +132,18 @@ static long receive_much(struct fib_known *k, long nr, const long a[6],
 		NULL);
 }
 
+/*
+ * SO_PEEK_OFF: from where a call peeks is decided when it begins, and goes for all
+ * of its wait, of which poll knows nothing.
+ */
+static bool has_offset(struct fib_known *k)
+{
+	int at = -1, size = sizeof(at);
+
+	fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_PEEK_OFF, &at, &size);
+	return at >= 0;
+}
+
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		    long *flags)
 {
@@ -139,6 +151,8 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 	bool lowat = fib_load(&fib_fd_lowat_used, relaxed) &&
 		     fib_fd_lowat(k) > 1;
 
+	if (fib_unlikely(*flags & MSG_PEEK) && has_offset(k))
+		return fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
 	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat))
 		return nr == SYS_recvmmsg ?
 			       fib_io_in_kernel(k, FIB_IO_READ, !lowat, nr, a) :
