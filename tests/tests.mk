@@ -28,7 +28,8 @@ TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              mandoc valgrind debootstrap gdb \
              openssh-server openssh-client vsftpd chrony nginx-light \
              bubblewrap libcap2-bin strace prometheus tmux \
-             systemtap-sdt-dev libncurses-dev iproute2
+             systemtap-sdt-dev libncurses-dev iproute2 libjemalloc2 \
+             libmimalloc2.0 libtcmalloc-minimal4 libeatmydata1 faketime torsocks
 
 CHECKS := unit library patch hooks locks fuzz fuzz-io stress apps sandbox hosts cli hostile install distros
 

@@ -5,8 +5,9 @@ usage: hosts.py --build DIR [--full] [--only ROW]... [--markdown]
 
 A row of DENIED is a system call that fails by a seccomp filter, with ENOSYS as on
 an old kernel and with EPERM as in a sandbox; a row of HOSTS is a command that
-makes another condition and runs the program. Under it each program runs natively,
-and then hooked on two workers: what it prints and how it ends must be the same.
+makes another condition and runs the program; a row of BESIDE is another library that
+is preloaded, before or behind. Under it each program runs natively, and then
+hooked on two workers: what it prints and how it ends must be the same.
 The row says whether the library runs there, or leaves the program unhooked with
 one line that says why. Programs that do not pass natively there are skipped.
 
@@ -40,6 +41,9 @@ class Row:
 
     def __init__(self, name, under, then, says=None):
         self.name, self.under, self.then, self.says = name, under, then, says
+        self.missing = under and not shutil.which(under[0])
+        self.preload = None  # by whether it runs hooked
+        self.unfit = {}  # programs, and why they are not run
 
 
 # A call and what the library does without it; "!": it does not run.
@@ -113,24 +117,49 @@ HOSTS = [
 ]
 
 
-def rows(tool, full):
+LIBRARIES = "/usr/lib/x86_64-linux-gnu/"
+BESIDE = """libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4
+    libeatmydata.so faketime/libfaketimeMT.so.1 torsocks/libtorsocks.so
+    """.split()
+
+
+def beside(so):
+    """Two rows for each: its place is before the library's, then behind."""
+    for name in BESIDE:
+        path = os.path.join(LIBRARIES, name)
+        for order, preload in (("before", f"{path}:{so}"),
+                               ("behind", f"{so}:{path}")):
+            row = Row(f"{os.path.basename(name)} {order}", None, "")
+            row.preload = {False: path, True: preload}
+            row.missing = not os.path.exists(path)
+            if "faketime" in name:  # a wait until a time that is no time
+                row.unfit["thread/cond"] = "natively it waits for ever"
+            yield row
+
+
+def rows(tool, full, so):
     errors = itertools.cycle(("ENOSYS", "EPERM"))
     for call, then in DENIED:
         for error in ("ENOSYS", "EPERM") if full else (next(errors),):
             yield Row(f"{call}: {error}", [tool, error, call], then,
                       UNHOOKED % call if then == "!" else None)
     yield from HOSTS
+    yield from beside(so)
 
 
 def run(row, case, env):
-    again = behave.Case(row.under[0], case.source, row.under[1:] +
-                        [case.program] + case.args, case.expect, case.flags,
-                        case.known)
+    under = row.under
+    if row.preload:
+        under = ["env", "LD_PRELOAD=" + row.preload["LD_PRELOAD" in env]]
+    again = behave.Case(under[0], case.source, under[1:] + [case.program] +
+                        case.args, case.expect, case.flags, case.known)
     return behave.run(again, env)
 
 
 def verdict(row, case, so):
     """None, or what is wrong; and the reason for a skip."""
+    if case.name in row.unfit:
+        return None, row.unfit[case.name]
     native = run(row, case, {})
     if native.code != case.expect:
         why = (native.out + native.err).strip().splitlines() or ["?"]
@@ -206,11 +235,12 @@ def main():
           "FAIL docs/COMPATIBILITY.md has other tables than --markdown prints")
     total = [documented, not documented, 0]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for row in rows(os.path.join(build, "tests/support/filter"), opt.full):
+        for row in rows(os.path.join(build, "tests/support/filter"),
+                        opt.full, so):
             if opt.only and not any(row.name.startswith(o) for o in opt.only):
                 continue
-            if not shutil.which(row.under[0]):
-                print(f"skip {row.name}: no {row.under[0]}")
+            if row.missing:
+                print(f"skip {row.name}: not installed")
                 total[2] += 1
                 continue
             total = [a + b for a, b in zip(total, check(row, cases, pool, so))]
