@@ -269,6 +269,12 @@ int usleep(useconds_t us)
 
 /* --- whatever may create the first thread -------------------------------- */
 
+static void creates(struct fib *f, bool begins)
+{
+	f->sig.open = begins ? ~fib_load(&f->sig.mask, relaxed) : 0;
+	f->thread.creating = begins;
+}
+
 int pthread_create(pthread_t *restrict t, const pthread_attr_t *restrict attr,
 		   void *(*fn)(void *), void *restrict arg)
 {
@@ -279,9 +285,9 @@ int pthread_create(pthread_t *restrict t, const pthread_attr_t *restrict attr,
 	f = caller();
 	if (!f)
 		return CALL(pthread_create, t, attr, fn, arg);
-	f->thread.creating = true;
+	creates(f, true);
 	r = CALL(pthread_create, t, attr, fn, arg);
-	f->thread.creating = false;
+	creates(f, false);
 	return r;
 }
 
@@ -294,9 +300,9 @@ int thrd_create(thrd_t *t, thrd_start_t fn, void *arg)
 	f = caller();
 	if (!f)
 		return CALL(thrd_create, t, fn, arg);
-	f->thread.creating = true;
+	creates(f, true);
 	r = CALL(thrd_create, t, fn, arg);
-	f->thread.creating = false;
+	creates(f, false);
 	return r;
 }
 

@@ -99,6 +99,7 @@ void fib_block_enter(void)
 	fib_store(&w->blocking, 1, seq_cst);
 	if (!w->bound && !fib_load(&fib_sched_of(w)->nidle, seq_cst))
 		fib_monitor_poke();
+	fib_sched_tell(fib_sched_of(w));
 }
 
 void fib_block_leave(void)
@@ -274,6 +275,7 @@ static unsigned tick(struct fib_sched *s, unsigned quiet)
 
 	quiet = look(s, true) ? 0 : quiet + 1;
 	fib_watch(s);
+	fib_sched_look(s);
 	if (++ticks % TRIM_TICKS == 0)
 		fib_stack_trim(false);
 	return quiet;

@@ -51,6 +51,22 @@
  * about (pass_wake), since others have relied on it: fibers in any queue, and a
  * timer that is due before any sleeper wakes.
  *
+ * Launching
+ * ---------
+ * A program that creates a thread mostly waits for it, or creates the next one,
+ * and the new thread mostly waits for something after a microsecond. To wake a
+ * worker for that costs more than it gains. So a launch is put off: the fiber is
+ * in the worker's queue, and nobody is told until
+ *
+ *	- the creator leaves its stack: the worker takes the first one itself, and
+ *	  tells of the rest, as it does of all that it leaves in its queue;
+ *	- it has made so many calls that it yields (hooks/dispatch.c), or makes one
+ *	  that may block in the kernel;
+ *	- the monitor comes by.
+ *
+ * If what was put off has waited for longer than to wake a worker would have
+ * taken, creators of this kind compute: the next launches are not put off.
+ *
  * Liveness
  * --------
  * The monitor (monitor.c) looks at busy workers every 10 ms. One that is still
@@ -136,6 +152,7 @@ struct fib_worker {
 	_Atomic int gone;	       /* its thread has ended or is about to */
 	_Atomic int born;	       /* futex: bare.c */
 	bool took_wake;		       /* and has not slept since */
+	uint64_t put_off;	       /* cycles when the first was: fib_launch_soon() */
 	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
 	uint32_t delays[FIB_DELAYS];   /* in the run queue: runq.h */
@@ -173,6 +190,7 @@ struct fib_sched {
 	_Atomic int32_t running; /* workers that are: not taken, not spare */
 	_Atomic uint32_t nidle;
 	_Atomic uint32_t wake_pending;
+	_Atomic uint32_t at_once; /* launches that are not put off */
 	struct fib_lock inject_lock;
 	struct fib_list inject; /* fibers queued from outside */
 	_Atomic uint32_t injected;
@@ -231,6 +249,16 @@ void fib_park(void);
 void fib_wake(struct fib *f);
 /** Make a new fiber runnable for the first time. */
 void fib_launch(struct fib *f);
+/**
+ * The same by a fiber whose worker will soon look for another one, or whose
+ * scheduler a monitor looks after: most new threads wait, or are waited for, at
+ * once, and no sleeping worker is woken for them. ("Launching" above.)
+ */
+void fib_launch_soon(struct fib *f);
+/** Others are to be told now: the caller's worker is going to be busy. */
+void fib_sched_tell(struct fib_sched *s);
+/** The monitor: has anything been put off for long? */
+void fib_sched_look(struct fib_sched *s);
 /** Let others run first. */
 void fib_sched_yield(void);
 /** Leave the worker for the one that the caller is bound to. */

@@ -7,18 +7,30 @@
 #define MADV_GUARD_REMOVE  103
 #endif
 
-#define KEEP_MAX  1024u /* free blocks kept */
-#define KEEP_WARM 12288ul /* of each, where nearly all threads have been */
+#define KEEP_MAX  16384u  /* free blocks kept of a size */
+#define KEEP_FEW  1024u	  /* of these, with what is warm: */
+#define KEEP_WARM 12288ul /* where nearly all threads have been */
+#define SIZES	  8u	  /* of which free blocks are kept */
 #define FIRST	  1024u
+#define AT_ONCE	  64u /* blocks of one mapping */
 
 /* A block is in the table from its mapping until it really is unmapped. */
 struct block {
 	uintptr_t base; /* 0: empty, 1: deleted */
 	size_t size;
 	size_t guard;
+	size_t bare; /* bytes at the low end where nothing is any more; 0: ask */
 	int prot;
 	bool in_use;
+	bool fresh;	    /* has never been used */
 	uint32_t next_free; /* index + 1 */
+};
+
+/* Free blocks of one size. */
+struct pool {
+	size_t size;
+	uint32_t head, count; /* head: index + 1 */
+	uint32_t least;	      /* count since the last fib_stack_trim() */
 };
 
 static struct fib_lock lock = FIB_LOCK(STACK);
@@ -26,8 +38,7 @@ static struct block *table;
 static uint32_t slots, used; /* used counts deleted entries too */
 static uint32_t live;	     /* entries that are not deleted */
 static size_t last_guard;    /* what NPTL asked for last */
-static uint32_t free_head, free_count;
-static uint32_t free_least; /* since the last fib_stack_trim() */
+static struct pool pools[SIZES];
 static bool no_guard_madvise;
 
 static uint32_t hash(uintptr_t base)
@@ -49,6 +60,49 @@ static struct block *find_locked(uintptr_t base)
 	}
 }
 
+/* --- free ones --------------------------------------------------------------- */
+
+/* Those of @size; NULL: none are kept, there are too many other sizes. */
+static struct pool *pool_locked(size_t size)
+{
+	struct pool *empty = NULL;
+
+	for (unsigned i = 0; i < SIZES; i++) {
+		if (pools[i].size == size)
+			return &pools[i];
+		if (!pools[i].count)
+			empty = &pools[i];
+	}
+	if (empty)
+		*empty = (struct pool){ .size = size };
+	return empty;
+}
+
+static void put_locked(struct pool *p, struct block *b)
+{
+	b->in_use = false;
+	b->next_free = p->head;
+	p->head = (uint32_t)(b - table) + 1;
+	p->count++;
+}
+
+static struct block *take_locked(struct pool *p)
+{
+	struct block *b;
+
+	if (!p || !p->head)
+		return NULL;
+	b = &table[p->head - 1];
+	p->head = b->next_free;
+	if (--p->count < p->least)
+		p->least = p->count;
+	b->in_use = true;
+	b->bare = 0;
+	return b;
+}
+
+/* --- the table ---------------------------------------------------------------- */
+
 static struct block *insert_locked(uintptr_t base);
 
 static bool grow_locked(void)
@@ -57,7 +111,7 @@ static bool grow_locked(void)
 	struct block *old = table, *fresh;
 
 	/* Where most are deleted, sweeping them out is enough. */
-	if (live * 4 >= n)
+	if (live * 2 >= n)
 		n *= 2;
 	fresh = fib_pages_alloc(n * sizeof(*fresh));
 	if (!fresh)
@@ -65,22 +119,17 @@ static bool grow_locked(void)
 	slots = n;
 	table = fresh;
 	used = live = 0;
-	free_head = free_count = 0;
+	for (unsigned i = 0; i < SIZES; i++)
+		pools[i].head = pools[i].count = 0;
 	for (uint32_t i = 0; i < old_slots; i++) {
 		struct block *b;
 
 		if (old[i].base <= 1)
 			continue;
 		b = insert_locked(old[i].base);
-		b->size = old[i].size;
-		b->guard = old[i].guard;
-		b->prot = old[i].prot;
-		b->in_use = old[i].in_use;
-		if (!b->in_use) {
-			b->next_free = free_head;
-			free_head = (uint32_t)(b - table) + 1;
-			free_count++;
-		}
+		*b = old[i];
+		if (!b->in_use)
+			put_locked(pool_locked(b->size), b);
 	}
 	if (old)
 		fib_pages_free(old, old_slots * sizeof(*old));
@@ -89,7 +138,7 @@ static bool grow_locked(void)
 
 static struct block *insert_locked(uintptr_t base)
 {
-	if ((used + 1) * 2 > slots && !grow_locked())
+	if ((used + 1) * 4 > slots * 3 && !grow_locked())
 		return NULL;
 	for (uint32_t i = hash(base);; i++) {
 		struct block *b = &table[i & (slots - 1)];
@@ -101,25 +150,6 @@ static struct block *insert_locked(uintptr_t base)
 			return b;
 		}
 	}
-}
-
-static struct block *take_free_locked(size_t size)
-{
-	uint32_t *link = &free_head;
-
-	while (*link) {
-		struct block *b = &table[*link - 1];
-
-		if (b->size == size) {
-			*link = b->next_free;
-			if (--free_count < free_least)
-				free_least = free_count;
-			b->in_use = true;
-			return b;
-		}
-		link = &b->next_free;
-	}
-	return NULL;
 }
 
 static void set_guard(struct block *b, size_t guard)
@@ -173,14 +203,16 @@ static void delete_locked(struct block *b)
 }
 
 /* A free one, as a fresh mapping would be; 0: there is none. */
-static long reuse(size_t size, int prot)
+static long reuse(size_t size, int prot, bool *fresh)
 {
 	struct block *b;
 	long base = 0;
 
 	fib_lock(&lock);
-	while (!base && (b = take_free_locked(size))) {
+	while (!base && (b = take_locked(pool_locked(size)))) {
 		base = (long)b->base;
+		*fresh = b->fresh;
+		b->fresh = false;
 		if (prot == PROT_NONE || open_block(b, prot, 0) == 0)
 			break;
 		delete_locked(b);
@@ -191,36 +223,78 @@ static long reuse(size_t size, int prot)
 	return base;
 }
 
+/* How many to map together: an eighth of what there is. */
+static uint32_t how_many(void)
+{
+	uint32_t n = live / 8;
+
+	return n < 1 ? 1 : n > AT_ONCE ? AT_ONCE : n;
+}
+
+static long map_some(size_t size, int prot, uint32_t *n)
+{
+	long base = -ENOMEM;
+
+	for (;; *n = 1) {
+		if (!__builtin_mul_overflow_p(size, *n, (size_t)0))
+			base = fib_raw(SYS_mmap, 0, size * *n, prot,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK |
+					       MAP_NORESERVE,
+				       -1, 0);
+		if (base >= 0 || base < -4095 || *n == 1)
+			return base;
+	}
+}
+
+/* New blocks, the first for the caller, the others free: how many it knows. */
+static uint32_t add_locked(uintptr_t base, size_t size, int prot, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct pool *p = i ? pool_locked(size) : NULL;
+		struct block *b =
+			i && !p ? NULL : insert_locked(base + i * size);
+
+		if (!b)
+			return i;
+		b->size = size;
+		b->prot = prot;
+		b->bare = b->guard = 0;
+		b->in_use = true;
+		b->fresh = i > 0;
+		if (p)
+			put_locked(p, b);
+	}
+	return n;
+}
+
 long fib_stack_map(size_t size, int prot)
 {
-	long base = reuse(size, prot);
-	struct block *b;
+	bool fresh;
+	long base = reuse(size, prot, &fresh);
+	uint32_t n, known;
 
 	if (base) {
-		fib_count(stacks_reused);
+		if (fresh)
+			fib_count(stacks_mapped);
+		else
+			fib_count(stacks_reused);
 		return base;
 	}
 	/* It will be opened, and then it is one mapping with its neighbour. */
 	if (prot == PROT_NONE)
 		prot = PROT_READ | PROT_WRITE;
-	base = fib_raw(SYS_mmap, 0, size, prot,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE,
-		       -1, 0);
+	n = how_many();
+	base = map_some(size, prot, &n);
 	if (base < 0 && base > -4096)
 		return base;
-	fib_raw(SYS_madvise, base, size, MADV_NOHUGEPAGE);
+	fib_raw(SYS_madvise, base, size * n, MADV_NOHUGEPAGE);
 	fib_lock(&lock);
-	b = insert_locked((uintptr_t)base);
-	if (!b) {
-		fib_unlock(&lock);
-		fib_raw(SYS_munmap, base, size);
-		return -ENOMEM;
-	}
-	b->size = size;
-	b->guard = 0;
-	b->prot = prot;
-	b->in_use = true;
+	known = add_locked((uintptr_t)base, size, prot, n);
 	fib_unlock(&lock);
+	if (known < n)
+		fib_raw(SYS_munmap, base + known * size, (n - known) * size);
+	if (!known)
+		return -ENOMEM;
 	fib_count(stacks_mapped);
 	return base;
 }
@@ -270,29 +344,73 @@ int fib_stack_protect(uintptr_t addr, size_t size, int prot)
 	return r;
 }
 
+/* --- the end of a thread, and of its stack ------------------------------------- */
+
+bool fib_stack_begin(uintptr_t base)
+{
+	struct block *b;
+
+	fib_lock(&lock);
+	b = find_locked(base);
+	if (b)
+		b->bare = 0;
+	fib_unlock(&lock);
+	return b;
+}
+
+/* Where the pages begin that are kept, since the next thread needs them too. */
+static uintptr_t warm_of(const struct block *b)
+{
+	return b->size - b->guard > KEEP_WARM ? b->base + b->size - KEEP_WARM :
+						b->base + b->guard;
+}
+
+void fib_stack_end(uintptr_t base, uintptr_t sp)
+{
+	uintptr_t low = 0, to = 0;
+	struct block *b;
+
+	fib_lock(&lock);
+	b = find_locked(base);
+	if (b && b->in_use && sp > base && sp - base < b->size) {
+		low = base + b->guard;
+		to = sp & ~(FIB_PAGE - 1);
+		if (to > warm_of(b))
+			to = warm_of(b);
+		/* Nobody looks at it before the thread is known to have ended. */
+		b->bare = to > low ? to - base : 0;
+	}
+	fib_unlock(&lock);
+	if (to > low && fib_raw(SYS_madvise, low, to - low, MADV_DONTNEED) < 0)
+		fib_stack_begin(base);
+}
+
 /*
- * As a fresh mapping, but that the pages at the top, which the next thread
+ * As a fresh mapping. Of the first few, the pages at the top, which the next thread
  * will need again, are zeroed in place: a page fault costs more than all the
  * rest of a short thread's life. The program may have done anything to the
  * mapping: what does not work (holes, locked pages) says that it is to go.
  */
-static bool wipe(const struct block *b)
+static bool wipe(const struct block *b, bool warm)
 {
 	uintptr_t low = b->base + b->guard, top = b->base + b->size;
-	uintptr_t warm = top - low > KEEP_WARM ? top - KEEP_WARM : low;
+	uintptr_t from = warm ? warm_of(b) : top;
 
 	if (fib_raw(SYS_mprotect, low, top - low, b->prot) < 0)
 		return false;
-	if (warm > low &&
-	    fib_raw(SYS_madvise, low, warm - low, MADV_DONTNEED) < 0)
+	if (b->base + b->bare > low)
+		low = b->base + b->bare;
+	if (from > low &&
+	    fib_raw(SYS_madvise, low, from - low, MADV_DONTNEED) < 0)
 		return false;
-	memset((void *)warm, 0, top - warm);
+	memset((void *)from, 0, top - from);
 	return true;
 }
 
 bool fib_stack_unmap(uintptr_t addr, size_t size, bool clean)
 {
 	struct block *b, copy;
+	struct pool *p;
 	bool keep;
 
 	fib_lock(&lock);
@@ -301,60 +419,66 @@ bool fib_stack_unmap(uintptr_t addr, size_t size, bool clean)
 		fib_unlock(&lock);
 		return false;
 	}
-	keep = free_count < KEEP_MAX;
+	p = pool_locked(size);
+	keep = p && p->count < KEEP_MAX;
 	if (keep && clean) {
+		bool warm = p->count < KEEP_FEW;
+
 		copy = *b;
 		fib_unlock(&lock);
-		keep = wipe(&copy);
+		keep = wipe(&copy, warm);
 		fib_lock(&lock);
 		b = find_locked(addr);
+		p = pool_locked(size);
 	}
-	if (keep) {
-		b->in_use = false;
-		b->next_free = free_head;
-		free_head = (uint32_t)(b - table) + 1;
-		free_count++;
-	} else {
+	if (keep && p)
+		put_locked(p, b);
+	else
 		delete_locked(b);
-	}
+	keep = keep && p;
 	fib_unlock(&lock);
 	if (!keep)
 		fib_raw(SYS_munmap, addr, size);
 	return true;
 }
 
-/* One of the free blocks that are more than @least. */
-static bool trim_one(uint32_t least)
+/* One of the free blocks of @p that are more than @least. */
+static bool trim_one(struct pool *p, uint32_t least)
 {
-	uintptr_t base;
-	size_t size;
+	uintptr_t base = 0;
+	size_t size = 0;
 
 	fib_lock(&lock);
-	if (free_count <= least) {
-		fib_unlock(&lock);
-		return false;
+	if (p->count > least) {
+		struct block *b = &table[p->head - 1];
+
+		base = b->base;
+		size = b->size;
+		p->head = b->next_free;
+		p->count--;
+		delete_locked(b);
 	}
-	base = table[free_head - 1].base;
-	size = table[free_head - 1].size;
-	free_count--;
-	delete_locked(&table[free_head - 1]);
-	free_head = table[free_head - 1].next_free;
 	fib_unlock(&lock);
-	fib_raw(SYS_munmap, base, size);
-	return true;
+	if (base)
+		fib_raw(SYS_munmap, base, size);
+	return base;
 }
 
 bool fib_stack_trim(bool all)
 {
-	uint32_t least;
 	bool any = false;
 
-	fib_lock(&lock);
-	least = all ? 0 : free_count - free_least;
-	free_least = least;
-	fib_unlock(&lock);
-	while (trim_one(least))
-		any = true;
+	for (unsigned i = 0; i < SIZES; i++) {
+		struct pool *p = &pools[i];
+		uint32_t least;
+
+		fib_lock(&lock);
+		least = all ? 0 : p->count - p->least;
+		p->least = least;
+		fib_unlock(&lock);
+		while (trim_one(p, least))
+			any = true;
+	}
 	return any;
 }
 

@@ -5,9 +5,13 @@
  * two VMAs a thread; vm.max_map_count then ends the party at 32k threads. We
  * map it readable and writable at once and make the guard with
  * MADV_GUARD_INSTALL (Linux 6.13), which splits nothing, so that neighbouring
- * stacks merge into one VMA; older kernels get a PROT_NONE page. A stack that
+ * stacks merge into one VMA; older kernels get a PROT_NONE page. Where there are
+ * many already, more than one is mapped at a time. A stack that
  * NPTL unmaps is kept for the next thread of the same size, without what its
- * thread has left there, until the process is quiet or out of address space.
+ * thread has left there, until nobody wants it or address space runs out. What
+ * lies below a thread's last frame is given back when the thread has left it
+ * (fib_stack_end()), so that the wipe need not ask for it again; the record of
+ * that holds until another thread begins there.
  *
  * Only calls that NPTL makes from within pthread_create are served, since only
  * NPTL is known to need nothing of a fresh stack but a zeroed struct pthread
@@ -36,6 +40,13 @@ int fib_stack_protect(uintptr_t addr, size_t size, int prot);
  * next finds nothing in it, and the program may have changed its mapping.
  */
 bool fib_stack_unmap(uintptr_t addr, size_t size, bool clean);
+/**
+ * A thread begins on the block at @base: false, if it is not one of ours; and has
+ * left it, at @sp, for good: what is below is nobody's. The second before
+ * anybody can know of the end.
+ */
+bool fib_stack_begin(uintptr_t base);
+void fib_stack_end(uintptr_t base, uintptr_t sp);
 /**
  * Gives back @all free blocks, or those that have not been wanted since the
  * last call: whether there were any.

@@ -92,6 +92,13 @@ static long wake(uint32_t *uaddr, int n, uint32_t bitset, long nr_op)
 	return woken;
 }
 
+bool fib_futex_in_kernel(const uint32_t *word)
+{
+	fib_fence(seq_cst); /* pairs with the add of fib_futex_foreign() */
+	return fib_load(&foreign_waiters, relaxed) ||
+	       fib_shared_at((uintptr_t)word);
+}
+
 /* Wakers and requeuers of a shared word; its waiters are in the kernel. */
 static long shared(const long a[6])
 {

@@ -5,7 +5,11 @@
 #ifndef FIB_HOOKS_FUTEX_H
 #define FIB_HOOKS_FUTEX_H
 
+#include "runtime/base.h"
+
 void fib_futex_init(void);
+/** May somebody wait for @word in the kernel? Asked after the word was changed. */
+bool fib_futex_in_kernel(const uint32_t *word);
 /** The call from a thread that is no fiber: it may wake fibers. */
 long fib_futex_foreign(const long a[6]);
 

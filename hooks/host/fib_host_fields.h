@@ -73,6 +73,8 @@ struct fib_in_thread {
 	bool own_files;	     /* its descriptors are not the others' */
 	bool creating;	     /* in pthread_create: its mmap makes a stack */
 	bool cancel_async;   /* the program's own pthread_setcanceltype() */
+	bool leaves_stack;   /* it is at its end, and stack below it nobody's */
+	uintptr_t stack;     /* low end of a block of runtime/stack.h, or 0 */
 	int exit_status;
 	uint32_t *clear_tid; /* zeroed and woken at exit */
 	void *robust_head;
@@ -86,6 +88,7 @@ struct fib_in_signal {
 	_Atomic uint64_t pending; /* directed at this fiber */
 	_Atomic uint64_t awaited; /* what a sigwait under way accepts */
 	uint64_t saved_mask;	  /* of sigsuspend, ppoll, ...: call_mask */
+	uint64_t open; /* in and after pthread_create: hooks/sigcalls/actions.c */
 	_Atomic bool preempt;	  /* yield where the kick's handler leads */
 	_Atomic bool kicked;	  /* since it was last set to false */
 	struct fib_siginfo_node *queue;

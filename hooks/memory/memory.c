@@ -6,6 +6,7 @@
 #include <sys/shm.h>
 #include "hooks/core/hook.h"
 #include "hooks/memory/memory.h"
+#include "hooks/signal/signal.h"
 #include "pkru_arch.h"
 #include "runtime/stack.h"
 
@@ -84,6 +85,31 @@ long fib_sys_mprotect(uintptr_t addr, size_t len, long prot)
 					  1;
 
 	return r > 0 ? fib_raw(SYS_mprotect, addr, len, prot) : r;
+}
+
+/*
+ * Does the caller end? NPTL blocks all signals then, which nobody else can, and
+ * gives up the stack from its low end to some pages below where it is. (It may
+ * leave SIGSETXID open: 33.)
+ */
+static bool ends(const struct fib *f, uintptr_t addr, size_t len)
+{
+	return f->thread.stack && addr == f->thread.stack &&
+	       addr + len < (uintptr_t)__builtin_frame_address(0) &&
+	       (fib_load(&f->sig.mask, relaxed) | FIB_UNBLOCKABLE |
+		FIB_SIG(FIB_KICK)) == ~0ull;
+}
+
+long fib_sys_madvise(uintptr_t addr, size_t len, int advice)
+{
+	struct fib *f = fib_self();
+
+	/* When it has left the stack, all of it is given back at once. */
+	if (advice == MADV_DONTNEED && ends(f, addr, len) && !fib_filtered()) {
+		f->thread.leaves_stack = true;
+		return 0;
+	}
+	return fib_raw(SYS_madvise, addr, len, advice);
 }
 
 long fib_sys_pkey_alloc(unsigned flags, unsigned long rights)

@@ -63,10 +63,15 @@ static long fetch_args(struct clone_args *c, uintptr_t user, size_t size)
 		return -E2BIG;
 	if (size < CLONE_ARGS_SIZE_VER0)
 		return -EINVAL;
-	if (!readable(user, size))
-		return -EFAULT;
 	memset(c, 0, sizeof(*c));
-	memcpy(c, (const void *)user, n);
+	if (fib_caller() && n == size) { /* a fault is caught */
+		if (fib_copy(c, (const void *)user, n))
+			return -EFAULT;
+	} else {
+		if (!readable(user, size))
+			return -EFAULT;
+		memcpy(c, (const void *)user, n);
+	}
 	for (size_t i = n; i < size; i++)
 		if (((const char *)user)[i])
 			return -E2BIG;
@@ -188,7 +193,7 @@ static long fork_process(struct fib *f, struct fib_regs *r)
 }
 
 static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
-		     unsigned long tls)
+		     unsigned long tls, uintptr_t base)
 {
 	struct fib *f = fib_self();
 	struct fib_regs *r = f->hook.regs;
@@ -197,7 +202,8 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 	if (flags & CLONE_THREAD) {
 		if (!(flags & CLONE_VM) || !(flags & CLONE_SIGHAND) || !stack)
 			return -EINVAL;
-		return fib_thread_clone_fiber(r, flags, stack, ptid, ctid, tls);
+		return fib_thread_clone_fiber(r, flags, stack, ptid, ctid, tls,
+					      base);
 	}
 	fib_bind_self();
 	if (!(flags & CLONE_VM) || !stack)
@@ -214,7 +220,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 long fib_sys_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 		   unsigned long tls)
 {
-	return do_clone((uint32_t)flags, stack, ptid, ctid, tls);
+	return do_clone((uint32_t)flags, stack, ptid, ctid, tls, 0);
 }
 
 long fib_sys_clone3(const void *args, size_t size)
@@ -230,7 +236,8 @@ long fib_sys_clone3(const void *args, size_t size)
 		return -EINVAL;
 	return do_clone(c.flags | c.exit_signal,
 			c.stack ? c.stack + c.stack_size : 0,
-			(int *)c.parent_tid, (int *)c.child_tid, c.tls);
+			(int *)c.parent_tid, (int *)c.child_tid, c.tls,
+			c.stack);
 }
 
 long fib_sys_fork(void)

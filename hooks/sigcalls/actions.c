@@ -28,6 +28,22 @@ long fib_sys_rt_sigaction(int sig, const void *act, void *old, size_t size)
 	return r;
 }
 
+/*
+ * pthread_create() closes the mask of its caller, and opens it again; so does the
+ * new thread before it begins. What was open before has been looked at all the
+ * time: in between neither has run a line of the program's, by which it could
+ * know of a signal that it has not been given yet. What is pending is the
+ * receiver's, as it is of a mask that is open.
+ */
+static bool only_reopens(struct fib *f, uint64_t opened)
+{
+	uint64_t open = f->sig.open;
+
+	if (!f->thread.creating)
+		f->sig.open = 0;
+	return opened && !(opened & ~open);
+}
+
 long fib_sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old,
 			    size_t size)
 {
@@ -59,7 +75,9 @@ long fib_sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old,
 	}
 	if (is != was) {
 		fib_store(&f->sig.mask, is, seq_cst);
-		if (was & ~is)
+		if (only_reopens(f, was & ~is))
+			fib_signal_mask_changed(f);
+		else if (was & ~is)
 			fib_signal_unblocked(f, was & ~is);
 	}
 	return old ? fib_copy(old, &was, sizeof(was)) : 0;

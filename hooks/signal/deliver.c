@@ -64,6 +64,7 @@ static uint64_t mask_for_handler(struct fib *f, int sig,
 	uint64_t before = f->hook.restore_mask ? f->sig.saved_mask : mask;
 
 	f->hook.restore_mask = FIB_MASK_NONE;
+	f->sig.open = 0;
 	mask |= a->mask & ~FIB_UNBLOCKABLE;
 	if (!(a->flags & SA_NODEFER))
 		mask |= FIB_SIG(sig);

@@ -4,10 +4,12 @@
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/fd/fd.h"
+#include "hooks/futex/futex.h"
 #include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
 #include "hooks/thread/thread.h"
 #include "runtime/futex.h"
+#include "runtime/stack.h"
 #include "regs_arch.h"
 #include "ctx_arch.h"
 #include "pkru_arch.h"
@@ -118,7 +120,7 @@ static struct fib_regs *lay_begin(const struct fib_regs *regs,
 
 int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 			   uintptr_t stack_top, int *ptid, int *ctid,
-			   unsigned long tls)
+			   unsigned long tls, uintptr_t stack)
 {
 	struct fib *self = fib_self(), *f;
 	struct fib_parting parting = {
@@ -155,6 +157,10 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	memcpy(f->name, self->name, sizeof(f->name));
 	f->thread.parting = parting.flags ? &parting : NULL;
 	f->thread.apart = self->thread.apart || parting.flags;
+	if (self->thread.creating) {
+		f->sig.open = self->sig.open;
+		f->thread.stack = fib_stack_begin(stack) ? stack : 0;
+	}
 	if (flags & CLONE_CHILD_CLEARTID)
 		f->thread.clear_tid = (uint32_t *)ctid;
 	fib_store(&f->tid, tid, release);
@@ -163,7 +169,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	if (flags & CLONE_CHILD_SETTID)
 		fib_copy(ctid, &tid, sizeof(tid));
 	fib_thread_began(f);
-	fib_launch(f);
+	fib_launch_soon(f);
 	while (fib_unlikely(parting.flags) && !fib_load(&parting.done, acquire))
 		fib_park();
 	return parting.result ? (int)parting.result : tid;
@@ -195,6 +201,8 @@ void fib_thread_gone(struct fib *f)
 	fib_robust_exit(f);
 	fib_signal_exit(f);
 	fib_taskwork_exit(f);
+	if (f->thread.leaves_stack)
+		fib_stack_end(f->thread.stack, (uintptr_t)f->sp);
 	if (f == fib_main_fiber)
 		fib_main_fiber = NULL;
 	/*
@@ -206,7 +214,7 @@ void fib_thread_gone(struct fib *f)
 	/* A store is a release: what the thread did is seen by who joins it. */
 	if (word && !fib_poke32(word, 0)) {
 		fib_futex_wake(word, 1, FIB_FUTEX_ANY);
-		if (!w || !w->process.strict)
+		if ((!w || !w->process.strict) && fib_futex_in_kernel(word))
 			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
 	}
 	fib_thread_ended(f);

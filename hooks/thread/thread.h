@@ -13,10 +13,13 @@
 
 /* --- thread.c, robust.c: birth and end -------------------------------------- */
 
-/** clone with CLONE_THREAD, by a fiber in a hook: the id of the new one, or -errno. */
+/**
+ * clone with CLONE_THREAD, by a fiber in a hook: the id of the new one, or -errno.
+ * @stack: the low end, or 0, where that is not told.
+ */
 int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 			   uintptr_t stack_top, int *ptid, int *ctid,
-			   unsigned long tls);
+			   unsigned long tls, uintptr_t stack);
 /** The runtime's: @f has ended. On its worker's stack. */
 void fib_thread_gone(struct fib *f);
 /** The mutexes that @f held have other owners now. */

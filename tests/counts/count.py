@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""System calls a round trip between two threads, and a request of a server,
-natively and hooked.
+"""System calls a round trip between two threads, a request of a server, and
+a thread's life, natively and hooked.
 
 usage: count.py BUILD
 
@@ -20,6 +20,8 @@ import tempfile
 # Natively 4, and one epoll_wait a hop where nobody else has something to do.
 MORE = {1: 2.2, 50: 0.4}
 TRIPS = 8000
+LIFE = 3.0
+BIRTHS = [(1, 100, 4100), (50, 10, 90), (1200, 2, 5)]
 CASES = [(kind, how) for kind in ("pipe", "pair", "tcp")
          for how in ("plain", "early", "duped", "stdio", "gone", "alive",
                      "flags", "early_flags")]
@@ -93,6 +95,28 @@ def chat(build, out, env, conns):
     return (b - a) / (n - m)
 
 
+def births(build, out, env, width, few, many):
+    argv = [build + "/tests/counts/birth", str(width)]
+    a, b = (run(argv + [str(n)], env, out) for n in (few, many))
+    return (b - a) / ((many - few) * width)
+
+
+def check_births(build, out, hooked):
+    """A life costs three calls at most. The number of those that failed."""
+    bad = 0
+    for width, few, many in BIRTHS:
+        native = births(build, out, {"FIBHOOK_DISABLE": "1"}, width, few, many)
+        for workers in "1", "2":
+            env = dict(hooked, FIBHOOK_WORKERS=workers)
+            got = births(build, out, env, width, few, many)
+            ok = native > LIFE and got <= LIFE
+            bad += not ok
+            print("%-4s threads, %d at a time, %s workers: native %.2f, "
+                  "hooked %.2f" % ("ok" if ok else "FAIL", width, workers,
+                                   native, got))
+    return bad
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -121,7 +145,8 @@ def main():
             bad += not ok
             print("%-4s chat, %d connections: native %.2f, hooked %.2f" %
                   ("ok" if ok else "FAIL", conns, native, got))
-    cases = len(CASES) * len(MORE) + len(CHAT)
+        bad += check_births(build, out, hooked)
+    cases = len(CASES) * len(MORE) + len(CHAT) + len(BIRTHS) * 2
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 

@@ -47,6 +47,29 @@ START_TEST(reuse_finds_nothing)
 }
 END_TEST
 
+/* Of a thread's end there is a record, which the next one ends. */
+START_TEST(ended_leaves_nothing)
+{
+	char *p = map(SIZE, FIB_PAGE);
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert(fib_stack_begin((uintptr_t)p));
+		memset(p + FIB_PAGE, 0xff, SIZE - FIB_PAGE);
+		fib_stack_end((uintptr_t)p, (uintptr_t)p + SIZE - 6000);
+		ck_assert_int_eq(p[FIB_PAGE], 0);
+		ck_assert_int_eq(p[SIZE / 2], 0);
+	}
+	/* NPTL gives it to another one, which ends in a way of its own. */
+	ck_assert(fib_stack_begin((uintptr_t)p));
+	memset(p + FIB_PAGE, 0xff, SIZE - FIB_PAGE);
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
+	ck_assert_ptr_eq(map(SIZE, FIB_PAGE), p);
+	for (size_t i = FIB_PAGE; i < SIZE; i++)
+		ck_assert_int_eq(p[i], 0);
+	ck_assert(!fib_stack_begin((uintptr_t)p + FIB_PAGE));
+}
+END_TEST
+
 START_TEST(guard_faults)
 {
 	char *p = map(SIZE, 2 * FIB_PAGE);
@@ -149,6 +172,7 @@ TCase *unit_stack(void)
 	tcase_set_timeout(t, 30);
 	tcase_add_test(t, map_and_find);
 	tcase_add_test(t, reuse_finds_nothing);
+	tcase_add_test(t, ended_leaves_nothing);
 	tcase_add_test_raise_signal(t, guard_faults, SIGSEGV);
 	tcase_add_test_raise_signal(t, guard_of_a_reused_stack_faults, SIGSEGV);
 	tcase_add_test(t, guard_shrinks);
