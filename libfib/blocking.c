@@ -43,6 +43,8 @@ static long block(struct fib_io *io)
 {
 	int r = fib_self() ? fib_io_park(io) : -ENOSYS;
 
+	if (r == -EINTR)
+		return -ECANCELED;
 	if (r == 0 || r == -ETIMEDOUT || r == -EBADF || r == -EPERM)
 		return r;
 	return wait_in_poll(io);
@@ -60,6 +62,8 @@ static int begin(struct call *c, int fd, uint8_t ev, uint64_t timeout_ns)
 {
 	struct fib_fd *s = fib_self() ? fib_fd_get(fd) : NULL;
 
+	if (fib_canceled_here())
+		return -ECANCELED;
 	if (fd < 0 || fd >= (int)FIB_FD_MAX)
 		return -EBADF;
 	if (!s && fib_self())
@@ -311,6 +315,8 @@ int fib_connect(int fd, const struct sockaddr *addr, socklen_t len,
 	int err = 0, size = sizeof(err);
 	long r;
 
+	if (fib_canceled_here())
+		return -ECANCELED;
 	/*
 	 * AF_UNIX has no room in the backlog, and no way to be told when there
 	 * is: it can but be asked again.

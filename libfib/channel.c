@@ -1,5 +1,5 @@
 /*
- * Channels: see fib.h.
+ * Channels: see fib.h; who waits: channel.h.
  *
  * A ring of values under one lock, and two lists of those who wait. A value
  * goes from hand to hand where somebody waits: a sender copies it straight to
@@ -9,29 +9,10 @@
  *	receivers wait	only while the ring is empty and no sender waits
  *	senders wait	only while the ring is full and no receiver waits
  *
- * The lock is never held across a park.
+ * but for those whose wait is over already. The lock is never held across a park.
  */
 #include <stdlib.h>
-#include "libfib/parker.h"
-
-struct fib_channel {
-	struct fib_lock lock;
-	bool closed;
-	uint32_t timed; /* that wait with a timeout: they come back to the lock
-			 */
-	size_t size, capacity;
-	size_t head;	      /* the oldest value */
-	_Atomic size_t count; /* read without the lock */
-	struct fib_list senders, receivers;
-	char ring[];
-};
-
-/* A sender, with its value, or a receiver, with the place for one. */
-struct party {
-	struct fib_parker parker;
-	void *value;
-	bool done; /* handed over; else the channel was closed */
-};
+#include "libfib/channel.h"
 
 int fib_channel_create(struct fib_channel **out, size_t size, size_t capacity)
 {
@@ -63,8 +44,7 @@ int fib_channel_destroy(struct fib_channel *c)
 	if (!c)
 		return -EINVAL;
 	fib_lock(&c->lock);
-	busy = c->timed || !fib_list_empty(&c->senders) ||
-	       !fib_list_empty(&c->receivers);
+	busy = !fib_list_empty(&c->senders) || !fib_list_empty(&c->receivers);
 	fib_unlock(&c->lock);
 	if (busy)
 		return -EBUSY;
@@ -99,99 +79,151 @@ static void take_locked(struct fib_channel *c, void *value)
 	fib_store(&c->count, fib_load(&c->count, relaxed) - 1, relaxed);
 }
 
-static struct party *first_locked(struct fib_list *list)
+/* The first whose wait can be had, which it is then: (T), (U). */
+static struct fib_party *first_locked(struct fib_list *list)
 {
-	struct party *p;
+	fib_list_for_each (it, list) {
+		struct fib_party *p =
+			fib_container_of(it, struct fib_party, link);
+		int open = FIB_OFFER_OPEN;
 
-	if (fib_list_empty(list))
-		return NULL;
-	p = fib_container_of(list->next, struct party, parker.link);
-	fib_list_del(&p->parker.link);
-	p->done = true;
-	return p;
+		if (!fib_cas(&p->wait->claim, &open, p->index + 1, acquire))
+			continue;
+		fib_list_del(&p->link);
+		return p;
+	}
+	return NULL;
+}
+
+/* (W) */
+static void settle(struct fib_party *p, int result)
+{
+	p->wait->result = result;
+	fib_parker_wake(&p->wait->parker);
+}
+
+bool fib_offer_leave(struct fib_offer *w)
+{
+	int open = FIB_OFFER_OPEN;
+
+	if (fib_cas(&w->claim, &open, FIB_OFFER_LEFT, acquire))
+		return true;
+	fib_parker_wait_woken(&w->parker);
+	return false;
+}
+
+static int send_locked(struct fib_channel *c, const void *value)
+{
+	struct fib_party *other;
+
+	if (c->closed)
+		return -EPIPE;
+	other = first_locked(&c->receivers);
+	if (other) {
+		copy(other->value, value, c->size);
+		settle(other, 0);
+	} else if (fib_load(&c->count, relaxed) < c->capacity) {
+		put_locked(c, value);
+	} else {
+		return -EAGAIN;
+	}
+	return 0;
+}
+
+static int recv_locked(struct fib_channel *c, void *value)
+{
+	bool had = fib_load(&c->count, relaxed);
+	struct fib_party *other;
+
+	if (had)
+		take_locked(c, value);
+	other = first_locked(&c->senders);
+	if (other) {
+		if (had)
+			put_locked(c, other->value);
+		else
+			copy(value, other->value, c->size);
+		settle(other, 0);
+	} else if (!had) {
+		return c->closed ? -EPIPE : -EAGAIN;
+	}
+	return 0;
+}
+
+int fib_channel_try_locked(struct fib_channel *c, void *value, bool send)
+{
+	return send ? send_locked(c, value) : recv_locked(c, value);
+}
+
+void fib_channel_join_locked(struct fib_channel *c, struct fib_party *p,
+			     bool send)
+{
+	fib_list_add_tail(send ? &c->senders : &c->receivers, &p->link);
 }
 
 /* Called with the lock, returns without. */
-static int wait_for_party(struct fib_channel *c, struct fib_list *list,
-			  void *value, uint64_t timeout_ns)
+static int wait_unlock(struct fib_channel *c, void *value, bool send,
+		       uint64_t timeout_ns)
 {
-	struct party me;
+	struct fib_offer w;
+	struct fib_party me = { .wait = &w, .value = value };
 	int r;
 
 	if (timeout_ns == 0) {
 		fib_unlock(&c->lock);
 		return -ETIMEDOUT;
 	}
-	me.value = value;
-	me.done = false;
-	fib_parker_init(&me.parker);
-	fib_list_add_tail(list, &me.parker.link);
-	if (timeout_ns == FIB_NEVER) {
-		fib_unlock(&c->lock);
-		fib_parker_wait(&me.parker, FIB_NEVER);
-		return me.done ? 0 : -EPIPE;
-	}
-	c->timed++;
+	fib_offer_init(&w);
+	fib_channel_join_locked(c, &me, send);
 	fib_unlock(&c->lock);
-	r = fib_parker_wait(&me.parker, fib_deadline(timeout_ns));
+	r = fib_parker_wait(&w.parker, fib_deadline(timeout_ns));
+	if (r == 0 || !fib_offer_leave(&w))
+		return w.result;
 	fib_lock(&c->lock);
-	c->timed--;
-	if (fib_parker_woken(&me.parker))
-		r = 0;
-	else
-		fib_list_del(&me.parker.link);
+	fib_list_del(&me.link);
 	fib_unlock(&c->lock);
-	return r ? r : me.done ? 0 : -EPIPE;
+	return r;
 }
 
 int fib_channel_send(struct fib_channel *c, const void *value,
 		     uint64_t timeout_ns)
 {
-	struct party *other;
-	int r = 0;
+	int r;
 
 	if (!c || !value)
 		return -EINVAL;
+	if (fib_canceled_here())
+		return -ECANCELED;
 	fib_lock(&c->lock);
-	if (c->closed) {
-		r = -EPIPE;
-	} else if ((other = first_locked(&c->receivers))) {
-		copy(other->value, value, c->size);
-		fib_parker_wake(&other->parker);
-	} else if (fib_load(&c->count, relaxed) < c->capacity) {
-		put_locked(c, value);
-	} else {
-		return wait_for_party(c, &c->senders, (void *)value,
-				      timeout_ns);
-	}
+	r = send_locked(c, value);
+	if (r == -EAGAIN)
+		return wait_unlock(c, (void *)value, true, timeout_ns);
 	fib_unlock(&c->lock);
 	return r;
 }
 
 int fib_channel_recv(struct fib_channel *c, void *value, uint64_t timeout_ns)
 {
-	struct party *other;
-	int r = 0;
+	int r;
 
 	if (!c || !value)
 		return -EINVAL;
+	if (fib_canceled_here())
+		return -ECANCELED;
 	fib_lock(&c->lock);
-	if (fib_load(&c->count, relaxed)) {
-		take_locked(c, value);
-		if ((other = first_locked(&c->senders))) {
-			put_locked(c, other->value);
-			fib_parker_wake(&other->parker);
-		}
-	} else if ((other = first_locked(&c->senders))) {
-		copy(value, other->value, c->size);
-		fib_parker_wake(&other->parker);
-	} else if (c->closed) {
-		r = -EPIPE;
-	} else {
-		return wait_for_party(c, &c->receivers, value, timeout_ns);
-	}
+	r = recv_locked(c, value);
+	if (r == -EAGAIN)
+		return wait_unlock(c, value, false, timeout_ns);
 	fib_unlock(&c->lock);
 	return r;
+}
+
+static void end_all_locked(struct fib_list *list)
+{
+	struct fib_party *p;
+
+	while ((p = first_locked(list)))
+		settle(p, -EPIPE);
 }
 
 /* Senders that wait have not sent; receivers wait only where nothing is left.
@@ -202,8 +234,8 @@ int fib_channel_close(struct fib_channel *c)
 		return -EINVAL;
 	fib_lock(&c->lock);
 	c->closed = true;
-	fib_parker_wake_all(&c->senders);
-	fib_parker_wake_all(&c->receivers);
+	end_all_locked(&c->senders);
+	end_all_locked(&c->receivers);
 	fib_unlock(&c->lock);
 	return 0;
 }

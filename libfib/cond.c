@@ -75,6 +75,8 @@ int fib_cond_wait(struct fib_cond *c, struct fib_mutex *m, uint64_t timeout_ns)
 
 	if (!c || !m)
 		return -EINVAL;
+	if (fib_canceled_here())
+		return -ECANCELED;
 	add(c, &me);
 	r = fib_mutex_unlock(m);
 	if (r) {

@@ -167,7 +167,7 @@ static void wait_locked(struct fib_executor *ex)
 	fib_parker_init(&me);
 	fib_list_add_tail(&ex->waiters, &me.link);
 	fib_unlock(&ex->lock);
-	fib_parker_wait(&me, FIB_NEVER);
+	fib_parker_wait_woken(&me);
 	fib_lock(&ex->lock);
 }
 

@@ -191,6 +191,7 @@ int fib_reset(struct fib *f, void (*fn)(void *), void *arg)
 		       f->stack_size - FIB_PAGE);
 	fib_prepare(f);
 	fib_store(&f->lib.ready, 0, relaxed);
+	fib_store(&f->attention, 0, relaxed);
 	fib_store(&f->state, FIB_READY, relaxed);
 	fib_and(&f->lib.life, FIB_LIFE_DETACHED, release);
 	return 0;
@@ -266,8 +267,14 @@ int fib_yield(void)
 		return 0;
 	}
 	f->wait = FIB_WAIT_NONE;
-	while (!fib_xchg(&f->lib.ready, 0, acquire))
+	f = fib_self();
+	if (fib_host_attention(f))
+		return -ECANCELED;
+	while (!fib_xchg(&f->lib.ready, 0, acquire)) {
 		fib_park();
+		if (fib_host_attention(f) && !fib_load(&f->lib.ready, relaxed))
+			return -ECANCELED;
+	}
 	return 0;
 }
 

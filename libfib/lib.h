@@ -6,6 +6,8 @@
  *	schedulers.c	schedulers: threads, submitting, start and stop
  *	events.c	events of descriptors
  *	timers.c	timers with callbacks, guards
+ *	select.c	waiting for channels, descriptors and a time at once
+ *	cancel.c	cancelling fibers, shields
  *	blocking.c	blocking calls
  *	wait.c		the same for children, signals, names of hosts
  *	word.c		waiting for a word; mutex, semaphore
@@ -78,6 +80,32 @@ struct fib *fib_make(struct fib_sched *s, void (*fn)(void *), void *arg,
 void fib_ended(struct fib *f);
 /** A runnable fiber of the caller's scheduler. NULL: no memory. */
 struct fib *fib_spawn(void (*fn)(void *), void *arg, size_t stack_size);
+
+/* --- cancel.c ---------------------------------------------------------------- */
+
+/** Where a call begins that ends with -ECANCELED: is it to? */
+static inline bool fib_canceled_here(void)
+{
+	struct fib *f = fib_self();
+
+	return f && fib_unlikely(fib_host_attention(f));
+}
+/** Until fib_unshield() of what it returns, waits go on to their end. */
+static inline struct fib *fib_shield(void)
+{
+	struct fib *f = fib_self();
+
+	if (f)
+		fib_add(&f->attention, FIB_SHIELD, relaxed);
+	return f;
+}
+static inline void fib_unshield(struct fib *f)
+{
+	if (f)
+		fib_sub(&f->attention, FIB_SHIELD, relaxed);
+}
+/** Fiber @f, which runs until the caller lets it. */
+void fib_cancel_fiber(struct fib *f);
 
 /* --- outside.c --------------------------------------------------------------- */
 
@@ -159,9 +187,10 @@ void fib_timers_fini(struct fib_sched *s);
 
 /**
  * Wait while *@word == @val; a fiber parks, a thread sleeps. 0 when woken,
- * -EAGAIN when it differs, -ETIMEDOUT.
+ * -EAGAIN when it differs, -ETIMEDOUT, -ENOMEM, and -ECANCELED from the second.
  */
 int fib_word_wait(uint32_t *word, uint32_t val, uint64_t deadline_ns);
+int fib_word_wait_or_cancel(uint32_t *word, uint32_t val, uint64_t deadline_ns);
 /** A thread alone, in the kernel: what it answers, 0 when woken. */
 long fib_thread_wait(const void *word, uint32_t val, uint64_t deadline_ns);
 /** Wake up to @n of either kind. */

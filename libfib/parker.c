@@ -11,6 +11,15 @@ static int wait_thread(struct fib_parker *p, uint64_t deadline_ns)
 	return 0;
 }
 
+void fib_parker_wait_woken(struct fib_parker *p)
+{
+	while (!fib_parker_woken(p))
+		if (p->fib)
+			fib_park();
+		else
+			fib_thread_wait(&p->woken, 0, FIB_NEVER);
+}
+
 static bool woken(const void *arg)
 {
 	return fib_parker_woken(arg);
@@ -18,13 +27,16 @@ static bool woken(const void *arg)
 
 int fib_parker_wait_slow(struct fib_parker *p, uint64_t deadline_ns)
 {
+	int r;
+
 	if (fib_parker_woken(p))
 		return 0;
 	if (deadline_ns == 0)
 		return -ETIMEDOUT;
 	if (!p->fib)
 		return wait_thread(p, deadline_ns);
-	return fib_park_until(woken, p, deadline_ns, FIB_WAIT_NONE, 0);
+	r = fib_park_until(woken, p, deadline_ns, FIB_WAIT_NONE, 0);
+	return r == -EINTR ? -ECANCELED : r;
 }
 
 /* By its address alone. */
@@ -49,6 +61,11 @@ int fib_sleep(uint64_t ns)
 {
 	struct fib_parker p;
 
+	int r;
+
+	if (fib_canceled_here())
+		return -ECANCELED;
 	fib_parker_init(&p);
-	return fib_parker_wait(&p, fib_deadline(ns)) == -ENOMEM ? -ENOMEM : 0;
+	r = fib_parker_wait(&p, fib_deadline(ns));
+	return r == -ETIMEDOUT ? 0 : r;
 }

@@ -49,15 +49,23 @@ static inline bool fib_parker_woken(const struct fib_parker *p)
 int fib_parker_wait_slow(struct fib_parker *p, uint64_t deadline_ns);
 void fib_parker_wake_thread(struct fib_parker *p);
 
-/** 0 when woken; -ETIMEDOUT; -ENOMEM: there is no room for a timer. */
+/**
+ * 0 when woken; -ETIMEDOUT; -ECANCELED; -ENOMEM: there is no room for a timer.
+ */
 static inline int fib_parker_wait(struct fib_parker *p, uint64_t deadline_ns)
 {
 	if (!p->fib || deadline_ns != FIB_NEVER)
 		return fib_parker_wait_slow(p, deadline_ns);
-	while (!fib_parker_woken(p))
+	while (!fib_parker_woken(p)) {
+		if (fib_unlikely(fib_host_attention(p->fib)))
+			return -ECANCELED;
 		fib_park();
+	}
 	return 0;
 }
+
+/** Until it is woken: for what cannot be cancelled. */
+void fib_parker_wait_woken(struct fib_parker *p);
 
 /** Any thread, any stack. */
 static inline void fib_parker_wake(struct fib_parker *p)

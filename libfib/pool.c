@@ -226,7 +226,7 @@ static void pool_destroy(void *self)
 	if (p->threads) {
 		fib_list_add_tail(&p->end, &me.link);
 		fib_unlock(&p->lock);
-		fib_parker_wait(&me, FIB_NEVER);
+		fib_parker_wait_woken(&me);
 		fib_lock(&p->lock);
 	}
 	fib_unlock(&p->lock);

@@ -48,7 +48,8 @@ struct fib_task {
 	struct fib_mutex adding; /* a callback */
 	struct fib_lock lock;	 /* all below */
 	/* has a result; callbacks are being called; those of its end were */
-	bool ended, calling, settled;
+	bool ended, calling, settled, canceled;
+	struct fib *runner; /* it has begun, and not ended */
 	long result;
 	struct fib_list waiters;
 	struct callback *first, **last;
@@ -97,21 +98,53 @@ static void call_back(struct fib_task *t)
 static void end(struct fib_task *t, long result)
 {
 	struct fib_executor *ex = t->work.ex;
+	struct fib *f;
 
 	fib_lock(&t->lock);
 	t->result = result;
 	t->ended = t->calling = true;
+	f = t->runner;
+	t->runner = NULL;
 	fib_unlock(&t->lock);
+	/* It was the function that was cancelled, and not the callbacks. */
+	if (f && f == fib_self())
+		fib_store(&f->attention, 0, relaxed);
 	call_back(t);
 	fib_executor_release(ex);
 	fib_task_put(t);
+}
+
+/* False: it was cancelled before it could. */
+static bool begin(struct fib_task *t)
+{
+	bool canceled;
+
+	fib_lock(&t->lock);
+	canceled = t->canceled;
+	if (!canceled)
+		t->runner = fib_self();
+	fib_unlock(&t->lock);
+	return !canceled;
 }
 
 static void run(struct fib_task *t)
 {
 	bool dropped = !t->late && fib_executor_drops(t->work.ex);
 
-	end(t, dropped ? -ECANCELED : t->fn(t->arg));
+	end(t, dropped || !begin(t) ? -ECANCELED : t->fn(t->arg));
+}
+
+int fib_task_cancel(struct fib_task *t)
+{
+	if (!t)
+		return -EINVAL;
+	fib_lock(&t->lock);
+	t->canceled = true;
+	/* Under the lock: its fiber is not another's before it has ended. */
+	if (t->runner)
+		fib_cancel_fiber(t->runner);
+	fib_unlock(&t->lock);
+	return 0;
 }
 
 /* --- on a scheduler ------------------------------------------------------ */
@@ -368,6 +401,8 @@ int fib_task_await_for(struct fib_task *t, uint64_t timeout_ns, long *result)
 
 	if (!t || !result)
 		return -EINVAL;
+	if (fib_canceled_here())
+		return -ECANCELED;
 	fib_lock(&t->lock);
 	if (t->settled)
 		goto out;

@@ -40,6 +40,8 @@ int fib_waitpid(pid_t pid, int *status, uint64_t timeout_ns)
 
 	if (pid <= 0)
 		return -EINVAL;
+	if (fib_canceled_here())
+		return -ECANCELED;
 	/* Is it a child at all? It must not be waited for else. */
 	r = fib_call(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT,
 		     0);
@@ -73,6 +75,8 @@ int fib_signal_wait(const sigset_t *set, siginfo_t *info, uint64_t timeout_ns)
 
 	if (!set)
 		return -EINVAL;
+	if (fib_canceled_here())
+		return -ECANCELED;
 	fd = fib_call(SYS_signalfd4, -1, set, MASK_SIZE,
 		      SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
@@ -178,6 +182,8 @@ int fib_getaddrinfo(const char *node, const char *service,
 
 	if (!result)
 		return EAI_BADFLAGS;
+	if (fib_canceled_here())
+		return -ECANCELED;
 	l = new_lookup(node, service, hints);
 	if (!l)
 		return EAI_MEMORY;

@@ -41,9 +41,24 @@ static int wait_in_kernel(uint32_t *word, uint32_t val, uint64_t deadline_ns)
 
 int fib_word_wait(uint32_t *word, uint32_t val, uint64_t deadline_ns)
 {
+	struct fib *me = fib_shield();
+	int r;
+
+	if (!me)
+		return wait_in_kernel(word, val, deadline_ns);
+	r = fib_futex_wait(word, val, FIB_FUTEX_ANY, deadline_ns);
+	fib_unshield(me);
+	return r;
+}
+
+int fib_word_wait_or_cancel(uint32_t *word, uint32_t val, uint64_t deadline_ns)
+{
+	int r;
+
 	if (!fib_self())
 		return wait_in_kernel(word, val, deadline_ns);
-	return fib_futex_wait(word, val, FIB_FUTEX_ANY, deadline_ns);
+	r = fib_futex_wait(word, val, FIB_FUTEX_ANY, deadline_ns);
+	return r == -EINTR ? -ECANCELED : r;
 }
 
 void fib_word_wake(uint32_t *word, int n)
@@ -149,6 +164,8 @@ int fib_sem_wait(struct fib_sem *sem, uint64_t timeout_ns)
 
 	if (!sem)
 		return -EINVAL;
+	if (fib_canceled_here())
+		return -ECANCELED;
 	if (take(sem))
 		return 0;
 	if (!timeout_ns)
@@ -156,8 +173,8 @@ int fib_sem_wait(struct fib_sem *sem, uint64_t timeout_ns)
 	deadline = fib_deadline(timeout_ns);
 	fib_add(fib_shared(&sem->waiters), 1, seq_cst);
 	while (!take(sem)) {
-		r = fib_word_wait(&sem->value, 0, deadline);
-		if (r == -ETIMEDOUT || r == -ENOMEM) {
+		r = fib_word_wait_or_cancel(&sem->value, 0, deadline);
+		if (r && r != -EAGAIN) {
 			r = take(sem) ? 0 : r;
 			break;
 		}

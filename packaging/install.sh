@@ -35,7 +35,9 @@ put 644 "$B/libfib.so" "$LIBDIR/libfib.so.0"
 link libfib.so.0 "$LIBDIR/libfib.so"
 put 644 "$B/libfib.a" "$LIBDIR/libfib.a"
 put 644 "$B/libfib.pc" "$LIBDIR/pkgconfig/libfib.pc"
-put 644 libfib/fib.h "$INCLUDEDIR/fib.h"
+for f in fib.h fib/io.h fib/sync.h fib/task.h; do
+	put 644 "libfib/$f" "$INCLUDEDIR/$f"
+done
 
 # gdb loads by itself what is called after the object, in its own data folder.
 put 644 preload/fibhook-gdb.py \

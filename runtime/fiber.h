@@ -54,7 +54,7 @@ struct fib {
 	void *sp;		    /* saved context while off a worker */
 	uintptr_t fsbase;	    /* 0: runs with its worker's TLS */
 	_Atomic int permit;	    /* the park/wake word, see sched.h */
-	_Atomic uint32_t attention; /* look for signals at the hook's end */
+	_Atomic uint32_t attention; /* leave waits: fib_host_attention() */
 	FIB_HOST_FIBER_FIRST
 	uint8_t wait;		       /* enum fib_wait */
 	_Atomic int state;	       /* enum fib_fiber_state */

@@ -51,6 +51,7 @@
  *	fib_filtered()		the caller's is under a seccomp filter
  *	fib_host_sends(errand)	so it was sent to the messenger; true then (bare)
  *	fib_host_summoned(w)	@w is to answer: sched.h
+ *	fib_host_attention(f)	@f is to leave its waits: by its attention
  *	fib_host_has_tsc(w)	@w may read the time-stamp counter
  *	fib_host_renew(f)	@f begins a new life; only what lies before its
  *				run has to be cleared

@@ -32,8 +32,8 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns);
 void fib_timer_disarm(struct fib_timer *t);
 /**
  * Park the calling fiber until @done(@arg) (0), @deadline_ns has come
- * (-ETIMEDOUT), it has a signal to look at (-EINTR; never as a library), or
- * there is no memory for a timer (-ENOMEM). Who makes @done true wakes the fiber
+ * (-ETIMEDOUT), it is to leave its waits (-EINTR: a signal to look at; as a library,
+ * it is cancelled), or there is no memory for a timer (-ENOMEM). Who makes @done true wakes the fiber
  * after it. @why, an enum fib_wait, and @what are for the dump. All waits but
  * sigtimedwait's end here.
  */
@@ -55,7 +55,7 @@ static inline int fib_park_until(bool (*done)(const void *arg), const void *arg,
 	while (r == 0 && !done(arg)) {
 		if (deadline_ns != FIB_NEVER && fib_load(&timer.fired, acquire))
 			r = -ETIMEDOUT;
-		else if (fib_load(&f->attention, acquire))
+		else if (fib_host_attention(f))
 			r = -EINTR;
 		else
 			fib_park();

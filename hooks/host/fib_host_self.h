@@ -70,6 +70,12 @@ static inline void fib_errno_restore(int saved)
 {
 }
 
+/* Signals, to be looked for at the hook's end. */
+static inline bool fib_host_attention(const struct fib *f)
+{
+	return fib_load(&f->attention, acquire);
+}
+
 /* --- kernel threads --------------------------------------------------------- */
 
 static inline bool fib_filtered(void)

@@ -11,6 +11,10 @@ struct fib_san;
 
 #define FIB_INDEX_BITS 20 /* a queued function is a fiber as well */
 
+/* struct fib, attention: libfib/cancel.c */
+#define FIB_CANCELED 1u
+#define FIB_SHIELD   2u
+
 struct fib_lib_fiber {
 	/* what a switch touches: one cache line */
 	struct fib_sched *sched; /* whose it is until it ends, or NULL */

@@ -79,6 +79,12 @@ static inline bool fib_host_has_tsc(const struct fib_worker *w)
 	return true;
 }
 
+/* It is cancelled, and no shield is up: libfib/cancel.c. */
+static inline bool fib_host_attention(const struct fib *f)
+{
+	return fib_load(&f->attention, acquire) == FIB_CANCELED;
+}
+
 /* --- fibers ------------------------------------------------------------------ */
 
 static inline void fib_host_renew(struct fib *f)

@@ -9,12 +9,15 @@ LIBRARY_CFLAGS := -std=gnu11 -O1 -g -pthread -D_GNU_SOURCE -I. -I$(B)/include \
                   -Wall -Wextra -Wno-unused-parameter $(WERROR) \
                   $(shell pkg-config --cflags check 2>/dev/null)
 LIBRARY_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
-LIBRARY_HDR    := $(B)/include/fib.h tests/libfib/library.h
+PUBLIC_HDR     := $(patsubst libfib/%,$(B)/include/%,libfib/fib.h \
+                    $(wildcard libfib/fib/*.h))
+LIBRARY_HDR    := $(PUBLIC_HDR) tests/libfib/library.h
 
 # As it is installed: nothing of the project lies beside it.
-$(B)/include/fib.h: libfib/fib.h
+$(PUBLIC_HDR): $(B)/include/%: libfib/%
 	@mkdir -p $(@D)
 	@cp $< $@
+$(B)/include/fib.h: $(filter $(B)/include/fib/%,$(PUBLIC_HDR))
 
 $(B)/tests/libfib/so: $(LIBRARY_SRC) $(LIBRARY_HDR) $(B)/libfib.so
 	@mkdir -p $(@D)

@@ -29,6 +29,7 @@
 #define OK(call) ck_assert_int_eq((call), 0)
 
 /* one per file */
+TCase *library_cancel(void);
 TCase *library_channel(void);
 TCase *library_executor(void);
 TCase *library_fiber(void);
@@ -36,6 +37,7 @@ TCase *library_fork(void);
 TCase *library_limits(void);
 TCase *library_process(void);
 TCase *library_sched(void);
+TCase *library_select(void);
 TCase *library_stop(void);
 TCase *library_submit(void);
 TCase *library_sync(void);

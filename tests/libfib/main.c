@@ -159,6 +159,7 @@ int main(void)
 	SRunner *sr;
 	int run, failed;
 
+	suite_add_tcase(s, library_cancel());
 	suite_add_tcase(s, library_channel());
 	suite_add_tcase(s, library_executor());
 	suite_add_tcase(s, library_fiber());
@@ -166,6 +167,7 @@ int main(void)
 	suite_add_tcase(s, library_limits());
 	suite_add_tcase(s, library_process());
 	suite_add_tcase(s, library_sched());
+	suite_add_tcase(s, library_select());
 	suite_add_tcase(s, library_stop());
 	suite_add_tcase(s, library_submit());
 	suite_add_tcase(s, library_sync());

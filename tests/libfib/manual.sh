@@ -29,7 +29,8 @@ lines()
 	tr -d ' \t\n' | tr ';' '\n' | sort
 }
 
-${CC:-gcc} -E -P -fpreprocessed -x c libfib/fib.h 2> /dev/null |
+cat libfib/fib.h libfib/fib/*.h |
+	${CC:-gcc} -E -P -fpreprocessed -x c - 2> /dev/null |
 	tr '\n' ' ' | grep -o 'FIB_API [^;#]*;' | sed 's/^FIB_API//' |
 	lines > "$work/header"
 for page in docs/fib*.[37]; do
