@@ -251,8 +251,7 @@ static void tell_machine(void)
 	     sysconf(_SC_NPROCESSORS_ONLN),
 	     status_of_ours("Seccomp:") ? ", under a seccomp filter" : "",
 	     status_of_ours("TracerPid:") ?
-		     "; a debugger traces this: what it starts itself runs "
-		     "unhooked" :
+		     "; a debugger traces this" :
 		     "");
 	getrlimit(RLIMIT_NOFILE, &files);
 	getrlimit(RLIMIT_NPROC, &tasks);

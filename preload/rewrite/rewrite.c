@@ -66,11 +66,14 @@ int fib_rewrite_fail(int err, const char *what, uintptr_t at,
 	return err;
 }
 
+static bool is_trap(uintptr_t at)
+{
+	return *(const uint8_t *)at == 0xcc; /* int3 */
+}
+
 const char *fib_rewrite_trapped(uintptr_t at, const char *else_what)
 {
-	return *(const uint8_t *)at == 0xcc ? /* int3 */
-		       "a debugger has set a breakpoint in" :
-		       else_what;
+	return is_trap(at) ? "a debugger has set a breakpoint in" : else_what;
 }
 
 const char *fib_rewrite_reason(void)
@@ -302,12 +305,10 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 	if (is_ours(info) || is_vdso(info))
 		return scan.object;
 	err = fib_scan_object(&scan, info, libc || ldso || is_part_of_libc(info));
-	if (!err && ldso &&
+	/* Started by a debugger: it has a breakpoint there, which stays its own. */
+	if (!err && ldso && !is_trap(_r_debug.r_brk) &&
 	    fib_scan_debug_state(&scan, _r_debug.r_brk, on_debug_state))
-		err = fib_rewrite_fail(-ENOENT,
-				       fib_rewrite_trapped(
-					       _r_debug.r_brk,
-					       "unknown _dl_debug_state in"),
+		err = fib_rewrite_fail(-ENOENT, "unknown _dl_debug_state in",
 				       _r_debug.r_brk, info->dlpi_name);
 	if (!err && scan.nsites)
 		err = add_ranges(info, scan.object);

@@ -94,6 +94,20 @@ for how in attr attr_of_tid policy affinity nice; do
 done
 run "$F" --workers 2 "$B/tests/cli/set_same" nicer
 check "another nice: a kernel thread each" [ "${out:-0}" -gt 40 ]
+# Under a debugger, which has breakpoints in ld.so, libc and the program.
+if command -v gdb >/dev/null; then
+	run env FIBHOOK_STATS="$T/counted" gdb -q -batch -nx \
+		-ex "set startup-with-shell off" \
+		-ex "set environment LD_PRELOAD $LIB" -ex "break threads.c:run" \
+		-ex run -ex "bt 1" -ex continue "$B/tests/cli/threads"
+	check "gdb: the breakpoint" grep -q "^#0  run (" "$T/out"
+	check "gdb: a thread" grep -qx "a thread" "$T/out"
+	check "gdb: the end" grep -q "exited normally" "$T/out"
+	check "gdb: hooked" grep -q "^fibers_created 1$" "$T/counted"
+	check "gdb: and says nothing" [ "$(grep -c fibhook: "$T/err")" = 0 ]
+else
+	skip gdb "not installed"
+fi
 # Its CPU has no FSGSBASE.
 if command -v valgrind >/dev/null; then
 	run "$F" valgrind -q "$B/tests/cli/threads"
