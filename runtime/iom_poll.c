@@ -30,6 +30,9 @@ static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 			fib_and(&s->reads, ~1u, release);
 		}
 		fib_iom_feed_locked(s, events, true);
+		/* sk_stream_wait_memory() is woken by whatever comes, as well. */
+		if (events == FIB_IO_READ && fib_load(&s->waiting, relaxed))
+			fib_iom_feed_locked(s, FIB_IO_WRITE, false);
 		fib_host_fd_event(
 			s, events,
 			!(e & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)));

@@ -7,6 +7,7 @@
 
 #define POOL 512 /* records that are made at once */
 
+_Atomic bool fib_desc_async_used;
 static _Atomic uint32_t share_epoch = 1;
 static struct fib_lock pool_lock = FIB_LOCK(DESCRIPTIONS);
 static struct fib_desc *spare;
@@ -128,6 +129,8 @@ void fib_desc_ask(const struct fib_desc *d, int fd, uint8_t parts,
 		long fl = fib_raw(SYS_fcntl, fd, F_GETFL);
 
 		a->nonblock = fl >= 0 && (fl & O_NONBLOCK);
+		if (fl >= 0 && (fl & O_ASYNC))
+			fib_store(&fib_desc_async_used, true, relaxed);
 		a->access = fl >= 0 ? fl & O_ACCMODE : O_RDWR;
 		a->parts |= FIB_DESC_ACCESS;
 		if (fl < 0) /* nobody's number: another file's, soon */

@@ -92,6 +92,9 @@ enum fib_desc_part {
 #define FIB_CHANGED  0x100u
 #define FIB_CHANGING 0xffu
 
+/** O_ASYNC is set on some descriptor, or was. */
+extern _Atomic bool fib_desc_async_used;
+
 struct fib_desc {
 	struct fib_lock lock; /* to write what is known */
 	_Atomic uint32_t refs;	  /* numbers that lead here */

@@ -247,6 +247,8 @@ static long set_flags(int fd, long flags)
 	struct fib_known *k = flags & O_DIRECT ? fib_fd_know(fd) : NULL;
 	long r = fib_raw(SYS_fcntl, fd, F_SETFL, flags);
 
+	if (flags & O_ASYNC)
+		fib_store(&fib_desc_async_used, true, relaxed);
 	/* From now on it makes packets, for whoever reads them. */
 	if (k && k->kind == FIB_FD_PIPE)
 		fib_store(&fib_io_urgent, true, relaxed);
@@ -336,6 +338,8 @@ long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 	r = fib_job_ioctl(fd, cmd);
 	if (r)
 		return r;
+	if (cmd == FIOASYNC)
+		fib_store(&fib_desc_async_used, true, relaxed);
 	return cmd == FIONBIO ? set_nonblock(fd, (int *)arg) :
 				fib_raw(SYS_ioctl, fd, cmd, arg);
 }

@@ -2,6 +2,7 @@
  * Sockets: recv and send. MSG_DONTWAIT makes one call not block
  * without touching the descriptor's flags, which others may share.
  */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
@@ -144,6 +145,14 @@ static bool has_offset(struct fib_known *k)
 	return at >= 0;
 }
 
+/* O_ASYNC: there is no SIGIO for data that somebody waits for (sk_wake_async()). */
+static bool is_async(struct fib_known *k)
+{
+	long fl = fib_raw(SYS_fcntl, k->fd, F_GETFL);
+
+	return fl >= 0 && (fl & O_ASYNC);
+}
+
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		    long *flags)
 {
@@ -151,7 +160,9 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 	bool lowat = fib_load(&fib_fd_lowat_used, relaxed) &&
 		     fib_fd_lowat(k) > 1;
 
-	if (fib_unlikely(*flags & MSG_PEEK) && has_offset(k))
+	if (fib_unlikely((*flags & MSG_PEEK) && has_offset(k)) ||
+	    (fib_unlikely(fib_load(&fib_desc_async_used, relaxed)) &&
+	     is_async(k)))
 		return fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
 	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat))
 		return nr == SYS_recvmmsg ?
@@ -294,7 +305,8 @@ static long send_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 /*
  * do_tcp_sendmsg(): an error after a part stays with the socket. To try would be
  * to take it, so poll is asked for it first. (POLLERR alone may be the queue of
- * errors, which stops nobody.)
+ * errors, which stops nobody.) Who was woken goes on where there is any room, of
+ * which poll tells only when it is a third of the buffer (sk_stream_is_writeable()).
  */
 static long tcp_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 {
@@ -303,7 +315,7 @@ static long tcp_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 
 		if (ready & POLLHUP)
 			return -EPIPE;
-		if (!ready)
+		if (!ready && !p->waited)
 			return -EAGAIN;
 	}
 	return send_part(p, fd, v, n);

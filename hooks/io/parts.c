@@ -125,6 +125,7 @@ long fib_io_parts(struct fib_parts *p)
 			f->hook.restarted = 0;
 			/* pipe_write(): the next part is behind the others */
 			p->io.turn = 0;
+			p->waited = false;
 			fib_part_done();
 			/* sock_alloc_send_pskb(): one limit for each buffer */
 			if (p->io.limited && is_stream(&p->io))

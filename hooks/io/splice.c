@@ -14,7 +14,8 @@
  *
  * There is room in a TCP socket while what is queued takes less than the buffer,
  * headers included: half of what is left fits. A unix stream socket looks at its
- * room once for each buffer, of which 32 KB make one. If another thread takes
+ * room once for each buffer; what sendfile() moves at a time (64 KB, to the end of
+ * a page) makes one, or several where SO_SNDBUF is small. If another thread takes
  * what poll or SO_MEMINFO saw, the call waits in the kernel, and a spare takes
  * the worker's place.
  *
@@ -31,6 +32,9 @@
 
 #define SPLICE_NONBLOCK 2u /* SPLICE_F_NONBLOCK of the kernel */
 #define UNIX_BUFFER	32768u
+#define UNIX_HEAD	64
+#define UNIX_PAGE	4096u
+#define UNIX_PIPE	(16 * UNIX_PAGE)
 #define TCP_LITTLE	16384u
 #define TCP_PIECE	4096u
 
@@ -85,24 +89,37 @@ static long broken(const struct fib_ends *e, int out)
 		       0;
 }
 
-/* How much a stream socket takes without waiting; 0: nothing now. */
-static size_t room(const struct fib_known *k, int fd)
+/* Of socket @fd: its SO_SNDBUF, and how much of that is left, or more than used. */
+static bool buffer(const struct fib_known *k, int fd, long *size, long *left)
 {
 	uint32_t m[SK_MEMINFO_VARS];
 	int len = sizeof(m);
-	bool tcp = k->kind == FIB_FD_TCP;
-	long left;
 
 	if (fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_MEMINFO, m, &len))
-		return FIB_IO_MAX; /* not the socket any more, or a filter */
-	left = (long)m[SK_MEMINFO_SNDBUF] -
-	       (long)m[tcp ? SK_MEMINFO_WMEM_QUEUED : SK_MEMINFO_WMEM_ALLOC];
+		return false; /* not the socket any more, or a filter */
+	*size = (long)m[SK_MEMINFO_SNDBUF];
+	*left = *size - (long)m[k->kind == FIB_FD_TCP ? SK_MEMINFO_WMEM_QUEUED :
+							SK_MEMINFO_WMEM_ALLOC];
+	return true;
+}
+
+/* How much a stream socket takes without waiting; 0: nothing now. */
+static size_t room(const struct fib_ends *e, int fd)
+{
+	bool tcp = e->to->kind == FIB_FD_TCP;
+	long size, left;
+
+	if (!buffer(e->to, fd, &size, &left))
+		return FIB_IO_MAX;
 	if (!tcp && left > 0)
 		return left > (long)UNIX_BUFFER * 2 ? (size_t)left / 2 :
 						      UNIX_BUFFER;
 	if (tcp && left >= (long)TCP_LITTLE)
 		return (size_t)left / 2;
-	return fib_io_ready(fd, POLLOUT) ? TCP_PIECE : 0;
+	if (fib_io_ready(fd, POLLOUT))
+		return TCP_PIECE;
+	/* As tcp_part(): who was woken goes on where there is any room. */
+	return tcp && e->waited && left > 0 ? (size_t)(left + 1) / 2 : 0;
 }
 
 static bool is_stream(const struct fib_known *k)
@@ -132,10 +149,38 @@ static int64_t position(const struct fib_ends *e, int in)
 			    fib_raw(SYS_lseek, in, 0, SEEK_CUR);
 }
 
-/* There is no room: 0, -EAGAIN to wait, or what the call returns. */
-static long no_room(struct fib_ends *e, int in, int out, bool pipe)
+/*
+ * How much of a file a unix stream takes in one buffer, from @at on, of which
+ * e->done were sent: splice_direct_to_actor() fills a pipe of 16 pages, and
+ * unix_stream_sendmsg() makes buffers of half its limit of that.
+ */
+static size_t unix_piece(const struct fib_ends *e, int fd, int64_t at)
 {
-	int64_t at = position(e, in);
+	size_t first = UNIX_PIPE - (size_t)(at - e->done) % UNIX_PAGE, piece;
+	size_t done = (size_t)e->done;
+	long size, left;
+
+	if (!buffer(e->to, fd, &size, &left))
+		return FIB_IO_MAX;
+	if (left <= 0)
+		return 0;
+	piece = done < first ? first - done :
+			       UNIX_PIPE - (done - first) % UNIX_PIPE;
+	size = size / 2 - UNIX_HEAD;
+	return size > 0 && piece > (size_t)size ? (size_t)size : piece;
+}
+
+/* It waits for nothing, and says so whether there is room or not. */
+static bool is_shut(const struct fib_ends *e, int out)
+{
+	return e->to->kind == FIB_FD_STREAM &&
+	       fib_raw(SYS_sendto, out, NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL,
+		       NULL, 0) == -EPIPE;
+}
+
+/* There is no room: 0, -EAGAIN to wait, or what the call returns. */
+static long no_room(struct fib_ends *e, int in, int out, int64_t at, bool pipe)
+{
 	long r = 0;
 
 	/* do_sendfile() looks at both files first. */
@@ -182,20 +227,21 @@ static long send_piece(struct fib_ends *e, int in, int out)
 {
 	bool pipe = fib_fd_takes_nowait(e->to);
 	long r = broken(e, out);
-	int64_t at, *own = NULL;
+	int64_t at = position(e, in), *own = NULL;
 
 	if (r)
 		return r;
-	e->asked = pipe ? e->left : room(e->to, out);
+	e->asked = pipe				? e->left :
+		   e->to->kind == FIB_FD_STREAM ? unix_piece(e, out, at) :
+						  room(e, out);
 	if (e->asked > e->left)
 		e->asked = e->left;
 	if (!e->asked || (pipe && !fib_io_ready(out, POLLOUT))) {
-		r = no_room(e, in, out, pipe);
+		r = is_shut(e, out) ? 0 : no_room(e, in, out, at, pipe);
 		if (r)
 			return r;
 		e->asked = 1;
 	}
-	at = position(e, in);
 	if (e->own && e->done && e->at < 0)
 		e->at = at - e->done;
 	if (!e->own || e->done)
@@ -324,7 +370,7 @@ static long to_stream(struct fib_ends *e, int in, int out)
 
 	if (r)
 		return r;
-	e->asked = room(e->to, out);
+	e->asked = room(e, out);
 	if (e->asked > e->left)
 		e->asked = e->left;
 	if (!e->asked) {

@@ -1,4 +1,3 @@
-# open: a sender is woken when poll says that there is room, and by no other news of the connection
 # A full TCP connection: what comes from the peer has the sender look again.
 0 tcp a b
 0 fill a

@@ -1,4 +1,3 @@
-# open: a unix stream that is full and shut for writing waits for room first
 0 pair a b stream
 0 fill b
 0 shutdown b wr

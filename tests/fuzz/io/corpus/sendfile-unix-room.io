@@ -1,4 +1,3 @@
-# open: a unix stream takes less of a file that is sent in pieces
 # How much of a file fits a unix stream before it is full.
 0 pair a b stream
 0 memfd c 300000

@@ -1,4 +1,3 @@
-# open: a sender is woken when poll says that there is room, and by no other news of the connection
 0 tcp a b
 0 memfd c 1
 0 fill a

@@ -1,4 +1,3 @@
-# open: a reader waits in its fiber, and SIGIO comes as if nobody waited
 # The kernel sends no SIGIO for data that somebody waits for (sk_wake_async()).
 0 pair c d stream
 0 action IO plain

@@ -1,4 +1,3 @@
-# open: a stop ends no call: docs/COMPATIBILITY.md
 # A stop and SIGCONT end epoll_wait() with EINTR.
 0 epoll c
 1 epwait c 1

@@ -1,4 +1,3 @@
-# open: a stop ends no call: docs/COMPATIBILITY.md
 # ... and a receive with a time limit.
 0 pair a b stream
 0 opt a rcvtimeo 3000ms
