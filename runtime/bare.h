@@ -110,7 +110,7 @@ void fib_monitor_set_receiver(int fd);
 void fib_monitor_poke(void);
 /** The scheduler's bell has number @to as well now. */
 void fib_monitor_bell_moved(int to);
-/** From now on it looks each tick: a thread may not poke it, or may be killed. */
+/** While the caller's worker is there it looks each tick: that may not poke it, or may be killed. */
 void fib_monitor_keep_awake(void);
 void fib_monitor_forget(void);
 /** Another one, cloned from the caller's kernel thread. 0 or -errno. */
@@ -143,6 +143,8 @@ enum fib_errand {
 	FIB_ERRAND_END = 4,    /* the process, with @status */
 };
 void fib_messenger_send(uint32_t errand, int status);
+/** Is an errand there that it has not taken yet? */
+bool fib_messenger_is_sent(void);
 /** The monitor's: for who has left an errand there, and could wake nobody. */
 void fib_messenger_hurry(void);
 void fib_messenger_forget(void);

@@ -82,9 +82,14 @@ void fib_messenger_send(uint32_t errand, int status)
 			fib_load(&lock.word, relaxed), 0);
 }
 
+bool fib_messenger_is_sent(void)
+{
+	return fib_load(&errands, seq_cst);
+}
+
 void fib_messenger_hurry(void)
 {
-	if (fib_load(&errands, relaxed))
+	if (fib_messenger_is_sent())
 		fib_raw(SYS_futex, &errands, FUTEX_WAKE_PRIVATE, 1);
 }
 

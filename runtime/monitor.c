@@ -49,7 +49,7 @@ _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
 static int poke_fd = -1, receiver_fd = -1;
 static bool receives;
-static _Atomic bool wakeful; /* somebody cannot poke */
+static _Atomic bool wakeful; /* a worker has been mute */
 /* There are two for the moment in which one takes the other's place. */
 static struct seat {
 	void *stack_top;
@@ -86,8 +86,24 @@ void fib_monitor_bell_moved(int to)
 
 void fib_monitor_keep_awake(void)
 {
+	fib_store(&fib_worker_self()->mute, true, seq_cst);
 	fib_store(&wakeful, true, seq_cst);
 	fib_monitor_poke();
+}
+
+/*
+ * Is there one that may not poke, or may be killed at any time? Or was there, and
+ * what it had to tell is not told yet? It has said so before it was gone.
+ */
+static bool has_mute(const struct fib_sched *s)
+{
+	if (fib_likely(!fib_load(&wakeful, seq_cst)))
+		return false;
+	for (uint32_t i = 0; i < fib_load(&s->workers, acquire); i++)
+		if (fib_load(&s->worker[i]->mute, seq_cst) &&
+		    !fib_load(&s->worker[i]->gone, acquire))
+			return true;
+	return fib_messenger_is_sent();
 }
 
 void fib_block_enter(void)
@@ -335,7 +351,7 @@ static bool has_descriptors(void)
 	if (poke_fd < 0)
 		poke_fd = make_poke(watched);
 	return poke_fd >= 0 && (receiver_fd >= 0 || !receives) &&
-	       !fib_load(&wakeful, seq_cst);
+	       !has_mute(watched);
 }
 
 /* It was poked; or the number is another file's by now. */
@@ -419,8 +435,8 @@ static void monitor(void *arg)
 			return;
 		if (n > 0 && p[0].revents)
 			take_poke(s);
-		if (fib_host.receive && (n > 0 || receiver_fd < 0 ||
-					 fib_load(&wakeful, relaxed)))
+		if (fib_host.receive &&
+		    (n > 0 || receiver_fd < 0 || has_mute(s)))
 			fib_host.receive();
 		now = fib_now_ns();
 		if (now - last >= TICK_NS - LOOK_NS / 2) {

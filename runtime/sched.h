@@ -151,6 +151,7 @@ struct fib_worker {
 	_Atomic int bound_ready;       /* futex: 1 when that can run */
 	_Atomic int gone;	       /* its thread has ended or is about to */
 	_Atomic int born;	       /* futex: bare.c */
+	_Atomic bool mute; /* may not poke the monitor, or be killed */
 	bool took_wake;		       /* and has not slept since */
 	uint64_t put_off;	       /* cycles when the first was: fib_launch_soon() */
 	uint32_t seen_runs;	       /* the monitor's, and CPU time then */

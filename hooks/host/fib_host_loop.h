@@ -24,6 +24,7 @@ static inline void fib_host_worker_begins(struct fib_worker *w,
 {
 	w->sig.profiled_ns = 0;
 	w->process.filtered = bound && fib_filtered();
+	fib_store(&w->mute, w->process.filtered, relaxed);
 	w->process.strict = false;
 }
 
