@@ -85,7 +85,7 @@
  * away, if another fiber runs there. What such a fiber creates is bound too, to
  * a thread that its own thread cloned, and so inherits what the kernel says it
  * inherits. (A fiber may be bound and have what all have: one that has made a
- * child process, since its children are the kernel thread's.)
+ * child process, since its children are the kernel thread's; an event loop.)
  *
  * A summons reaches a worker wherever it is:
  *

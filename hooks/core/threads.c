@@ -17,6 +17,7 @@ static _Atomic uint32_t real_tids;
 static _Atomic int32_t live;	/* fibers that have not ended, main included */
 static _Atomic int32_t unended; /* the same, but for those about to be joined */
 static _Atomic int32_t aparts;	/* of these, those that are dedicated */
+static _Atomic int32_t loops;	/* and those that are bound as event loops */
 static _Atomic bool restricted; /* one has changed what it may do */
 static _Atomic bool filters;	/* one is under a filter of its own */
 
@@ -29,6 +30,7 @@ void fib_tids_init(void)
 	fib_store(&live, 1, relaxed);
 	fib_store(&unended, 1, relaxed);
 	fib_store(&aparts, 0, relaxed);
+	fib_store(&loops, 0, relaxed);
 	fib_store(&restricted, false, relaxed);
 	fib_store(&filters, false, relaxed);
 }
@@ -68,6 +70,8 @@ void fib_thread_ended(const struct fib *f)
 {
 	if (f->thread.apart)
 		fib_sub(&aparts, 1, seq_cst);
+	if (f->thread.loops)
+		fib_sub(&loops, 1, relaxed);
 	fib_sub(&live, 1, seq_cst);
 }
 
@@ -122,6 +126,18 @@ int fib_dedicate(void)
 		fib_add(&aparts, 1, seq_cst);
 	}
 	return r;
+}
+
+#define LOOPS_MOST 64
+
+void fib_bind_loop(void)
+{
+	struct fib *f = fib_self();
+
+	f->thread.loops = fib_add(&loops, 1, relaxed) < LOOPS_MOST &&
+			  fib_bind_self() == 0;
+	if (!f->thread.loops)
+		fib_sub(&loops, 1, relaxed);
 }
 
 /*

@@ -49,6 +49,11 @@ int fib_threads_live(void);
  * or -EAGAIN. What it creates inherits from that one.
  */
 int fib_dedicate(void);
+/**
+ * The caller, an event loop, has a kernel thread to itself from now on; unless there
+ * are very many such, or no thread is to be had.
+ */
+void fib_bind_loop(void);
 /** The caller has changed what its kernel thread may do. */
 void fib_rights_changed(void);
 /** Are the other kernel threads to be replaced by such as may do no more? */

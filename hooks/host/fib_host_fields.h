@@ -61,6 +61,7 @@ struct fib_in_io {
 	struct fib_place *place;   /* in a line: hooks/wait/line.h */
 	uintptr_t blocking_sp;	   /* where it blocks in the kernel, or 0 */
 	bool part;		   /* it has had a part of its effect */
+	uint8_t epolls;		   /* its waits for epoll, in a row */
 	_Atomic uint8_t stop;	   /* enum fib_stop: hooks/signal/stop.c */
 	int reserved;		   /* a number for what it opens, plus 1; or 0 */
 };
@@ -69,6 +70,7 @@ struct fib_in_io {
 struct fib_in_thread {
 	uint8_t plain;	     /* rows with these flags go to the kernel */
 	bool apart;	     /* what it is bound to is unlike the others */
+	bool loops;	     /* it is bound for being an event loop */
 	_Atomic bool renews; /* it is to call fib_sched_renew() */
 	bool own_files;	     /* its descriptors are not the others' */
 	bool creating;	     /* in pthread_create: its mmap makes a stack */

@@ -215,6 +215,7 @@ static long block(struct fib_io *io)
 		*io->flags &= ~MSG_DONTWAIT;
 		return 0;
 	}
+	fib_self()->io.epolls /= 2; /* hooks/io/epoll.c */
 	/* sock_intr_errno(); and whoever has done a part leaves it at that */
 	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)
 		fib_stop_ends();

@@ -1,45 +1,94 @@
-/* Waiting for an epoll descriptor of the program's, which can be polled itself. */
+/*
+ * Waiting for an epoll descriptor of the program's, which can be polled itself:
+ * a fiber tries, parks until it is readable, and tries again. With what wakes the
+ * worker that is three calls where the kernel has one.
+ *
+ * An event loop lives in this call. So a thread that has waited LOOP_WAITS times
+ * for epoll, and hardly for anything else in between, is bound to a kernel thread
+ * of its own (sched.h) for good, and from then on waits in the kernel, as the
+ * program asked for it. So does whoever is bound for other reasons. Of the
+ * program's descriptors epoll has none of ours to tell of then: an epoll
+ * descriptor that was waited for by parked fibers before is disarmed, until one
+ * parks there again.
+ *
+ * A kernel thread each is what loops have natively; but where there are very many
+ * threads that wait for epoll they are rather connections than loops, and the rest
+ * goes on as fibers.
+ */
 #include <limits.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
+#include "runtime/chaos.h"
 #include "runtime/trywait.h"
 
+#define LOOP_WAITS 64
+
+/* Is it for the kernel to wait? A call that begins: nothing was tried yet. */
+static bool waits_in_kernel(struct fib *f)
+{
+	if (fib_likely(!f->bound) &&
+	    (f->io.epolls >= LOOP_WAITS || FIB_CHAOS_ODDS(epoll_loop, 8))) {
+		f->io.epolls = 0;
+		fib_bind_loop();
+	}
+	return f->bound;
+}
+
+static void disarm(struct fib_fd *s)
+{
+	if (!s->registered)
+		return;
+	fib_lock(&s->lock);
+	fib_iom_disarm_locked(s);
+	fib_unlock(&s->lock);
+}
+
+/* By the call that the program makes, which a filter may have alone. */
 static long epoll_in_kernel(int fd, void *events, int max, uint64_t deadline_ns)
 {
+	long a[6] = { fd, (long)events, max, -1, 0, 8 };
+	long nr = SYS_epoll_wait, r = fib_signal_mask_open();
 	struct timespec ts;
-	long r = fib_signal_mask_open();
 
-	if (r == 0)
-		r = fib_blocking(SYS_epoll_pwait2,
-				 (long[6]){ fd, (long)events, max,
-					    fib_time_left(deadline_ns, &ts), 0,
-					    8 });
-	if (fib_is_denied(r)) {
+	if (r)
+		return r;
+	if (fib_self()->hook.call == SYS_epoll_pwait2) {
+		nr = SYS_epoll_pwait2;
+		a[3] = fib_time_left(deadline_ns, &ts);
+	} else if (deadline_ns != FIB_NEVER) {
 		uint64_t ms = (fib_ns_left(deadline_ns) + 999999) / 1000000;
 
-		r = fib_blocking(SYS_epoll_wait,
-				 (long[6]){ fd, (long)events, max,
-					    deadline_ns == FIB_NEVER ? -1 :
-					    ms > INT_MAX	     ? INT_MAX :
-								       (long)ms });
+		a[3] = ms > INT_MAX ? INT_MAX : (long)ms;
 	}
+	r = fib_blocking_for_event(nr, a);
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 
 /* Until it is readable. */
 static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 {
-	struct fib_known *k = fib_fd_know(fd);
+	struct fib *f = fib_self();
+	struct fib_known *k;
 	struct fib_io io;
 	long r;
 
-	if (fib_self()->thread.own_files)
+	if (f->thread.own_files)
 		return epoll_in_kernel(fd, events, max, deadline_ns);
+	k = fib_fd_know(fd);
 	if (!k || deadline_ns == 0)
 		return fib_raw(SYS_epoll_wait, fd, events, max, 0);
+	if (waits_in_kernel(f)) {
+		disarm(k->slot);
+		/* What is there goes before signals that the call lets in. */
+		r = f->hook.restore_mask ?
+			    fib_raw(SYS_epoll_wait, fd, events, max, 0) :
+			    0;
+		return r ? r : epoll_in_kernel(fd, events, max, deadline_ns);
+	}
 	io = FIB_HOOK_IO(k, FIB_IO_READ);
 	io.deadline_ns = deadline_ns;
 	/* ep_poll(): the last one to come is the first to go */
@@ -51,6 +100,7 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 			r = fib_signal_mask_open();
 		if (r)
 			break;
+		f->io.epolls += f->io.epolls < LOOP_WAITS;
 		fib_stop_ends();
 		r = fib_io_wait(&io);
 		if (r == -EINTR && !fib_cancel_is_near()) {

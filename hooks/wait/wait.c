@@ -91,9 +91,8 @@ int fib_io_wait(struct fib_io *io)
 	return r;
 }
 
-long fib_blocking(long nr, const long a[6])
+static inline long in_kernel(struct fib *f, long nr, const long a[6])
 {
-	struct fib *f = fib_self();
 	long r;
 
 	fib_cancel_begin();
@@ -103,6 +102,23 @@ long fib_blocking(long nr, const long a[6])
 	fib_block_leave();
 	f->io.blocking_sp = 0;
 	FIB_CHAOS_POINT(block_ended);
+	return r;
+}
+
+long fib_blocking_for_event(long nr, const long a[6])
+{
+	long r = in_kernel(fib_self(), nr, a);
+
+	if (r < 0)
+		fib_cancel_end();
+	return r;
+}
+
+long fib_blocking(long nr, const long a[6])
+{
+	struct fib *f = fib_self();
+	long r = in_kernel(f, nr, a);
+
 	/*
 	 * It is this thread's, and would be taken for the process's. (What
 	 * sendmmsg() has sent before is its result.)

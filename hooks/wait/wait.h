@@ -46,6 +46,11 @@ int fib_wait_until(uint64_t deadline_ns, uint8_t why);
  * a signal to the fiber ends it with -EINTR.
  */
 long fib_blocking(long nr, const long a[6]);
+/**
+ * The same for a call that only tells of events: what other processes tell by
+ * them is looked after by its FIB_TELLS (hooks.def).
+ */
+long fib_blocking_for_event(long nr, const long a[6]);
 
 /* Around every interruptible park. */
 void fib_cancel_begin(void);

@@ -30,6 +30,12 @@ CASES += [("pair", "timed"), ("tcp", "timed")]
 CHAT = (16, 100)
 REQUESTS = (4000, 16000)
 CHAT_RATIO = 1.1
+# Event loops: limit of a wait, loops, connections of each. Natively a message is
+# some 5 calls, the client's among them; a wait that is not the kernel's would be
+# one or two more.
+LOOPS = (("wait", 1, 1), ("wait", 1, 16), ("timed", 1, 1), ("wait", 4, 4))
+MESSAGES = (4000, 16000)
+LOOP_MORE = 0.3
 
 
 def wrap(argv, env, out):
@@ -117,6 +123,13 @@ def check_births(build, out, hooked):
     return bad
 
 
+def loop(build, out, env, how, loops, conns):
+    each = loops * conns
+    a, b = (run([build + "/tests/counts/loop", how, str(loops), str(conns),
+                 str(n // each)], env, out) for n in MESSAGES)
+    return (b - a) / (MESSAGES[1] // each - MESSAGES[0] // each) / each
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -145,8 +158,17 @@ def main():
             bad += not ok
             print("%-4s chat, %d connections: native %.2f, hooked %.2f" %
                   ("ok" if ok else "FAIL", conns, native, got))
+        for case in LOOPS:
+            native = loop(build, out, {"FIBHOOK_DISABLE": "1"}, *case)
+            got = loop(build, out, hooked, *case)
+            ok = 4 < native and got <= native + LOOP_MORE
+            bad += not ok
+            print("%-4s loop %s, %d loops, %d connections each: "
+                  "native %.2f, hooked %.2f" %
+                  (("ok" if ok else "FAIL",) + case + (native, got)))
         bad += check_births(build, out, hooked)
-    cases = len(CASES) * len(MORE) + len(CHAT) + len(BIRTHS) * 2
+    cases = (len(CASES) * len(MORE) + len(CHAT) + len(LOOPS) +
+             len(BIRTHS) * 2)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 

@@ -5,7 +5,7 @@ CHECKS    += counts
 
 .PHONY: check-counts
 
-COUNTED = $(addprefix $(B)/tests/counts/,trip birth)
+COUNTED = $(addprefix $(B)/tests/counts/,trip birth loop)
 
 $(COUNTED): $(B)/tests/counts/%: tests/counts/%.c tests/support/t.h
 	@mkdir -p $(@D)
