@@ -11,6 +11,7 @@
  *   top/        fibhook top: a live screen (top/top.h)
  *   check/      fibhook check: will it run hooked, will it gain (check/check.h)
  *   run/        a command that is run and watched, for that one (run/run.h)
+ *   trace/      fibhook trace: what fibers do, event by event (trace/trace.h)
  *   dump/       fibhook dump: every fiber of a running process; and all that
  *               the others need to read one (dump/dump.h)
  *
@@ -53,6 +54,7 @@ static const char usage_text[] =
 	"       fibhook stats PID [--every SECONDS] [--json|--prometheus]\n"
 	"       fibhook top PID [-i SECONDS] [-n COUNT] [--batch]\n"
 	"       fibhook report PID\n"
+	"       fibhook trace PID [-t SECONDS] -o FILE\n"
 	"       fibhook dump PID [--all] [--lines] [--fiber N] "
 	"[--group|--folded|--json]\n"
 	"       fibhook dump --core FILE [PROGRAM] [...]\n"
@@ -91,6 +93,10 @@ static const char help_text[] =
 	"                  what holds kernel threads up, who waits longest, "
 	"and for\n"
 	"                  which locks, with hints\n"
+	"  fibhook trace PID [-t SECONDS] -o FILE\n"
+	"                  waits, wake-ups, runs, steals and held-up calls of "
+	"each fiber,\n"
+	"                  for Perfetto and chrome://tracing\n"
 	"  fibhook dump PID [--all] [--lines] [--fiber N] "
 	"[--group|--folded|--json]\n"
 	"                  every fiber of a running process: its state, what "
@@ -358,6 +364,7 @@ static const struct verb {
 	{ "dump", cli_dump, false },	      { "status", cli_status, false },
 	{ "stats", cli_stats, false },	      { "report", cli_report, false },
 	{ "top", cli_top, false },	      { "check", cli_check, true },
+	{ "trace", cli_trace, false },
 };
 
 static const struct verb *verb_of(const char *word)

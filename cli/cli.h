@@ -77,6 +77,8 @@ void cli_become(const char *path, char **argv) __attribute__((noreturn));
 int cli_status(int argc, char **argv);
 /** fibhook stats PID [--every S] [--json|--prometheus] */
 int cli_stats(int argc, char **argv);
+/** fibhook trace PID [-t SECONDS] -o FILE */
+int cli_trace(int argc, char **argv);
 /** fibhook report PID */
 int cli_report(int argc, char **argv);
 /** fibhook top PID [-i SECONDS] [-n COUNT] [--batch] */

@@ -24,6 +24,7 @@
  *	fib_call(nr, ...)	a call that a layer below may have to see
  *	FIB_HOST_STDERR		fib_stderr has been noted: fib_panic()
  *	FIB_HOST_CPU_TIME	fibers' CPU time is counted: cputime.h
+ *	FIB_HOST_TRACES		events are written for who asks: trace.h (bare)
  *	FIB_ASAN, FIB_TSAN	defined in a build with that sanitizer
  *
  * fib_host_fields.h	completes fiber.h and those above it: types, and the
@@ -52,6 +53,7 @@
  *	fib_host_sends(errand)	so it was sent to the messenger; true then (bare)
  *	fib_host_summoned(w)	@w is to answer: sched.h
  *	fib_host_attention(f)	@f is to leave its waits: by its attention
+ *	fib_host_call_of(f)	the number of the call that @f is in (bare)
  *	fib_host_has_tsc(w)	@w may read the time-stamp counter
  *	fib_host_renew(f)	@f begins a new life; only what lies before its
  *				run has to be cleared

@@ -36,6 +36,7 @@
 #include "runtime/probe.h"
 #include "runtime/sched.h"
 #include "runtime/stack.h"
+#include "runtime/trace.h"
 
 #define TICK_NS	    10000000ull
 #define LOOK_NS	    4000000ull /* between two looks at who waits, in a hurry */
@@ -112,6 +113,7 @@ void fib_block_enter(void)
 
 	fib_count(kernel_blocks);
 	FIB_PROBE(block, w->cur->index, w->id);
+	fib_trace(w, w->cur, FIB_TRACE_BLOCK, 0);
 	fib_store(&w->blocking, 1, seq_cst);
 	if (!w->bound && !fib_load(&fib_sched_of(w)->nidle, seq_cst))
 		fib_monitor_poke();
@@ -123,6 +125,7 @@ void fib_block_leave(void)
 	struct fib_worker *w = fib_worker_self();
 
 	fib_store(&w->blocking, 0, relaxed);
+	fib_trace(w, w->cur, FIB_TRACE_UNBLOCK, 0);
 	/* The call is what held it up, not what the fiber does next. */
 	if (fib_unlikely(fib_load(&w->taken, relaxed)) && fib_host.came_back)
 		fib_host.came_back(w);
@@ -158,8 +161,11 @@ bool fib_start_spare(struct fib_sched *s)
 static void give_away(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
+	struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
 
 	fib_count(held_up);
+	if (f)
+		fib_trace(NULL, f, FIB_TRACE_HELD, w->id);
 	if (fib_host.held_up)
 		fib_host.held_up(w);
 	/*
@@ -289,6 +295,7 @@ static unsigned tick(struct fib_sched *s, unsigned quiet)
 {
 	static unsigned ticks;
 
+	fib_trace_tick(s);
 	quiet = look(s, true) ? 0 : quiet + 1;
 	fib_watch(s);
 	fib_sched_look(s);
@@ -553,5 +560,6 @@ void fib_monitor_forget(void)
 	fib_store(&seat->tid_word, 0, relaxed);
 	fib_store(&wakeful, false, relaxed);
 	fib_aside_forget();
+	fib_trace_forget();
 	fib_store(&fib_monitor_asleep, 0, relaxed);
 }

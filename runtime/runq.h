@@ -7,6 +7,7 @@
 
 #include "runtime/chaos.h"
 #include "runtime/sched.h"
+#include "runtime/trace.h"
 
 /* A counter that would cost more than what it counts, where nobody reads it. */
 #define fib_count_unless_alone(s, name)                                        \
@@ -166,6 +167,7 @@ static inline struct fib *fib_runq_steal(struct fib_worker *w)
 		fib_add(&fib_symtab.stats[FIB_STAT_steals], got, relaxed);
 		first = fib_container_of(taken.next, struct fib, run);
 		fib_list_del(&first->run);
+		fib_trace(w, first, FIB_TRACE_STEAL, (uint64_t)v->id << 32 | got);
 		fib_list_for_each (it, &taken) {
 			fib_list_del(it);
 			fib_runq_push(w, fib_container_of(it, struct fib, run));

@@ -11,6 +11,7 @@
 #include "runtime/probe.h"
 #include "runtime/runq.h"
 #include "runtime/timer.h"
+#include "runtime/trace.h"
 
 /* --- sleeping and waking workers ----------------------------------------- */
 
@@ -369,6 +370,7 @@ static void do_park(struct fib_worker *w, struct fib *f)
 {
 	int none = FIB_PERMIT_NONE;
 
+	fib_trace(w, f, FIB_TRACE_PARK, f->wait_arg);
 	fib_store(&f->state, FIB_IS_PARKED, relaxed);
 	fib_store(&f->on, NULL, release);
 	FIB_CHAOS_POINT(park_commit);
@@ -377,11 +379,13 @@ static void do_park(struct fib_worker *w, struct fib *f)
 		return;
 	/* (C) */
 	fib_xchg(&f->permit, FIB_PERMIT_NONE, seq_cst);
+	fib_trace(w, f, FIB_TRACE_WAKE, 0);
 	queue_fiber(f);
 }
 
 void fib_do_yield(struct fib_worker *w, struct fib *f)
 {
+	fib_trace(w, f, FIB_TRACE_YIELD, 0);
 	fib_store(&f->on, NULL, release);
 	if (!w->bound && fib_host_runs_others(w))
 		take_injected(w, fib_sched_of(w));
@@ -390,6 +394,7 @@ void fib_do_yield(struct fib_worker *w, struct fib *f)
 
 static void do_exit(struct fib_worker *w, struct fib *f)
 {
+	fib_trace(w, f, FIB_TRACE_EXIT, 0);
 	fib_store(&f->on, NULL, release);
 	fib_count_unless_alone(fib_sched_of(w), fibers_exited);
 	fib_host_exited(w, f);
@@ -416,6 +421,7 @@ static void run(struct fib_worker *w, struct fib *f)
 	if (!fib_runq_alone(fib_sched_of(w)))
 		fib_cpu_go(f);
 	FIB_PROBE(switch, f->index, w->id);
+	fib_trace(w, f, FIB_TRACE_RUN, 0);
 	fib_san_leave(&w->san, &fib_top_of(f)->san, false);
 	fib_ctx_switch(&w->sched_sp, f->sp);
 }
@@ -511,6 +517,7 @@ void fib_wake(struct fib *f)
 	if (old != FIB_PERMIT_PARKED)
 		return;
 	FIB_PROBE(wake, f->index, f->wait);
+	fib_trace(fib_worker_self(), f, FIB_TRACE_WAKE, 0);
 	FIB_CHAOS_POINT(wake_won);
 	if (!fib_host_queue_alone(f))
 		queue_fiber(f);
@@ -521,6 +528,7 @@ void fib_launch(struct fib *f)
 	if (fib_host_queue_alone(f))
 		return;
 	fib_count_unless_alone(fib_sched_of(f), fibers_created);
+	fib_trace(fib_worker_self(), f, FIB_TRACE_LAUNCH, 0);
 	queue_fiber(f);
 }
 

@@ -127,6 +127,7 @@ struct fib_worker {
 	FIB_HOST_WORKER_FIRST
 	void *sched_sp; /* the scheduler's own context */
 	void (*action)(struct fib_worker *, struct fib *);
+	struct fib_trace_ring *_Atomic trace; /* NULL: off. trace.h */
 	uint32_t id;
 	uint32_t tick; /* since it looked at epoll */
 	_Atomic int tid;

@@ -18,6 +18,7 @@
 #define FIB_REASON_MAX 256
 
 struct fib_sched;
+struct fib_trace_ring;
 
 /* Where fibers hold workers up: the most frequent places. */
 struct fib_holdup {
@@ -53,6 +54,11 @@ struct fib_symtab {
 	_Atomic uint64_t stats[FIB_STATS];
 	struct fib_holdup holdups[FIB_HOLDUPS]; /* the monitor writes it */
 	uint64_t start_cycles, start_ns;	/* read together: cputime.h */
+	struct {				/* trace.h */
+		_Atomic uint32_t ticks;		/* wanted for so many */
+		_Atomic uint32_t on;
+		struct fib_trace_ring *_Atomic outside; /* of no worker */
+	} trace;
 	uint64_t seen_cycles, seen_ns; /* by the monitor, for who reads a core */
 };
 

@@ -49,8 +49,11 @@
 #define DUMP_WORDS  200000
 #define DUMP_FRAMES 200
 
+/** What a child may take, in seconds: DUMP_SECONDS, or more for one that waits. */
+extern int dump_guard_seconds;
+
 /**
- * Run @work in a child for at most DUMP_SECONDS, and print what it has printed
+ * Run @work in a child for at most that long, and print what it has printed
  * by then; what it returns. CLI_ERROR, and a line, where the child did not come
  * to its end. @quiet: neither that line nor the child's own.
  */

@@ -36,6 +36,8 @@ struct stream {
 	size_t len, room;
 };
 
+int dump_guard_seconds = DUMP_SECONDS;
+
 static int64_t now_ms(void)
 {
 	struct timespec t;
@@ -172,7 +174,7 @@ static int run(pid_t pid, int (*work)(void), struct stream s[2])
 		child(to, me, work);
 	close(to[0]);
 	close(to[1]);
-	done = collect(s, now_ms() + DUMP_SECONDS * 1000);
+	done = collect(s, now_ms() + dump_guard_seconds * 1000ll);
 	if (!done)
 		kill(worker, SIGKILL);
 	status = reap(worker);
@@ -195,7 +197,7 @@ static int tell(int status, bool much, bool quiet)
 	else
 		cli_say("%s: given up after %d s; what was read by then is "
 			"above",
-			dump_what(), DUMP_SECONDS);
+			dump_what(), dump_guard_seconds);
 	return CLI_ERROR;
 }
 

@@ -24,5 +24,7 @@ void fib_late(unsigned turns);
 #define FIB_HOST_STDERR 1
 /* Fibers' CPU time is counted: cputime.h. */
 #define FIB_HOST_CPU_TIME 1
+/* fibhook trace: runtime/trace.h. */
+#define FIB_HOST_TRACES 1
 
 #endif

@@ -99,6 +99,11 @@ static inline bool fib_host_summoned(const struct fib_worker *w)
 	return fib_load(&w->summoned, relaxed);
 }
 
+static inline uint16_t fib_host_call_of(const struct fib *f)
+{
+	return f->hook.call;
+}
+
 static inline bool fib_host_has_tsc(const struct fib_worker *w)
 {
 	return !w->process.strict;

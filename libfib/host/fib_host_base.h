@@ -36,6 +36,7 @@ long fib_call6(long nr, long a, long b, long c, long d, long e, long f);
 
 #define FIB_HOST_STDERR	  0
 #define FIB_HOST_CPU_TIME 0
+#define FIB_HOST_TRACES	  0
 
 /* Sanitizers: runtime/san.h. */
 #if defined(__has_feature)

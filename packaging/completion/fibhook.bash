@@ -8,8 +8,10 @@ _fibhook()
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -gt 1 ]; then
-		if [ "${COMP_WORDS[1]}" = dump ] &&
-			[ "${COMP_WORDS[COMP_CWORD - 1]}" = --core ]; then
+		if [[ ${COMP_WORDS[1]} = dump &&
+			${COMP_WORDS[COMP_CWORD - 1]} = --core ||
+			${COMP_WORDS[1]} = trace &&
+			${COMP_WORDS[COMP_CWORD - 1]} = -o ]]; then
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 			return
 		fi
@@ -18,6 +20,7 @@ _fibhook()
 		dump) word='--all --lines --fiber --group --folded --json --core' ;;
 		report) word=' ' ;;
 		top) word='-i -n --batch' ;;
+		trace) word='-t -o' ;;
 		stats) word='--every --json --prometheus' ;;
 		status) word='--json' ;;
 		check) [[ $COMP_CWORD$cur != 2-* ]] || word='--run --json' ;;
@@ -62,7 +65,7 @@ _fibhook()
 		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace
 	else
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
-		for word in check dump report stats status top; do
+		for word in check dump report stats status top trace; do
 			[ "$COMP_CWORD" -gt 1 ] || [[ $word != "$cur"* ]] ||
 				COMPREPLY+=("$word")
 		done

@@ -35,6 +35,7 @@
 #include "ctx_arch.h"
 #include "runtime/sched.h"
 #include "runtime/symtab.h"
+#include "runtime/trace.h"
 #include "tests/cli/hostile.h"
 
 #define FIBERS	  6
@@ -367,6 +368,23 @@ static void scribble(char *at, size_t len, int n)
 	}
 }
 
+/* Events that were never, in a ring with an end of its own. */
+static void scribble_ring(struct fib_worker *w)
+{
+	static struct fib_trace_ring ring;
+	struct fib_trace_event *e = &ring.event[rnd(64)];
+
+	w->trace = rnd(9) ? &ring : (void *)odd_number();
+	table.trace.outside = rnd(9) ? &ring : (void *)odd_number();
+	e->cycles = rnd(9) ? fib_cycles() + rnd(1 << 28) : odd_number();
+	e->what = (uint8_t)rnd(12);
+	e->fiber = rnd(2) ? rnd(9) : (uint32_t)odd_number();
+	e->arg = odd_number();
+	e->call = (uint16_t)rnd(1 << 16);
+	e->wait = (uint8_t)rnd(9);
+	ring.head = rnd(3) ? rnd(1000) : odd_number();
+}
+
 /* Fields that say where to go on. */
 static void scribble_fields(int n)
 {
@@ -374,7 +392,7 @@ static void scribble_fields(int n)
 		struct fib *f = &slab[rnd(FIBERS)];
 		struct fib_worker *w = &workers[rnd(WORKERS)];
 
-		switch (rnd(12)) {
+		switch (rnd(13)) {
 		case 0:
 			f->sp = (void *)odd_number();
 			break;
@@ -408,6 +426,9 @@ static void scribble_fields(int n)
 		case 9:
 			sched.workers =
 				rnd(3) ? rnd(9) : (uint32_t)odd_number();
+			break;
+		case 11:
+			scribble_ring(w);
 			break;
 		case 10:
 			run_on((int)rnd(FIBERS), rnd(2) ? victim : getpid());

@@ -185,7 +185,8 @@ def dump(build, pid, asan=True, wait=LIMIT + 5, form=()):
 
 
 VERBS = (["status"], ["status", "--json"], ["stats"], ["stats", "--prometheus"],
-         ["report"], ["top", "--batch", "-n", "1", "-i", "0.1"])
+         ["report"], ["top", "--batch", "-n", "1", "-i", "0.1"],
+         ["trace", "-t", "0.1", "-o", "-"])
 
 
 def look(build, pid, verb):
@@ -198,7 +199,7 @@ def look(build, pid, verb):
          + text[:3000])
     need(not CONTROLS.search(text), f"{verb}: a control character")
     need("ended by signal" not in text, f"{verb}: {text[-300:]}")
-    if "--json" in verb and r.returncode == 0:
+    if ("--json" in verb or "trace" in verb) and r.returncode == 0:
         json.loads(r.stdout)
 
 
@@ -299,7 +300,7 @@ def run_seed(build, seed, victim):
     with Target(build, seed, victim.pid) as t:
         need(t.said, "hostile does not start")
         dump(build, t.pid, asan=seed % 4 != 0, form=FORMS[seed % 5])
-        look(build, t.pid, VERBS[seed % 6])
+        look(build, t.pid, VERBS[seed % len(VERBS)])
         check_target(t)
 
 

@@ -1,0 +1,152 @@
+/* Reading the rings of a process, see trace.h and runtime/trace.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "cli/cli.h"
+#include "cli/trace/trace.h"
+
+#define LOOK_NS 10000000l /* between two looks */
+#define SIZE	FIB_TRACE_EVENTS
+
+struct trace_record *trace_records;
+size_t trace_nrecords;
+uint64_t trace_lost, trace_begin, trace_end;
+
+static uint64_t table; /* where it lies */
+
+static struct ring {
+	uint64_t at, tail;
+	bool seen;
+} rings[FIB_SCHED_WORKERS + 1];
+
+/*
+ * By /proc/PID/mem, which stays this address space. What is written lies where
+ * the process says that its table is, so it can harm no one but itself.
+ */
+static void ask(uint32_t ticks)
+{
+	static int mem = -1;
+	uint64_t at = table + offsetof(struct fib_symtab, trace.ticks);
+
+	if (mem < 0)
+		mem = openat(dump_proc, "mem", O_WRONLY | O_CLOEXEC);
+	if (mem < 0 || pwrite(mem, &ticks, sizeof(ticks), (off_t)at) !=
+			       (ssize_t)sizeof(ticks))
+		if (ticks)
+			dump_explain(errno);
+}
+
+/* Of before the request, or of nothing. */
+static bool is_wanted(const struct fib_trace_event *e)
+{
+	return e->what && (int64_t)(e->cycles - trace_begin) >= 0 &&
+	       e->fiber < FIB_MAX;
+}
+
+static void keep(uint32_t index, const struct fib_trace_event *e)
+{
+	if (!is_wanted(e))
+		return;
+	if (trace_nrecords % 65536 == 0)
+		trace_records = dump_grow(
+			trace_records, trace_nrecords * sizeof(*trace_records),
+			65536 * sizeof(*trace_records));
+	trace_records[trace_nrecords] =
+		(struct trace_record){ *e, index, (uint32_t)trace_nrecords };
+	trace_nrecords++;
+}
+
+/* Positions [@from, @to) of @r, which lie in one piece or in two. */
+static bool copy(const struct ring *r, uint64_t from, uint64_t to,
+		 struct fib_trace_event *out)
+{
+	while (from < to) {
+		uint64_t slot = from % SIZE, n = to - from;
+
+		if (n > SIZE - slot)
+			n = SIZE - slot;
+		if (!dump_read(r->at + offsetof(struct fib_trace_ring, event) +
+				       slot * sizeof(*out),
+			       out, n * sizeof(*out)))
+			return false;
+		out += n;
+		from += n;
+	}
+	return true;
+}
+
+static void drain(uint32_t index, struct ring *r)
+{
+	static struct fib_trace_event event[SIZE];
+	uint64_t head, again, from;
+
+	/* (C) */
+	if (!dump_read(r->at, &head, sizeof(head)))
+		return;
+	/* What is there when the ring is first seen may be of this trace. */
+	if (!r->seen || head < r->tail)
+		r->tail = head > SIZE ? head - SIZE : 0;
+	else if (head - r->tail > SIZE) {
+		trace_lost += head - r->tail - SIZE;
+		r->tail = head - SIZE;
+	}
+	from = r->tail;
+	r->tail = head;
+	if (!copy(r, from, head, event) ||
+	    !dump_read(r->at, &again, sizeof(again))) /* (D) */
+		return;
+	for (uint64_t p = from; p < head; p++)
+		if (p + SIZE > again)
+			keep(index, &event[p - from]);
+		else if (r->seen)
+			trace_lost++;
+	r->seen = true;
+}
+
+/* The rings stay where they are; there may be more workers by now. */
+static void find_rings(void)
+{
+	struct fib_trace_ring *at;
+
+	if (dump_read((uintptr_t)dump_tab.sched, &dump_sched,
+		      sizeof(dump_sched)))
+		for (uint32_t i = 0; i < dump_workers_max(); i++)
+			if (dump_read(
+				    (uintptr_t)dump_sched.worker[i] +
+					    offsetof(struct fib_worker, trace),
+				    &at, sizeof(at)) &&
+			    at)
+				rings[i].at = (uintptr_t)at;
+	if (dump_read(table + offsetof(struct fib_symtab, trace.outside), &at,
+		      sizeof(at)) &&
+	    at)
+		rings[TRACE_OUTSIDE].at = (uintptr_t)at;
+}
+
+static void look(void)
+{
+	find_rings();
+	for (uint32_t i = 0; i <= TRACE_OUTSIDE; i++)
+		if (rings[i].at)
+			drain(i, &rings[i]);
+}
+
+void trace_read(double seconds)
+{
+	const struct timespec nap = { .tv_nsec = LOOK_NS };
+	int64_t end = dump_now_ns() + (int64_t)(seconds * 1e9);
+
+	table = dump_object_symbol(dump_library, "fib_symtab");
+	trace_begin = dump_now_cycles();
+	do {
+		ask(FIB_TRACE_TICKS);
+		nanosleep(&nap, NULL);
+		look();
+	} while (dump_now_ns() < end && !dump_ended() &&
+		 trace_nrecords < TRACE_EVENTS_MAX - TRACE_EVENTS_MAX / 4);
+	trace_end = dump_now_cycles();
+	if (!dump_ended())
+		ask(0);
+}

@@ -1,0 +1,93 @@
+# Part of run.sh: fibhook trace.
+
+# kinds: of the last trace, as trace.py counts them; fails with it
+kinds() {
+	run python3 "$HERE/trace.py" "$T/trace.json" "$1"
+	check "$2: consistent: $err" [ "$status" = 0 ]
+}
+# has KIND NUMBER: at least so many
+has() {
+	python3 -c 'import json, sys
+sys.exit(json.loads(sys.argv[1]).get(sys.argv[2], 0) < int(sys.argv[3]))' \
+		"$out" "$@"
+}
+
+start traced "$F" --workers 2 "$B/demo/echo" 0 && {
+	port=$(sed 's/.* //' "$T/traced.out")
+	refuses "trace before the first thread" 1 "no fibers run" \
+		"$F" trace "$pid" -t 0.05 -o "$T/trace.json"
+	"$B/demo/load" -m echo -c 20 -t 3 "$port" >"$T/load.out" 2>&1 &
+	load=$!
+	pids+=("$load")
+	for i in $(seq 100); do
+		run "$F" stats --json "$pid"
+		[[ $out == *'"fibers":21'* ]] && break
+		sleep 0.05
+	done
+	run "$F" trace "$pid" -t 0.5 -o "$T/trace.json"
+	check "trace: status" [ "$status" = 0 ]
+	check "trace: silent on stdout" [ ! -s "$T/out" ]
+	check "trace: how many" grep -Eqx \
+		"fibhook: process $pid: [1-9][0-9]+ events" "$T/err"
+	kinds 2 "trace"
+	check "trace: waits: $out" has waits 100
+	check "trace: waits for descriptors: $out" has io 100
+	check "trace: runs: $out" has run 200
+	check "trace: twenty fibers: $out" has rows 20
+	run "$F" trace "$pid" -t 0.1 -o -
+	check "trace to stdout" python3 -m json.tool "$T/out" "$T/json"
+	# Who traces is killed: the process goes on, and stops writing.
+	"$F" trace "$pid" -t 100 -o "$T/never.json" &
+	tracer=$!
+	sleep 0.3
+	kill -KILL $tracer
+	wait $tracer 2>/dev/null
+	check "trace killed: no file" [ "$(echo "$T"/never*)" = "$T/never*" ]
+	wait "$load"
+	status=$?
+	check "trace: the load is served: $(cat "$T/load.out")" [ $status = 0 ]
+	# Nothing goes on: nothing to see, and no reason to fail.
+	run "$F" trace "$pid" -t 0.05 -o "$T/trace.json"
+	check "idle: status" [ "$status" = 0 ]
+	kinds 2 "idle"
+	# Ticks are counted while something goes on.
+	"$B/demo/load" -m echo -c 20 -t 30 "$port" >/dev/null 2>&1 &
+	load=$!
+	pids+=("$load")
+	run timeout 60 python3 "$HERE/trace.py" off "$pid" "$LIB" \
+		"$B/tests/cli/offsets"
+	check "trace killed: nobody traces any more" [ "$status" = 0 ]
+	# What cannot be written is not there at all.
+	refuses "trace into no folder" 1 "No such file" \
+		"$F" trace "$pid" -t 0.05 -o "$T/none/x"
+	run "$F" trace "$pid" -t 0.05 -o /dev/full
+	check "trace to a full device: status" [ "$status" = 1 ]
+	check "trace to a full device: why" grep -q \
+		"/dev/full: No space left on device; nothing was written" "$T/err"
+	mkdir "$T/small"
+	run bash -c 'ulimit -f 1; exec "$@"' bash \
+		"$F" trace "$pid" -t 0.05 -o "$T/small/x"
+	check "trace above a limit: status" [ "$status" = 1 ]
+	check "trace above a limit: why" grep -q "File too large" "$T/err"
+	check "trace above a limit: nothing is left" [ -z "$(ls "$T/small")" ]
+	stop "$load"
+	kill -TERM "$pid"
+	wait "$pid"
+	status=$?
+	check "trace: stops as natively" [ $status = 0 ]
+	refuses "trace of a process that is gone" 1 "no such process" \
+		"$F" trace "$pid" -t 0.05 -o "$T/x"
+}
+start tracedholds "$F" --workers 1 "$B/tests/cli/holds" && {
+	run "$F" trace "$pid" -t 0.5 -o "$T/trace.json"
+	kinds 4096 "held up"
+	check "trace: calls that block: $out" has block 1
+	check "trace: who is held up: $out" has held 1
+	check "trace: the call" grep -q '"in":"flock"' "$T/trace.json"
+	stop "$pid"
+}
+refuses "trace without pid" 2 "which process" "$F" trace -o x
+refuses "trace without file" 2 "which file" "$F" trace 1
+refuses "trace -t x" 2 "'x'" "$F" trace 1 -t x -o x
+refuses "trace -t 0" 2 "'0'" "$F" trace 1 -t 0 -o x
+refuses "trace --x" 2 "no such option" "$F" trace 1 --x
