@@ -36,7 +36,8 @@ struct pool {
 static struct fib_lock lock = FIB_LOCK(STACK);
 static struct block *table;
 static uint32_t slots, used; /* used counts deleted entries too */
-static uint32_t live;	     /* entries that are not deleted */
+static _Atomic uint32_t
+	live; /* entries that are not deleted; read without lock */
 static size_t last_guard;    /* what NPTL asked for last */
 static struct pool pools[SIZES];
 static bool no_guard_madvise;
@@ -44,6 +45,11 @@ static bool no_guard_madvise;
 static uint32_t hash(uintptr_t base)
 {
 	return (uint32_t)((base >> 12) * 0x9e3779b97f4a7c15ull >> 40);
+}
+
+static void count_live_locked(int n)
+{
+	fib_store(&live, fib_load(&live, relaxed) + (uint32_t)n, relaxed);
 }
 
 static struct block *find_locked(uintptr_t base)
@@ -118,7 +124,8 @@ static bool grow_locked(void)
 		return false;
 	slots = n;
 	table = fresh;
-	used = live = 0;
+	used = 0;
+	fib_store(&live, 0, relaxed);
 	for (unsigned i = 0; i < SIZES; i++)
 		pools[i].head = pools[i].count = 0;
 	for (uint32_t i = 0; i < old_slots; i++) {
@@ -145,7 +152,7 @@ static struct block *insert_locked(uintptr_t base)
 
 		if (!b->base) {
 			used++;
-			live++;
+			count_live_locked(1);
 			b->base = base;
 			return b;
 		}
@@ -199,7 +206,7 @@ static long open_block(struct block *b, int prot, size_t guard)
 static void delete_locked(struct block *b)
 {
 	b->base = 1;
-	live--;
+	count_live_locked(-1);
 }
 
 /* A free one, as a fresh mapping would be; 0: there is none. */
@@ -226,7 +233,7 @@ static long reuse(size_t size, int prot, bool *fresh)
 /* How many to map together: an eighth of what there is. */
 static uint32_t how_many(void)
 {
-	uint32_t n = live / 8;
+	uint32_t n = fib_load(&live, relaxed) / 8;
 
 	return n < 1 ? 1 : n > AT_ONCE ? AT_ONCE : n;
 }
