@@ -10,7 +10,8 @@
  *   report.c    fibhook report: why one does not scale
  *   top/        fibhook top: a live screen (top/top.h)
  *   check/      fibhook check: will it run hooked, will it gain (check/check.h)
- *   run/        a command that is run and watched, for that one (run/run.h)
+ *   bench/      fibhook bench: a server unhooked and hooked (bench/bench.h)
+ *   run/        a command that is run and watched, for these two (run/run.h)
  *   trace/      fibhook trace: what fibers do, event by event (trace/trace.h)
  *   dump/       fibhook dump: every fiber of a running process; and all that
  *               the others need to read one (dump/dump.h)
@@ -59,6 +60,8 @@ static const char usage_text[] =
 	"[--group|--folded|--json]\n"
 	"       fibhook dump --core FILE [PROGRAM] [...]\n"
 	"       fibhook check [--run SECONDS] [--json] [--] command [args]\n"
+	"       fibhook bench [--load 'COMMAND'] [--rounds N] [-o DIR] -- "
+	"server [args]\n"
 	"       fibhook help | version\n";
 
 static const char help_text[] =
@@ -112,6 +115,12 @@ static const char help_text[] =
 	"                  will it run hooked here, and will it gain? Nothing "
 	"of it\n"
 	"                  is run; --run: so long\n"
+	"  fibhook bench [--load 'COMMAND'] [--rounds N] [-o DIR] -- server "
+	"[args]\n"
+	"                  a server under load, unhooked and hooked in turn: "
+	"a table;\n"
+	"                  its own load where none is given, reports into "
+	"DIR\n"
 	"\n"
 	"Exit status: that of the command; 2 for bad usage, 126 if the "
 	"command\n"
@@ -361,10 +370,10 @@ static const struct verb {
 	int (*run)(int argc, char **argv);
 	bool commands; /* it takes a command, with words of its own */
 } verbs[] = {
-	{ "dump", cli_dump, false },	      { "status", cli_status, false },
-	{ "stats", cli_stats, false },	      { "report", cli_report, false },
-	{ "top", cli_top, false },	      { "check", cli_check, true },
-	{ "trace", cli_trace, false },
+	{ "dump", cli_dump, false },   { "status", cli_status, false },
+	{ "stats", cli_stats, false }, { "report", cli_report, false },
+	{ "top", cli_top, false },     { "check", cli_check, true },
+	{ "trace", cli_trace, false }, { "bench", cli_bench, true },
 };
 
 static const struct verb *verb_of(const char *word)

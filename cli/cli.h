@@ -71,7 +71,7 @@ void cli_preload(const char *lib);
 /** Run @path, as execvp() does with a script that has no first line. */
 void cli_become(const char *path, char **argv) __attribute__((noreturn));
 
-/* --- status.c, stats.c, report.c, top/, dump/, check/: argv[0] is the word; the exit status --------- */
+/* --- status.c, stats.c, report.c, top/, dump/, check/, bench/: argv[0] is the word; the exit status --------- */
 
 /** fibhook status [--json] [PID...] */
 int cli_status(int argc, char **argv);
@@ -90,5 +90,7 @@ int cli_top(int argc, char **argv);
 int cli_dump(int argc, char **argv);
 /** fibhook check [--run SECONDS] [--json] [--] command [args] */
 int cli_check(int argc, char **argv);
+/** fibhook bench [options] -- server [args] */
+int cli_bench(int argc, char **argv);
 
 #endif

@@ -56,9 +56,10 @@ static void watch(double seconds, int *fds, struct check_watch *w)
 		struct run_address a;
 
 		run_pause(TICK_MS);
-		processes = run_tree(pids, RUN_TREE_MAX);
-		if (!processes)
+		w->ended = run_gone();
+		if (w->ended)
 			break;
+		processes = run_tree(pids, RUN_TREE_MAX);
 		if (run_look(&l))
 			keep(w, &l);
 		if (!w->listens && run_listens(&a, 0)) {
@@ -73,7 +74,6 @@ static void watch(double seconds, int *fds, struct check_watch *w)
 			w->more_processes = (int)(processes - before);
 	}
 	w->seconds = (double)(run_now_ns() - begin) / 1e9;
-	w->ended = !processes;
 }
 
 void check_watch(const char *path, char **argv, const char *library,

@@ -239,6 +239,19 @@ static void ask(void)
 	signal_all(pids, n, SIGTERM);
 }
 
+/*
+ * A process that forks and ends while the tree is read may not be in it, nor its
+ * child. But what is below us is below a child of ours: none, and nothing is.
+ */
+static bool is_childless(void)
+{
+	siginfo_t si;
+
+	reap();
+	return waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) &&
+	       errno == ECHILD;
+}
+
 void run_kill(void)
 {
 	pid_t pids[RUN_TREE_MAX];
@@ -251,20 +264,35 @@ void run_kill(void)
 		n = run_everything(pids, RUN_TREE_MAX);
 		signal_all(pids, n, SIGKILL);
 		reap();
-		if (!n && (!run_helper.pid || run_helper.ended))
+		if (!n && is_childless())
 			return;
 		sigtimedwait(&taken, NULL, &(struct timespec){ 0, 10000000 });
 		reap();
 	}
 }
 
+bool run_gone(void)
+{
+	pid_t pids[RUN_TREE_MAX];
+	int looks = 0;
+
+	/* The helper is a child as well: several looks, then. */
+	do {
+		if (run_tree(pids, RUN_TREE_MAX))
+			return false;
+		if (!run_helper.pid || run_helper.ended)
+			return is_childless();
+		reap();
+	} while (!run_server.ended || looks++ < 3);
+	return true;
+}
+
 bool run_stop(double seconds)
 {
 	int64_t deadline = run_now_ns() + (int64_t)(seconds * 1e9);
-	pid_t pids[RUN_TREE_MAX];
 
 	ask();
-	while (run_tree(pids, RUN_TREE_MAX)) {
+	while (!run_gone()) {
 		if (run_now_ns() > deadline) {
 			run_kill();
 			return false;

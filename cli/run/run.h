@@ -51,6 +51,8 @@ void run_help(int (*work)(void *arg), void *arg);
 /** Wait for at most @ms for a child to end; what has ended is reaped. */
 void run_pause(int ms);
 
+/** Nothing of the server is left; how it ended is known. */
+bool run_gone(void);
 /**
  * End the server as an operator would, and wait for @seconds until nothing of it
  * is left. False: it had to be killed.

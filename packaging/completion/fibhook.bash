@@ -23,6 +23,10 @@ _fibhook()
 		trace) word='-t -o' ;;
 		stats) word='--every --json --prometheus' ;;
 		status) word='--json' ;;
+		bench)
+			[[ $COMP_CWORD$cur != 2-* ]] ||
+				word='--load --rounds -o --connections --seconds --port --start'
+			;;
 		check) [[ $COMP_CWORD$cur != 2-* ]] || word='--run --json' ;;
 		esac
 		if [ -n "$word" ]; then
@@ -32,12 +36,13 @@ _fibhook()
 		fi
 	fi
 	# Where the command begins.
-	[[ $COMP_CWORD -lt 2 || ${COMP_WORDS[1]} != check ]] || i=2
+	[[ $COMP_CWORD -lt 2 || ${COMP_WORDS[1]} != @(check|bench) ]] || i=2
 	while [ "$i" -lt "$COMP_CWORD" ]; do
 		word=${COMP_WORDS[i]}
 		case $word in
 		--workers | --log | --chaos | --only | --except | \
-			--no-hook | --stack-size | --run) i=$((i + 2)) ;;
+			--no-hook | --stack-size | --run | --load | --rounds | -o | \
+			--connections | --seconds | --port | --start) i=$((i + 2)) ;;
 		--)
 			i=$((i + 1))
 			break
@@ -65,7 +70,7 @@ _fibhook()
 		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace
 	else
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
-		for word in check dump report stats status top trace; do
+		for word in bench check dump report stats status top trace; do
 			[ "$COMP_CWORD" -gt 1 ] || [[ $word != "$cur"* ]] ||
 				COMPREPLY+=("$word")
 		done

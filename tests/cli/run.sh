@@ -113,6 +113,7 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 . "$HERE/probes.sh"
 . "$HERE/see.sh"
 . "$HERE/check.sh"
+. "$HERE/bench.sh"
 . "$HERE/choose.sh"
 . "$HERE/targets.sh"
 . "$HERE/crash.sh"
