@@ -189,13 +189,15 @@ if command -v mariadbd mariadb-install-db mysqlslap >"$T/have" &&
 	[ "$(wc -l <"$T/have")" = 3 ]; then
 	mkdir "$T/db"
 	[ "$(id -u)" != 0 ] || root=--user=root
+	# It removes what it finds of others in a common folder for temporary files.
 	check "mariadb-install-db" eval "mariadb-install-db --no-defaults \
 		--datadir=$T/db --auth-root-authentication-method=normal \
-		--skip-test-db ${root-} >$T/install 2>&1 || { cat $T/install; false; }"
+		--skip-test-db --tmpdir=$T ${root-} >$T/install 2>&1 || { cat $T/install; false; }"
 	benches mariadbd --rounds 1 --load "mysqlslap --no-defaults -h \$HOST \
 		-P \$PORT -u root --concurrency=10 --iterations=1 \
 		--number-of-queries=200 --query='select 1'" -- \
-		mariadbd --no-defaults ${root-} --datadir="$T/db" \
+		mariadbd --no-defaults --tmpdir="$T" ${root-} \
+		--datadir="$T/db" \
 		--socket="$T/db/s" --port="$port" --bind-address=127.0.0.1 \
 		--innodb-buffer-pool-size=8M --innodb-log-file-size=4M
 	check "bench mariadbd: requests" figures \
