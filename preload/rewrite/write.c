@@ -33,6 +33,8 @@
 
 #include "raw_arch.h"
 
+#define FIB_RUN 4096 /* a page: more is not mapped in one piece, perhaps */
+
 static bool is_pending(const struct fib_site *s)
 {
 	return s->object && !s->applied;
@@ -120,15 +122,46 @@ static int put_slots(int fd)
 	return err || !n ? err : put(fd, at, buf, n);
 }
 
+/* Bytes that are one after the other in the text, and are written at once. */
+struct run {
+	uintptr_t at;
+	size_t n;
+	uint8_t bytes[FIB_RUN];
+};
+
+/* Site @s goes behind what is in @r, on the same page: what lies between stays. */
+static bool append(struct run *r, const struct fib_site *s)
+{
+	size_t off = s->start - r->at;
+
+	if (!r->n || s->start < r->at + r->n || off + s->len > FIB_RUN ||
+	    (s->start + s->len - 1) / FIB_RUN != r->at / FIB_RUN)
+		return false;
+	memcpy(r->bytes + r->n, (void *)(r->at + r->n), off - r->n);
+	memcpy(r->bytes + off, s->new, s->len);
+	r->n = off + s->len;
+	return true;
+}
+
 static int put_text(int fd)
 {
+	struct run r = { .n = 0 };
 	int err = 0;
 	uint32_t i;
 
-	for (i = 0; i < FIB_MAX_SITES && !err; i++)
-		if (is_pending(&fib_sites[i]))
-			err = put(fd, fib_sites[i].start, fib_sites[i].new,
-				  fib_sites[i].len);
+	for (i = 0; i < FIB_MAX_SITES && !err; i++) {
+		const struct fib_site *s = &fib_sites[i];
+
+		if (!is_pending(s) || append(&r, s))
+			continue;
+		if (r.n)
+			err = put(fd, r.at, r.bytes, r.n);
+		r.at = s->start;
+		r.n = s->len;
+		memcpy(r.bytes, s->new, s->len);
+	}
+	if (!err && r.n)
+		err = put(fd, r.at, r.bytes, r.n);
 	/* What could be written can be written again. */
 	for (i = err ? i : 0; i-- > 0;)
 		if (is_pending(&fib_sites[i]))
