@@ -3,65 +3,41 @@
 #include "runtime/chaos.h"
 #include "runtime/fault.h"
 #include "runtime/futex.h"
+#include "runtime/futex_table.h"
 #include "runtime/timer.h"
-
-#define BUCKETS 4096u
-
-struct bucket {
-	struct fib_lock lock;
-	struct fib_list waiters;
-	_Atomic uint32_t count; /* waiters, published before the word is read */
-} __attribute__((aligned(64)));
-
-struct waiter {
-	struct fib_list node;
-	struct fib *fib;
-	struct bucket *_Atomic bucket;
-	uint32_t *uaddr;
-	uint32_t bitset;
-	int priority;	 /* real-time priority, 0: none */
-	uint32_t pi_tid; /* waits for ownership; 0: an ordinary waiter */
-	uint32_t requeue_tid, *requeue_to; /* may be moved to wait for that */
-	_Atomic bool woken;
-};
-
-static struct bucket bucket[BUCKETS] = {
-	[0 ... BUCKETS - 1] = { .lock = FIB_LOCK(FUTEX) },
-};
-
-static struct bucket *bucket_of(const uint32_t *uaddr)
-{
-	uint64_t h = (uintptr_t)uaddr * 0x9e3779b97f4a7c15ull;
-
-	return &bucket[h >> 52];
-}
-
-/* Lists start zeroed; an empty one is made on first use. */
-static void bucket_init_locked(struct bucket *b)
-{
-	if (fib_unlikely(!b->waiters.next))
-		fib_list_init(&b->waiters);
-}
 
 static void lock_bucket(struct bucket *b)
 {
 	fib_lock(&b->lock);
-	bucket_init_locked(b);
+	if (fib_unlikely(!b->waiters.next))
+		fib_list_init(&b->waiters);
 }
 
-static void lock_two(struct bucket *a, struct bucket *b)
+/* The bucket of @uaddr, locked. */
+static struct bucket *lock_word(const uint32_t *uaddr)
 {
-	if (a > b) {
-		struct bucket *t = a;
+	for (;;) {
+		struct bucket *b = fib_futex_bucket(uaddr);
 
-		a = b;
-		b = t;
+		lock_bucket(b);
+		if (fib_likely(!b->moved))
+			return b;
+		fib_unlock(&b->lock);
+		fib_futex_grown();
 	}
-	lock_bucket(a);
-	if (b == a)
-		return;
-	fib_lock_second(&b->lock);
-	bucket_init_locked(b);
+}
+
+static bool try_two(struct bucket *a, struct bucket *b)
+{
+	struct bucket *first = a < b ? a : b, *second = a < b ? b : a;
+
+	lock_bucket(first);
+	if (second != first) {
+		fib_lock_second(&second->lock);
+		if (fib_unlikely(!second->waiters.next))
+			fib_list_init(&second->waiters);
+	}
+	return fib_likely(!a->moved && !b->moved);
 }
 
 static void unlock_two(struct bucket *a, struct bucket *b)
@@ -71,8 +47,20 @@ static void unlock_two(struct bucket *a, struct bucket *b)
 		fib_unlock(&b->lock);
 }
 
+static void lock_two(const uint32_t *x, const uint32_t *y, struct bucket **a,
+		     struct bucket **b)
+{
+	for (;;) {
+		fib_futex_two(x, y, a, b);
+		if (try_two(*a, *b))
+			return;
+		unlock_two(*a, *b);
+		fib_futex_grown();
+	}
+}
+
 /* By priority, and in the order of their coming: __futex_queue(). */
-static void add_locked(struct bucket *b, struct waiter *w)
+void fib_futex_add_locked(struct bucket *b, struct waiter *w)
 {
 	struct fib_list *at = &b->waiters;
 
@@ -81,7 +69,7 @@ static void add_locked(struct bucket *b, struct waiter *w)
 		       w->priority)
 		at = at->prev;
 	fib_list_add_tail(at, &w->node);
-	fib_store(&w->bucket, b, relaxed);
+	fib_store(&w->bucket, b, release); /* it may be new */
 }
 
 /* One that is not dedicated is as its worker, which has none. */
@@ -152,18 +140,27 @@ static int compare(const uint32_t *uaddr, uint32_t val)
 /* Queue @w unless the word has changed. */
 static int queue(struct waiter *w, uint32_t val)
 {
-	struct bucket *b = bucket_of(w->uaddr);
+	struct bucket *b;
 	int r = compare(w->uaddr, val); /* a fault goes before the lock */
 
 	if (r)
 		return r;
-	fib_add(&b->count, 1, seq_cst);
-	lock_bucket(b);
+	fib_futex_grow();
+	for (;;) {
+		b = fib_futex_bucket(w->uaddr);
+		fib_add(&b->count, 1, seq_cst);
+		lock_bucket(b);
+		if (fib_likely(!b->moved))
+			break;
+		fib_sub(&b->count, 1, relaxed);
+		fib_unlock(&b->lock);
+		fib_futex_grown();
+	}
 	r = compare(w->uaddr, val);
 	if (r)
 		fib_sub(&b->count, 1, relaxed);
 	else
-		add_locked(b, w);
+		fib_futex_add_locked(b, w);
 	fib_unlock(&b->lock);
 	return r;
 }
@@ -254,14 +251,14 @@ static int wake_some_locked(struct bucket *b, uint32_t *uaddr, int n,
 
 int fib_futex_wake(uint32_t *uaddr, int n, uint32_t bitset)
 {
-	struct bucket *b = bucket_of(uaddr);
+	struct bucket *b;
 	int woken;
 
 	/* pairs with the waiter's add before it reads the word */
 	fib_fence(seq_cst);
-	if (!fib_load(&b->count, relaxed))
+	if (!fib_load(&fib_futex_bucket(uaddr)->count, relaxed))
 		return 0;
-	lock_bucket(b);
+	b = lock_word(uaddr);
 	woken = wake_some_locked(b, uaddr, n, bitset);
 	fib_unlock(&b->lock);
 	return woken;
@@ -274,18 +271,18 @@ static void move_locked(struct bucket *a, struct bucket *b, struct waiter *w,
 	fib_sub(&a->count, 1, relaxed);
 	w->uaddr = to;
 	fib_add(&b->count, 1, relaxed);
-	add_locked(b, w);
+	fib_futex_add_locked(b, w);
 }
 
 int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
 		      const uint32_t *cmp)
 {
-	struct bucket *a = bucket_of(from), *b = bucket_of(to);
+	struct bucket *a, *b;
 	int woken = 0, moved = 0, r = cmp ? compare(from, *cmp) : 0;
 
 	if (r)
 		return r;
-	lock_two(a, b);
+	lock_two(from, to, &a, &b);
 	if (cmp)
 		r = compare(from, *cmp);
 	if (r) {
@@ -373,7 +370,7 @@ static int compare_op(uint32_t op, int old)
 int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
 		      uint32_t op)
 {
-	struct bucket *ba = bucket_of(a), *bb = bucket_of(b);
+	struct bucket *ba, *bb;
 	int old = 0, woken, r;
 
 	if ((op >> 28 & 7) > FUTEX_OP_XOR)
@@ -381,7 +378,7 @@ int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
 	r = fib_touch32(b);
 	if (r)
 		return r;
-	lock_two(ba, bb);
+	lock_two(a, b, &ba, &bb);
 	r = apply_op(b, op, &old);
 	if (r == 0)
 		r = compare_op(op, old);
@@ -448,7 +445,7 @@ static int take_pi_locked(struct bucket *b, struct waiter *w, bool try_only,
 		if (try_only)
 			return -EAGAIN;
 		fib_add(&b->count, 1, relaxed);
-		add_locked(b, w);
+		fib_futex_add_locked(b, w);
 		return 1;
 	}
 }
@@ -456,7 +453,7 @@ static int take_pi_locked(struct bucket *b, struct waiter *w, bool try_only,
 int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 		      bool try_only, bool (*alive)(uint32_t tid))
 {
-	struct bucket *b = bucket_of(uaddr);
+	struct bucket *b;
 	struct waiter w = { .fib = fib_self(),
 			    .uaddr = uaddr,
 			    .priority = own_priority(),
@@ -469,7 +466,8 @@ int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 						    fib_touch32(uaddr);
 	if (r)
 		return r;
-	lock_bucket(b);
+	fib_futex_grow();
+	b = lock_word(uaddr);
 	r = take_pi_locked(b, &w, try_only, alive);
 	fib_unlock(&b->lock);
 	if (r <= 0)
@@ -482,7 +480,7 @@ int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 
 int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 {
-	struct bucket *b = bucket_of(uaddr);
+	struct bucket *b;
 	uint32_t bit = died ? FUTEX_OWNER_DIED : 0, was;
 	int r = fib_peek32(uaddr, &was);
 
@@ -490,7 +488,7 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 		r = (was & FUTEX_TID_MASK) == tid ? fib_touch32(uaddr) : -EPERM;
 	if (r)
 		return r;
-	lock_bucket(b);
+	b = lock_word(uaddr);
 	for (;;) {
 		struct waiter *next = NULL;
 		uint32_t is = bit;
@@ -583,7 +581,7 @@ static int take_for_locked(uint32_t *to, struct waiter *w, bool more,
 int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 			     uint32_t cmp, bool (*alive)(uint32_t tid))
 {
-	struct bucket *a = bucket_of(from), *b = bucket_of(to);
+	struct bucket *a, *b;
 	int done = 0, r = compare(from, cmp);
 	uint32_t now;
 
@@ -591,8 +589,9 @@ int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 		r = fib_peek32(to, &now);
 	if (r)
 		return r;
-	fib_touch32(to); /* only if one waits does it matter whether it is there */
-	lock_two(a, b);
+	fib_touch32(
+		to); /* only if one waits does it matter whether it is there */
+	lock_two(from, to, &a, &b);
 	r = compare(from, cmp);
 	fib_list_for_each (it, &a->waiters) {
 		struct waiter *w = fib_container_of(it, struct waiter, node);
@@ -619,11 +618,4 @@ int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 	}
 	unlock_two(a, b);
 	return r < 0 ? r : done;
-}
-
-void fib_futex_reset(void)
-{
-	memset(bucket, 0, sizeof(bucket));
-	for (unsigned i = 0; i < BUCKETS; i++)
-		fib_lock_init(&bucket[i].lock, FUTEX);
 }

@@ -14,7 +14,6 @@
 #include <stdint.h>
 #include "cli/dump/table.h"
 
-#define TOP_FIBERS 131072u
 #define TOP_TEXT   96
 
 struct top_worker {

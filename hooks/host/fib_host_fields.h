@@ -14,7 +14,7 @@ struct fib_parting;
 struct fib_sigframe;
 struct fib_siginfo_node;
 
-#define FIB_INDEX_BITS 17
+#define FIB_INDEX_BITS 20
 
 /* How a call came to its hook. */
 enum fib_door {

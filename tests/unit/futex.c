@@ -68,6 +68,58 @@ FIBER_TEST(value_differs, 1)
 			 -EINVAL);
 }
 
+/*
+ * More fibers than there are buckets for at first: who waits when the table grows
+ * is found by waking, by giving up and by order, as is who comes after.
+ */
+FIBER_TEST(table_grows, 2)
+{
+	enum { EARLY = 100, ALL = 8600 };
+	static struct call c[ALL], late[4];
+	static uint32_t words[ALL];
+	struct call first[4];
+
+	for (int i = 0; i < 4; i++)
+		go(&first[i], &word, FIB_FUTEX_ANY);
+	late[0] = (struct call){ .uaddr = &other,
+				 .bitset = FIB_FUTEX_ANY,
+				 .deadline_ns = fib_now_ns() + 1000 * MSEC };
+	late[0].fib = unit_go(wait_main, &late[0]);
+	for (int i = 0; i < ALL; i++)
+		go(&c[i], &words[i], FIB_FUTEX_ANY);
+	ck_assert_uint_gt(fib_high_water(), 8192);
+	for (int i = 1; i < 4; i++)
+		go(&late[i], &word, FIB_FUTEX_ANY);
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_eq(fib_futex_wake(&word, 1, FIB_FUTEX_ANY), 1);
+		finish(&first[i], 0);
+	}
+	for (int i = 0; i < EARLY; i++) {
+		words[i] = 1;
+		ck_assert_int_eq(fib_futex_wake(&words[i], 2, FIB_FUTEX_ANY),
+				 1);
+		finish(&c[i], 0);
+	}
+	/* all others go one by one to one word, and wake in the order of that */
+	for (int i = EARLY; i < ALL; i++)
+		ck_assert_int_eq(fib_futex_requeue(&words[i], &words[0], 0, 1,
+						   NULL),
+				 1);
+	for (int i = EARLY; i < EARLY + 5; i++) {
+		ck_assert_int_eq(fib_futex_wake(&words[0], 1, FIB_FUTEX_ANY),
+				 1);
+		finish(&c[i], 0);
+	}
+	ck_assert_int_eq(fib_futex_wake(&words[0], ALL, FIB_FUTEX_ANY),
+			 ALL - EARLY - 5);
+	ck_assert_int_eq(fib_futex_wake(&word, 4, FIB_FUTEX_ANY), 3);
+	for (int i = EARLY + 5; i < ALL; i++)
+		finish(&c[i], 0);
+	for (int i = 1; i < 4; i++)
+		finish(&late[i], 0);
+	finish(&late[0], -ETIMEDOUT);
+}
+
 FIBER_TEST(wake_counts, 2)
 {
 	struct call c[5];
@@ -123,7 +175,7 @@ FIBER_TEST(woken_in_time, 2)
 {
 	struct call c = { .uaddr = &word, .bitset = FIB_FUTEX_ANY };
 
-	c.deadline_ns = fib_now_ns() + 5000 * MSEC;
+	c.deadline_ns = fib_now_ns() + 1000 * MSEC;
 	c.fib = unit_go(wait_main, &c);
 	while (!fib_futex_wake(&word, 1, FIB_FUTEX_ANY))
 		fib_sched_yield();
@@ -342,6 +394,7 @@ TCase *unit_futex(void)
 	tcase_set_timeout(t, 30);
 	tcase_add_test(t, value_differs);
 	tcase_add_test(t, wake_counts);
+	tcase_add_test(t, table_grows);
 	tcase_add_test(t, bitset);
 	tcase_add_test(t, timeout);
 	tcase_add_test(t, woken_in_time);
