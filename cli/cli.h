@@ -28,6 +28,8 @@ void cli_fail(int status, const char *fmt, ...)
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
 /** A process id; anything else is bad usage of @verb. */
 pid_t cli_pid(const char *verb, const char *arg);
+/** A time of at most @most seconds; anything else is bad usage of @option. */
+double cli_seconds(const char *option, const char *arg, int most);
 /* Put behind the line of cli_fail(): what may be the cause; or "". */
 extern const char *cli_hint;
 
@@ -79,7 +81,7 @@ int cli_status(int argc, char **argv);
 int cli_stats(int argc, char **argv);
 /** fibhook trace PID [-t SECONDS] -o FILE */
 int cli_trace(int argc, char **argv);
-/** fibhook report PID */
+/** fibhook report PID [-t SECONDS] */
 int cli_report(int argc, char **argv);
 /** fibhook top PID [-i SECONDS] [-n COUNT] [--batch] */
 int cli_top(int argc, char **argv);

@@ -1,21 +1,26 @@
 /*
  * fibhook report PID: why does it not scale? What holds kernel threads up, since
- * its start; which mutexes are fought for and who waits longest, now; and a
- * plain hint for each.
+ * its start; which words are waited for, and for how long, in the next second, by
+ * the events of fibhook trace; which mutexes are fought for and who waits longest,
+ * now; and a plain hint for each.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "cli/cli.h"
 #include "cli/dump/fiber.h"
+#include "cli/trace/trace.h"
 #include "runtime/compat.h"
 
-#define LONGEST 10 /* waits that are shown */
-#define LOCKS	10
+#define LONGEST	 10 /* waits that are shown */
+#define LOCKS	 10
+#define FINDS	 20 /* looks for somebody who waits for one */
 #define MAX_ROWS (1u << 17)
 
 static pid_t wanted;
+static double seconds = 1; /* of looking at who waits for what */
 
 /* --- hints ------------------------------------------------------------------ */
 
@@ -109,8 +114,8 @@ static void print_holdups(void)
 
 		if (!s->count)
 			continue;
-		printf("  %s", code ? "the program's code" :
-				      dump_call_name(s->what));
+		printf("  %s",
+		       code ? "the program's code" : dump_call_name(s->what));
 		if (!code && s->at)
 			print_caller(s->at);
 		printf(": %lu time%s, %.1f s, the longest %.1f s\n    %s\n",
@@ -133,7 +138,7 @@ static struct row {
 	unsigned call;
 	char name[FIB_NAME_MAX];
 	struct dump_symbol where; /* name NULL: not known */
-} *rows;
+} * rows;
 static size_t nrows;
 
 /* The first function that is neither ours nor libc's. */
@@ -258,6 +263,85 @@ static void print_waits(void)
 	}
 }
 
+/* --- which words were waited for ---------------------------------------------- */
+
+static const struct {
+	const char *kind, *hint;
+} lock_hints[] = {
+	{ "mutex", "held for too long, or by too many: see who holds it" },
+	{ "lock", "a lock of the C library's, as of malloc or stdio" },
+	{ "rwlock", "who writes keeps all others out" },
+	{ "condition", "waits until another thread says so: idle ones do" },
+	{ "semaphore", "waits until another thread posts it" },
+	{ "barrier", "waits for the last of them" },
+	{ "join", "waits for the end of a thread" },
+};
+
+static const char *lock_hint(const char *kind)
+{
+	for (size_t i = 0; i < sizeof(lock_hints) / sizeof(*lock_hints); i++)
+		if (!strcmp(lock_hints[i].kind, kind))
+			return lock_hints[i].hint;
+	return "nobody was found waiting there, so what it is is not known";
+}
+
+static struct row finding;
+
+/* Who waits there, told by one that is found doing so. */
+static void find_waiter(uint64_t addr)
+{
+	static struct fib slab[DUMP_SLAB];
+	static struct dump_walk w;
+	uint32_t n = dump_fibers_max();
+
+	finding = (struct row){ .wait.kind = "futex" };
+	for (uint32_t i = 0; i < n && !finding.wait.addr; i++) {
+		uint64_t at = (uintptr_t)dump_tab.slabs[i / DUMP_SLAB];
+		const struct fib *f = &slab[i % DUMP_SLAB];
+
+		if (i % DUMP_SLAB == 0 && !dump_read(at, slab, sizeof(slab)))
+			memset(slab, 0, sizeof(slab));
+		if (f->state == FIB_IS_PARKED && f->wait == FIB_WAIT_FUTEX &&
+		    f->wait_arg == addr &&
+		    dump_walk(at + i % DUMP_SLAB * sizeof(*f), &w) && w.n &&
+		    !w.note && w.f.wait_arg == addr) {
+			finding.wait = dump_wait_of(&w);
+			finding.where = where_of(&w);
+		}
+	}
+}
+
+static void print_contention(void)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	struct trace_lock *locks;
+	uint64_t waits = 0;
+	size_t n = trace_locks(&locks);
+
+	for (size_t i = 0; i < n; i++)
+		waits += locks[i].waits;
+	printf("\nwaited for, in %.1f s: %zu word%s, %lu waits\n",
+	       (double)(trace_end - trace_begin) * trace_us_of_cycle() / 1e6, n,
+	       n == 1 ? "" : "s", waits);
+	for (size_t i = 0; i < n && i < LOCKS; i++) {
+		for (int t = 0; t < FINDS; t++) {
+			find_waiter(locks[i].addr);
+			if (finding.wait.addr)
+				break;
+			nanosleep(&ms, NULL);
+		}
+		printf("  %s 0x%lx", finding.wait.kind, locks[i].addr);
+		print_where(&finding);
+		printf(": %lu wait%s, %.3f s, the longest %.3f s\n    %s\n",
+		       locks[i].waits, locks[i].waits == 1 ? "" : "s",
+		       locks[i].total, locks[i].longest,
+		       lock_hint(finding.wait.kind));
+	}
+	if (trace_lost)
+		printf("    %lu events came too fast and are not counted\n",
+		       trace_lost);
+}
+
 static int report(void)
 {
 	dump_open(wanted);
@@ -271,6 +355,8 @@ static int report(void)
 	       (int)dump_pid, dump_process_name(), dump_sched.running,
 	       dump_fibers_count(), dump_seconds());
 	print_holdups();
+	trace_read(seconds);
+	print_contention();
 	dump_each_fiber(-1, add_row);
 	print_waits();
 	print_locks();
@@ -283,6 +369,11 @@ static int report(void)
 int cli_report(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-t")) {
+			seconds = cli_seconds("report: -t", argv[++i],
+					      TRACE_SECONDS_MAX);
+			continue;
+		}
 		if (argv[i][0] == '-')
 			cli_fail(CLI_USAGE, "report: %s: no such option",
 				 argv[i]);
@@ -293,5 +384,6 @@ int cli_report(int argc, char **argv)
 	if (!wanted)
 		cli_fail(CLI_USAGE,
 			 "report: which process? See fibhook --help");
+	dump_guard_seconds += (int)seconds + 1;
 	return dump_guard(wanted, report, false);
 }

@@ -69,6 +69,18 @@ pid_t cli_pid(const char *verb, const char *arg)
 	return (pid_t)pid;
 }
 
+double cli_seconds(const char *option, const char *arg, int most)
+{
+	char *end = NULL;
+	double s = arg ? strtod(arg, &end) : 0;
+
+	if (!arg || end == arg || *end || !(s >= 0.01) || s > most)
+		cli_fail(CLI_USAGE,
+			 "%s: '%s' is not a number of seconds from 0.01 to %d",
+			 option, arg ? arg : "", most);
+	return s;
+}
+
 const char *cli_text_of(const char *s, size_t len)
 {
 	static char ring[4][CLI_TEXT_MAX];

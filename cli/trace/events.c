@@ -7,7 +7,6 @@
  * worker's row has who ran there, and when it took fibers from another.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "cli/cli.h"
 #include "cli/trace/trace.h"
@@ -238,15 +237,6 @@ static void take(const struct trace_record *r)
 
 /* --- all ------------------------------------------------------------------------ */
 
-static int by_time(const void *a, const void *b)
-{
-	const struct trace_record *x = a, *y = b;
-
-	if (x->e.cycles != y->e.cycles)
-		return x->e.cycles < y->e.cycles ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
-}
-
 /* Those that there are no more have numbers alone. */
 static void put_names(void)
 {
@@ -275,18 +265,10 @@ static void put_names(void)
 
 void trace_print(void)
 {
-	double cycles = (double)(dump_now_cycles() - dump_tab.start_cycles);
-
-	us_of_cycle =
-		cycles > 0 ?
-			((double)dump_now_ns() - (double)dump_tab.start_ns) /
-				cycles / 1e3 :
-			0;
+	us_of_cycle = trace_us_of_cycle();
 	fibers = dump_grow(NULL, 0, FIB_MAX * sizeof(*fibers));
 	memset(fibers, 0, FIB_MAX * sizeof(*fibers));
-	if (trace_nrecords)
-		qsort(trace_records, trace_nrecords, sizeof(*trace_records),
-		      by_time);
+	trace_sort();
 	printf("{\"otherData\":{\"pid\":%d,\"program\":\"%s\",\"version\":\"%"
 	       "s\","
 	       "\"seconds\":%.3f,\"events\":%zu,\"lost\":%lu},\n"

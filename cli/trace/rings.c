@@ -1,6 +1,7 @@
 /* Reading the rings of a process, see trace.h and runtime/trace.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -149,4 +150,30 @@ void trace_read(double seconds)
 	trace_end = dump_now_cycles();
 	if (!dump_ended())
 		ask(0);
+}
+
+/* --- what has been read ------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct trace_record *x = a, *y = b;
+
+	if (x->e.cycles != y->e.cycles)
+		return x->e.cycles < y->e.cycles ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+void trace_sort(void)
+{
+	if (trace_nrecords)
+		qsort(trace_records, trace_nrecords, sizeof(*trace_records),
+		      by_time);
+}
+
+double trace_us_of_cycle(void)
+{
+	double cycles = (double)(dump_now_cycles() - dump_tab.start_cycles);
+	double ns = (double)dump_now_ns() - (double)dump_tab.start_ns;
+
+	return cycles > 0 ? ns / cycles / 1e3 : 0;
 }

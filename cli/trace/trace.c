@@ -117,19 +117,6 @@ static int write_file(const char *data, size_t len)
 
 /* --- the command ------------------------------------------------------------------ */
 
-static double read_seconds(const char *arg)
-{
-	char *end;
-	double s = arg ? strtod(arg, &end) : 0;
-
-	if (!arg || end == arg || *end || !(s >= 0.01) || s > TRACE_SECONDS_MAX)
-		cli_fail(CLI_USAGE,
-			 "trace: -t: '%s' is not a number of seconds from 0.01 "
-			 "to %d",
-			 arg ? arg : "", TRACE_SECONDS_MAX);
-	return s;
-}
-
 int cli_trace(int argc, char **argv)
 {
 	char *data;
@@ -138,7 +125,8 @@ int cli_trace(int argc, char **argv)
 
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "-t"))
-			seconds = read_seconds(argv[++i]);
+			seconds = cli_seconds("trace: -t", argv[++i],
+					      TRACE_SECONDS_MAX);
 		else if (!strcmp(argv[i], "-o"))
 			file = argv[++i];
 		else if (argv[i][0] == '-')

@@ -4,6 +4,7 @@
  *   trace.c     the command: the file that is written, whole or not at all
  *   rings.c     asks the process for events, and reads its rings
  *   events.c    events in the order of time, as the slices of JSON
+ *   locks.c     and as the words that are waited for, for fibhook report
  *
  * runtime/trace.h has the protocol between the process and who reads it. All but
  * the file is the work of a child under the guard (dump/dump.h), which believes
@@ -34,6 +35,20 @@ extern uint64_t trace_begin, trace_end; /* cycles */
 
 /** For @seconds, until the process ends, or there is no room for more. */
 void trace_read(double seconds);
+
+/** Bring them into the order of time. */
+void trace_sort(void);
+double trace_us_of_cycle(void);
+
+/* --- locks.c ----------------------------------------------------------------- */
+
+struct trace_lock {
+	uint64_t addr, waits;
+	double total, longest; /* seconds */
+};
+
+/** Those that were waited for, the longest in sum first; how many. */
+size_t trace_locks(struct trace_lock **out);
 
 /* --- events.c --------------------------------------------------------------- */
 

@@ -18,7 +18,7 @@ _fibhook()
 		word=
 		case ${COMP_WORDS[1]} in
 		dump) word='--all --lines --fiber --group --folded --json --core' ;;
-		report) word=' ' ;;
+		report) word='-t' ;;
 		top) word='-i -n --batch' ;;
 		trace) word='-t -o' ;;
 		stats) word='--every --json --prometheus' ;;

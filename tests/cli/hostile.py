@@ -185,7 +185,7 @@ def dump(build, pid, asan=True, wait=LIMIT + 5, form=()):
 
 
 VERBS = (["status"], ["status", "--json"], ["stats"], ["stats", "--prometheus"],
-         ["report"], ["top", "--batch", "-n", "1", "-i", "0.1"],
+         ["report", "-t", "0.1"], ["top", "--batch", "-n", "1", "-i", "0.1"],
          ["trace", "-t", "0.1", "-o", "-"])
 
 

@@ -118,6 +118,21 @@ start deadlock "$F" --workers 2 "$waits" deadlock && {
 	check "report: deadlock" grep -qx deadlock "$T/out"
 	stop "$pid"
 }
+start fights "$F" --workers 2 "$B/tests/cli/fights" && {
+	run "$F" report -t 0.5 "$pid"
+	check "report, contention: status" [ "$status" = 0 ]
+	check "report, contention: nothing on stderr" [ ! -s "$T/err" ]
+	line=$(grep "^  mutex 0x[0-9a-f]* in in_turn(): .* waits, " "$T/out")
+	check "report: what is fought for, where, how often: $line" python3 -c '
+import re, sys
+m = re.search(r": (\d+) waits, ([0-9.]+) s, the longest ([0-9.]+) s$",
+              sys.argv[1])
+n, total, longest = int(m[1]), float(m[2]), float(m[3])
+assert n >= 5 and total > 0.1 and total >= longest > 0.004' "$line"
+	check "report, contention: a hint" grep -q "held for too long" "$T/out"
+	stop "$pid"
+}
+refuses "report -t x" 2 "'x'" "$F" report -t x 1
 refuses "report without pid" 2 "which process" "$F" report
 refuses "report of a dead process" 1 "no such process" "$F" report "$dead"
 
