@@ -137,14 +137,14 @@ static void queue_locked(struct fib_fd *s, struct fib_waiter *w, uint32_t *turn)
 }
 
 static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
-		   bool observer, uint32_t seq, uint32_t *turn)
+		   bool observer, bool keeps, uint32_t seq, uint32_t *turn)
 {
 	int r = 0;
 
 	w->fib = fib_self();
 	w->events = events;
 	w->observer = observer;
-	w->hold = false;
+	w->hold = keeps;
 	fib_store(&w->slot, s, relaxed);
 	fib_store(&w->woken, false, relaxed);
 	fib_list_init(&w->node);
@@ -172,13 +172,18 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    bool observer, uint32_t seq)
 {
-	return publish(s, w, events, observer, seq, &(uint32_t){ 0 });
+	return publish(s, w, events, observer, false, seq, &(uint32_t){ 0 });
+}
+
+int fib_iom_observe(struct fib_fd *s, struct fib_waiter *w, uint8_t events)
+{
+	return publish(s, w, events, true, true, 0, &(uint32_t){ 0 });
 }
 
 int fib_iom_publish_turn(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 			 uint32_t seq, uint32_t *turn)
 {
-	return publish(s, w, events, false, seq, turn);
+	return publish(s, w, events, false, false, seq, turn);
 }
 
 void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w)

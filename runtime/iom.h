@@ -227,6 +227,11 @@ static inline uint32_t fib_iom_begin(struct fib_fd *s)
 int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    bool observer, uint32_t seq);
 /**
+ * An observer that stays with the file: if the number is closed, it is a guest of
+ * another slot (w->slot), which it leaves when it has been woken or retracted.
+ */
+int fib_iom_observe(struct fib_fd *s, struct fib_waiter *w, uint8_t events);
+/**
  * The same for a consumer that has waited before perhaps: *@turn says where it
  * stands. 0: behind all, and it becomes its turn; FIB_TURN_FIRST: before all.
  */

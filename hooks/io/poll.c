@@ -6,6 +6,7 @@
  * would be lost), parks, and asks again after each wake-up. The kernel alone
  * decides what is ready, so that the results are its own.
  */
+#include <fcntl.h>
 #include <sys/select.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
@@ -19,7 +20,9 @@
 
 struct watch {
 	struct fib_waiter w;
+	struct fib_fd *s; /* of the number */
 	int fd;
+	short want; /* as poll says it */
 	uint8_t events;
 	bool published;
 };
@@ -43,6 +46,25 @@ static void give_back(struct many *m)
 		fib_pages_free(m->also, m->also_size);
 }
 
+static struct fib_fd *place(const struct watch *x)
+{
+	return fib_load(&x->w.slot, acquire);
+}
+
+/* Its number was closed: it waits for the file by another one. */
+static bool is_away(const struct watch *x)
+{
+	return x->published && place(x) != x->s;
+}
+
+/* It is published no more. */
+static void left(struct watch *x)
+{
+	if (is_away(x))
+		fib_iom_guest_leave(place(x));
+	x->published = false;
+}
+
 static bool publish_all(struct many *m)
 {
 	for (unsigned i = 0; i < m->n; i++) {
@@ -52,11 +74,11 @@ static bool publish_all(struct many *m)
 
 		if (x->published && !fib_load(&x->w.woken, acquire))
 			continue;
-		x->published = false;
-		s = fib_fd_get(x->fd);
+		left(x);
+		x->s = s = fib_fd_get(x->fd);
 		if (!s)
 			return false;
-		r = fib_iom_publish(s, &x->w, x->events, true, 0);
+		r = fib_iom_observe(s, &x->w, x->events);
 		if (r == 0)
 			x->published = true;
 		else if (r != -EPERM && r != -EBADF)
@@ -76,6 +98,35 @@ static bool any_woken(const void *arg)
 	return false;
 }
 
+/*
+ * do_poll() and do_select() have all files from the beginning of the call to its
+ * end, and look by number when one of them has woken them up: a number that is
+ * closed by then is POLLNVAL. So where one is, the wake-up has to be of the kind that
+ * the kernel would have sent. Who is woken for nothing watches on, where it is.
+ */
+static bool is_nothing(struct many *m)
+{
+	bool away = false;
+
+	for (unsigned i = 0; i < m->n && !away; i++)
+		away = is_away(&m->watch[i]);
+	for (unsigned i = 0; i < m->n && away; i++) {
+		struct watch *x = &m->watch[i];
+		struct fib_fd *s;
+
+		if (!x->published || !fib_load(&x->w.woken, acquire))
+			continue;
+		s = place(x);
+		if (fib_iom_observe(s, &x->w, x->events)) {
+			left(x);
+			return false;
+		}
+		if (fib_io_ready(s->fd, x->want))
+			return false;
+	}
+	return away;
+}
+
 static long wait_many(struct many *m)
 {
 	long r;
@@ -89,8 +140,10 @@ static long wait_many(struct many *m)
 		r = m->ask(m->arg);
 		if (r)
 			break;
-		r = fib_park_until(any_woken, m, m->deadline_ns, FIB_WAIT_POLL,
-				   m->n);
+		do
+			r = fib_park_until(any_woken, m, m->deadline_ns,
+					   FIB_WAIT_POLL, m->n);
+		while (r == 0 && is_nothing(m));
 		/* A cancel comes before what came after it. */
 		if (r == 0 && fib_unlikely(fib_cancel_is_near()))
 			r = -EINTR;
@@ -106,9 +159,11 @@ static long wait_many(struct many *m)
 		if (r)
 			break;
 	}
-	for (unsigned i = 0; i < m->n; i++)
+	for (unsigned i = 0; i < m->n; i++) {
 		if (m->watch[i].published)
 			fib_iom_retract(&m->watch[i].w);
+		left(&m->watch[i]);
+	}
 	give_back(m);
 	if (r < 0)
 		fib_cancel_end();
@@ -175,6 +230,7 @@ static bool poll_watches(struct many *m, const struct pollfd *fds, unsigned n)
 			continue;
 		e = p[k].events;
 		x->fd = p[k].fd;
+		x->want = e;
 		if (e & (POLLOUT | POLLWRNORM | POLLWRBAND))
 			x->events |= FIB_IO_WRITE;
 		if (!x->events || (e & (POLLIN | POLLPRI | POLLRDNORM |
@@ -286,6 +342,7 @@ struct select_args {
 	uint64_t *want[3]; /* what it asked for */
 	uint64_t *set[3];  /* what the kernel says */
 	size_t words;
+	bool began;
 };
 
 /* Three sets in each half of @room. */
@@ -313,6 +370,45 @@ static long select_now(const struct select_args *a)
 	return fib_raw(SYS_pselect6, a->n, arg[0], arg[1], arg[2], &zero, 0);
 }
 
+/* The bit of @fd in set @i, if the program asked for it and the number is closed. */
+static uint64_t closed_bit(const struct select_args *a, int i, int fd)
+{
+	uint64_t bit = 1ull << fd % 64;
+
+	return a->user[i] && (a->want[i][fd / 64] & bit) &&
+			       fib_raw(SYS_fcntl, fd, F_GETFD) < 0 ?
+		       bit :
+		       0;
+}
+
+/*
+ * A number that is closed meanwhile is in each of do_select()'s sets (EPOLLNVAL):
+ * EBADF is for who begins with one.
+ */
+static long select_closed(const struct select_args *a)
+{
+	struct timespec zero = { 0, 0 };
+	long arg[3], r;
+
+	for (int i = 0; i < 3; i++) {
+		arg[i] = a->user[i] ? (long)a->set[i] : 0;
+		memcpy(a->set[i], a->want[i], a->words * 8);
+	}
+	for (int fd = 0; fd < a->n; fd++)
+		for (int i = 0; i < 3; i++)
+			a->set[i][fd / 64] &= ~closed_bit(a, i, fd);
+	r = fib_raw(SYS_pselect6, a->n, arg[0], arg[1], arg[2], &zero, 0);
+	for (int fd = 0; fd < a->n && r >= 0; fd++) {
+		for (int i = 0; i < 3; i++) {
+			uint64_t bit = closed_bit(a, i, fd);
+
+			r += bit && !(a->set[i][fd / 64] & bit);
+			a->set[i][fd / 64] |= bit;
+		}
+	}
+	return r;
+}
+
 static long select_answer(const struct select_args *a, long r)
 {
 	for (int i = 0; i < 3; i++)
@@ -327,6 +423,8 @@ static long ask_select(void *arg)
 	const struct select_args *a = arg;
 	long r = select_now(a);
 
+	while (r == -EBADF && a->began)
+		r = select_closed(a);
 	return r > 0 ? select_answer(a, r) : r;
 }
 
@@ -335,15 +433,22 @@ static unsigned select_watches(const struct select_args *a, struct watch *w)
 	unsigned n = 0;
 
 	for (int fd = 0; fd < a->n; fd++) {
+		static const short bits[] = { POLLIN, POLLOUT, POLLPRI };
 		uint8_t ev = 0;
+		short want = 0;
 
-		for (int i = 0; i < 3; i++)
-			if (a->user[i] && (a->want[i][fd / 64] >> fd % 64 & 1))
-				ev |= i == 1 ? FIB_IO_WRITE : FIB_IO_READ;
+		for (int i = 0; i < 3; i++) {
+			if (!a->user[i] ||
+			    !(a->want[i][fd / 64] >> fd % 64 & 1))
+				continue;
+			ev |= i == 1 ? FIB_IO_WRITE : FIB_IO_READ;
+			want |= bits[i];
+		}
 		if (!ev)
 			continue;
 		if (w) {
 			w[n].fd = fd;
+			w[n].want = want;
 			w[n].events = ev;
 		}
 		n++;
@@ -403,6 +508,7 @@ static long wait_select(struct select_args *a, uint64_t deadline_ns, void *room,
 		return r;
 	}
 	select_watches(a, m.watch);
+	a->began = true;
 	r = wait_many(&m);
 	return r ? r : clear_sets(a);
 }

@@ -169,21 +169,10 @@ def read(path):
     return [x for x in lines if x and x[0] != "#"], known
 
 
-POLLS = ("poll", "ppoll", "select", "pselect")
-
-
 def documented(d):
     """Why, if docs/COMPATIBILITY.md says that this differs."""
     if "* stop" in d.steps[:d.phase]: # and it takes that
         return "a stop ends no call: docs/COMPATIBILITY.md"
-    polled = set()
-    for s in d.steps[:d.phase + 1]:
-        w = s.split()
-        if w[1] in POLLS:
-            polled |= {x.split(":")[0] for x in w if ":" in x}
-        if w[1] in ("close", "dup2") and w[-1] in polled:
-            return ("poll and select go by number, where one is closed: "
-                    "docs/COMPATIBILITY.md")
     return None
 
 

@@ -68,6 +68,31 @@ FIBER_TEST(evict, 1)
 	fib_iom_retract(&o);
 }
 
+/* An observer may go with the file too, and tells by its slot where it is. */
+FIBER_TEST(observer_moves, 1)
+{
+	struct fib_fd *s = start(SOCK_DGRAM), *to;
+	struct fib_waiter stays, goes;
+
+	fib_iom_publish(s, &stays, FIB_IO_READ, true, 0);
+	ck_assert_int_eq(fib_iom_observe(s, &goes, FIB_IO_READ), 0);
+	fib_iom_poll(0);
+	fib_iom_evict(s, fib_iom_refuge(s));
+	fib_iom_forget(s, true);
+	close(sv[0]);
+	to = fib_load(&goes.slot, acquire);
+	ck_assert_ptr_ne(to, s);
+	ck_assert_ptr_eq(fib_load(&stays.slot, acquire), s);
+	ck_assert_uint_eq(fib_load(&to->guests, relaxed), 1);
+	put(1);
+	fib_iom_poll(0);
+	ck_assert(fib_load(&goes.woken, acquire));
+	ck_assert(!fib_load(&stays.woken, acquire));
+	fib_iom_guest_leave(to);
+	ck_assert(!fib_fd_is_ours(to->fd));
+	fib_iom_retract(&stays);
+}
+
 /*
  * One call of two holds on to the file. Both come too late to be moved; the end
  * of the close tells the first of them, which goes where its file is.
@@ -216,6 +241,7 @@ TCase *unit_close(void)
 	tcase_set_timeout(t, 30);
 	tcase_add_test(t, waits_while_closing);
 	tcase_add_test(t, evict);
+	tcase_add_test(t, observer_moves);
 	tcase_add_test(t, who_follows_its_file_tells_the_next);
 	tcase_add_test(t, first_try_holds_late);
 	tcase_add_test(t, moved_by_both);

@@ -1,0 +1,6 @@
+# open: who looks at a datagram hands the wake-up on
+# Who peeks is woken, and nobody behind it: the datagram is there, and the reader waits.
+0 pair a b dgram
+1 recv b 8 peek
+3 read b 1
+0 pwritev2 a 1
