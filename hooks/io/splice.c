@@ -122,6 +122,11 @@ static size_t room(const struct fib_ends *e, int fd)
 	return tcp && e->waited && left > 0 ? (size_t)(left + 1) / 2 : 0;
 }
 
+static bool is_pipe(const struct fib_known *k)
+{
+	return k->kind == FIB_FD_PIPE;
+}
+
 static bool is_stream(const struct fib_known *k)
 {
 	return k->kind == FIB_FD_TCP || k->kind == FIB_FD_STREAM;
@@ -225,7 +230,7 @@ static long copy_piece(struct fib_ends *e, int in, int out, int64_t at)
 
 static long send_piece(struct fib_ends *e, int in, int out)
 {
-	bool pipe = fib_fd_takes_nowait(e->to);
+	bool pipe = is_pipe(e->to);
 	long r = broken(e, out);
 	int64_t at = position(e, in), *own = NULL;
 
@@ -285,7 +290,7 @@ static long sendfile_in_kernel(struct fib_known *to, const long asked[6])
 static bool sends_pieces(struct fib_known *to, struct fib_known *from)
 {
 	return to && from && from->kind == FIB_FD_ALWAYS &&
-	       (is_stream(to) || fib_fd_takes_nowait(to)) &&
+	       (is_stream(to) || is_pipe(to)) &&
 	       !fib_fd_nonblock(to) && !fib_fd_timed(to);
 }
 
@@ -302,7 +307,7 @@ long fib_sys_sendfile(int to, int from, void *at, size_t count)
 	if (!count || (long)count < 0 || (at && e.at < 0) ||
 	    !sends_pieces(e.to, e.from))
 		return sendfile_in_kernel(e.to, a);
-	e.whole = !fib_fd_takes_nowait(e.to);
+	e.whole = !is_pipe(e.to);
 	e.left = count < FIB_IO_MAX ? count : FIB_IO_MAX;
 	set_end(&e.in, e.from, FIB_IO_READ);
 	set_end(&e.out, e.to, FIB_IO_WRITE);
@@ -321,7 +326,7 @@ long fib_sys_sendfile(int to, int from, void *at, size_t count)
  */
 static bool find_end(struct fib_ends *e, int in, int out)
 {
-	bool in_first = !e->out.s || fib_fd_takes_nowait(e->from);
+	bool in_first = !e->out.s || is_pipe(e->from);
 	bool in_waits = e->in.s && !fib_io_ready(in, POLLIN);
 	bool out_waits = e->out.s && !fib_io_ready(out, POLLOUT);
 
@@ -394,11 +399,6 @@ static long from_tcp(struct fib_ends *e, int in, int out)
 		return -EAGAIN;
 	}
 	return call_now(e, in, out);
-}
-
-static bool is_pipe(const struct fib_known *k)
-{
-	return fib_fd_takes_nowait(k);
 }
 
 static bool is_listening(int fd)
