@@ -62,6 +62,12 @@ void fib_executor_put(struct fib_executor *ex);
 int fib_executor_push(struct fib_executor *ex, struct fib_work *w);
 /** The work that the caller is part of, or NULL. */
 struct fib_work *fib_work_current(void);
+/** fib_task_start(), with a callback for its end, called in any case. */
+int fib_task_start_then(struct fib_task **out, struct fib_executor *ex,
+			long (*fn)(void *), void *arg,
+			void (*on_end)(long, void *), void *end_arg);
+/** Is the caller a part of @t? */
+bool fib_task_is_caller(struct fib_task *t);
 /** What executors are given to call; @work is a struct fib_work. */
 void fib_work_run(void *work);
 

@@ -225,6 +225,52 @@ FIB_API int fib_set_name(struct fib *f, const char *name);
  */
 FIB_API size_t fib_total(void);
 
+/* --- values of a fiber's own ------------------------------------------------ */
+
+#define FIB_LOCAL_MAX 256
+
+/**
+ * fib_local_create - a key, under which each fiber has a value, NULL at first
+ * @destroy:	called with a value that is not NULL when its fiber ends, in the
+ *		fiber, in any order; up to four times, if destructors set values.
+ *		NULL: nothing is
+ *
+ * A thread's main fiber ends with its thread, but not by exit(3); what is resumed
+ * by hand has values of its own. 0; -EAGAIN: there are FIB_LOCAL_MAX; -EINVAL.
+ */
+FIB_API int fib_local_create(unsigned *key, void (*destroy)(void *value));
+/** Give a key back; values are forgotten, not destroyed. 0, -EINVAL. */
+FIB_API int fib_local_delete(unsigned key);
+/** The calling fiber's value; NULL where there is none. */
+FIB_API void *fib_local_get(unsigned key);
+/** 0, -EINVAL, -ENOMEM. */
+FIB_API int fib_local_set(unsigned key, void *value);
+
+/* --- finding faults ---------------------------------------------------------- */
+
+/**
+ * fib_dump - write a list of all fibers to @fd: number, name, state, scheduler,
+ * what each waits for, and where
+ *
+ * A fiber that does not run has its frames with it, as OBJECT+OFFSET for
+ * addr2line(1), by its frame pointers: frames of code without these are left out.
+ * The fibers go on meanwhile, so each line is of one instant, an instant ago. May
+ * be called by a signal handler, and takes no lock. 0; what write(2) says; -EPERM: a
+ * filter forbids process_vm_readv(2).
+ */
+FIB_API int fib_dump(int fd);
+
+/**
+ * fib_tell_overflow - when a fiber overflows its stack, name it on stderr
+ *
+ * Takes SIGSEGV, on an alternate signal stack of each thread that runs fibers from
+ * now on, the calling one included: call it before schedulers and executors are
+ * made. What else faults goes to the handler that was there before, and so does an
+ * overflow, when it has been told. A thread that has an alternate stack keeps its
+ * own; none has SIGSEGV blocked any more. 0 or -errno.
+ */
+FIB_API int fib_tell_overflow(void);
+
 /**
  * The version of the library that runs, "MAJOR.MINOR.PATCH". Never NULL, and
  * never freed. Any thread, any signal handler.

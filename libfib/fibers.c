@@ -47,11 +47,13 @@ static void entry(void *arg)
 
 	arrive(f);
 	f->fn(f->arg);
-	if (fib_load(&f->lib.life, relaxed) & FIB_LIFE_SCHED)
-		fib_exit();
 	/* It has forked, and this is the child. */
 	if (fib_load(&f->lib.life, relaxed) & FIB_LIFE_MAIN)
 		exit(0);
+	if (fib_unlikely(f->lib.local != NULL))
+		fib_local_end(f);
+	if (fib_load(&f->lib.life, relaxed) & FIB_LIFE_SCHED)
+		fib_exit();
 	go_below(f, FIB_TERM);
 }
 
@@ -239,6 +241,7 @@ int fib_resume(struct fib *f)
 		fib_and(&f->lib.life, ~(uint32_t)FIB_LIFE_HAND, release);
 		return -ENOMEM;
 	}
+	fib_altstack_ensure();
 	fib_or(&f->lib.life, FIB_LIFE_BEGUN, relaxed);
 	err = fib_errno_save();
 	fib_store(&f->state, FIB_RUNNING, relaxed);

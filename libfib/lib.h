@@ -7,6 +7,10 @@
  *	events.c	events of descriptors
  *	timers.c	timers with callbacks, guards
  *	select.c	waiting for channels, descriptors and a time at once
+ *	group.c		tasks that are awaited together
+ *	local.c		values of a fiber's own
+ *	dump.c		a list of all fibers
+ *	overflow.c	who has overflowed its stack
  *	cancel.c	cancelling fibers, shields
  *	blocking.c	blocking calls
  *	wait.c		the same for children, signals, names of hosts
@@ -106,6 +110,37 @@ static inline void fib_unshield(struct fib *f)
 }
 /** Fiber @f, which runs until the caller lets it. */
 void fib_cancel_fiber(struct fib *f);
+
+/* --- local.c ----------------------------------------------------------------- */
+
+/** @f, the caller, ends: call the destructors, and free the table. */
+void fib_local_end(struct fib *f);
+
+/* --- dump.c, overflow.c: for a signal handler as well -------------------------- */
+
+/* A line that is being written. */
+struct fib_text {
+	int fd;
+	unsigned length;
+	char at[256];
+};
+void fib_text_put(struct fib_text *t, const char *s);
+void fib_text_number(struct fib_text *t, uint64_t n, unsigned base);
+/** A fiber: its number, and its name if it has one. */
+void fib_text_fiber(struct fib_text *t, uint64_t id, const char *name);
+/** To the descriptor: 0 or -errno. */
+int fib_text_end(struct fib_text *t);
+
+/** Somebody wants overflows told: the thread needs a stack for that. */
+extern _Atomic bool fib_overflow_told;
+void fib_altstack_make(void);
+static inline void fib_altstack_ensure(void)
+{
+	if (fib_unlikely(fib_load(&fib_overflow_told, relaxed)))
+		fib_altstack_make();
+}
+/** The thread ends. */
+void fib_altstack_drop(void);
 
 /* --- outside.c --------------------------------------------------------------- */
 

@@ -128,8 +128,10 @@ static void *thread_main(void *arg)
 
 	free(b);
 	pthread_setname_np(pthread_self(), p->name);
+	fib_altstack_ensure();
 	for (; w; w = next_work(p))
 		fib_work_run(w);
+	fib_altstack_drop();
 	thread_end(p);
 	return NULL;
 }

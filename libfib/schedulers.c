@@ -234,6 +234,7 @@ void fib_host_thread_begins(struct fib_worker *w)
 		 (int)(FIB_NAME_MAX - 1 - strlen(name)), w->lib.sched->lib.name,
 		 w->id);
 	prctl(PR_SET_NAME, name);
+	fib_altstack_ensure();
 	fib_store(&w->tid, (int)fib_raw(SYS_gettid), relaxed);
 }
 
@@ -242,6 +243,7 @@ void fib_host_thread_ends(struct fib_worker *w)
 {
 	struct fib_sched *s = w->lib.sched;
 
+	fib_altstack_drop();
 	fib_worker_set(NULL);
 	tickle(s);
 	fib_sub(fib_shared(&s->lib.alive), 1, release);
@@ -289,6 +291,7 @@ static void run_caller(struct fib_sched *s)
 	int err = fib_errno_save();
 	struct fib_san here;
 
+	fib_altstack_ensure();
 	memset(&here, 0, sizeof(here));
 	fib_san_adopt(&here);
 	w->lib.outer = fib_worker_self();

@@ -351,7 +351,8 @@ static int start(struct fib_task *t, bool handle)
 }
 
 static int start_on(struct fib_task **out, struct fib_executor *ex,
-		    long (*fn)(void *), void *arg, bool late)
+		    long (*fn)(void *), void *arg, struct callback *at_end,
+		    bool late)
 {
 	struct fib_task *t;
 	int r = fib_executor_accept(ex);
@@ -363,6 +364,10 @@ static int start_on(struct fib_task **out, struct fib_executor *ex,
 	if (!t)
 		goto release;
 	t->late = late;
+	if (at_end) {
+		t->first = at_end;
+		t->last = &at_end->next;
+	}
 	r = start(t, out != NULL);
 	if (r)
 		goto drop;
@@ -382,7 +387,30 @@ int fib_task_start(struct fib_task **out, struct fib_executor *ex,
 {
 	if (!ex || !fn)
 		return -EINVAL;
-	return start_on(out, ex, fn, arg, false);
+	return start_on(out, ex, fn, arg, NULL, false);
+}
+
+int fib_task_start_then(struct fib_task **out, struct fib_executor *ex,
+			long (*fn)(void *), void *arg,
+			void (*on_end)(long, void *), void *end_arg)
+{
+	struct callback *c = malloc(sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct callback){
+		.fn = on_end, .arg = end_arg, .on_result = true, .on_error = true
+	};
+	r = start_on(out, ex, fn, arg, c, false);
+	if (r)
+		free(c);
+	return r;
+}
+
+bool fib_task_is_caller(struct fib_task *t)
+{
+	return fib_work_current() == &t->work;
 }
 
 /* --- waiting for one ----------------------------------------------------- */
@@ -407,7 +435,7 @@ int fib_task_await_for(struct fib_task *t, uint64_t timeout_ns, long *result)
 	if (t->settled)
 		goto out;
 	r = -EDEADLK;
-	if (fib_work_current() == &t->work)
+	if (fib_task_is_caller(t))
 		goto out;
 	fib_parker_init(&me);
 	fib_list_add_tail(&t->waiters, &me.link);
@@ -451,7 +479,7 @@ static int call_back_later(struct fib_task *t)
 	int r;
 
 	fib_add(&t->refs, 1, relaxed);
-	r = start_on(NULL, t->work.ex, call_back_late, t, true);
+	r = start_on(NULL, t->work.ex, call_back_late, t, NULL, true);
 	if (!r)
 		return 0;
 	fib_lock(&t->lock);

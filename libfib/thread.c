@@ -131,6 +131,8 @@ static void forget(void *arg)
 {
 	struct cache *c = arg;
 
+	if (self.main && self.main->lib.local)
+		fib_local_end(self.main);
 	while (c->entries)
 		fib_free(c->entry[--c->entries]);
 	while (c->stacks)

@@ -1,5 +1,5 @@
 /*
- * Executors and tasks.
+ * Executors, tasks, groups of tasks.
  * A part of fib.h, which is to be included: its conventions hold.
  */
 #ifndef FIB_TASK_H
@@ -106,5 +106,39 @@ FIB_API int fib_task_finally(struct fib_task *t, void (*fn)(long, void *),
 FIB_API int fib_task_cancel(struct fib_task *t);
 /** The calling task's executor, or NULL. */
 FIB_API struct fib_executor *fib_task_executor(void);
+
+/* --- groups ---------------------------------------------------------------------- */
+
+/* Tasks that are started one by one, and awaited and cancelled together. */
+struct fib_group;
+
+/** A group of tasks on @ex, which outlives it. 0, -EINVAL, -ENOMEM. */
+FIB_API int fib_group_create(struct fib_group **out, struct fib_executor *ex);
+/**
+ * Cancel those that run, wait for them to end, and free the group: no cancellation
+ * point. 0; -EDEADLK: from one of its own; -EINVAL.
+ */
+FIB_API int fib_group_destroy(struct fib_group *g);
+/**
+ * Start a member, as fib_task_start() does; a member may start others. 0;
+ * -ECANCELED: the group is cancelled; what fib_task_start() says.
+ */
+FIB_API int fib_group_start(struct fib_group *g, long (*fn)(void *), void *arg);
+/**
+ * Wait until no member runs. *@error, unless NULL, is the first result below 0 that
+ * any has ended with, or 0. 0, -ETIMEDOUT, -EINVAL, -ENOMEM; -EDEADLK: from one of
+ * its own.
+ */
+FIB_API int fib_group_all(struct fib_group *g, long *error,
+			  uint64_t timeout_ns);
+/**
+ * Wait until one has ended, which nobody has been told of: each is told once, in
+ * the order of their ends, as *@result and the *@arg that it was started with.
+ * 0; -ENOENT: there is none any more; -ETIMEDOUT, -EINVAL, -ENOMEM.
+ */
+FIB_API int fib_group_any(struct fib_group *g, long *result, void **arg,
+			  uint64_t timeout_ns);
+/** fib_task_cancel() for each that runs, and no more are started. 0, -EINVAL. */
+FIB_API int fib_group_cancel(struct fib_group *g);
 
 #endif

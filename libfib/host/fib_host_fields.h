@@ -7,6 +7,7 @@
 
 #include "libfib/fib.h"
 
+struct fib_local;
 struct fib_san;
 
 #define FIB_INDEX_BITS 20 /* a queued function is a fiber as well */
@@ -30,6 +31,8 @@ struct fib_lib_fiber {
 	struct fib *below;	 /* by hand: whom it was resumed by */
 	void *below_sp;		 /* and the context there */
 	struct fib_guard *guard; /* of the timer whose callback it runs */
+	struct fib_local *local; /* values of its own: local.c */
+	uint32_t locals;
 };
 
 struct fib_lib_worker {

@@ -34,6 +34,7 @@ TCase *library_channel(void);
 TCase *library_executor(void);
 TCase *library_fiber(void);
 TCase *library_fork(void);
+TCase *library_group(void);
 TCase *library_limits(void);
 TCase *library_process(void);
 TCase *library_sched(void);

@@ -164,6 +164,7 @@ int main(void)
 	suite_add_tcase(s, library_executor());
 	suite_add_tcase(s, library_fiber());
 	suite_add_tcase(s, library_fork());
+	suite_add_tcase(s, library_group());
 	suite_add_tcase(s, library_limits());
 	suite_add_tcase(s, library_process());
 	suite_add_tcase(s, library_sched());

@@ -17,6 +17,14 @@ struct fib_ctx_frame {
 	uint64_t rip;
 };
 
+/** Where a context goes on, and the innermost record of {frame, return address}. */
+static inline void fib_ctx_where(const struct fib_ctx_frame *at, uintptr_t *code,
+				 uintptr_t *frame)
+{
+	*code = at->rip;
+	*frame = at->rbp;
+}
+
 /**
  * Save the caller's context in *@save and go on at @load. Returns when some
  * other switch loads what was saved. Not for signal handlers.
