@@ -7,6 +7,19 @@ base=${FIB_DISTROS:-/var/cache/fibhook/distros}/$(
 
 debs() { ls "$B"/deb/{fibhook,libfibhook,libfib0,libfib-dev}_*.deb; }
 
+# The path of docs/OPERATIONS.md, for a server of the demo.
+path() {
+	mkdir -p "$T/path"
+	cp $(debs) "$T/path" || return 1
+	cp "$B/demo/echo" tests/install/path.sh "$T/path" || return 1
+	for part in path back; do
+		sed -n "/<!-- $part -->/,/^\$/s/^    //p" docs/OPERATIONS.md \
+			>"$T/path/$part"
+		[ -s "$T/path/$part" ] || return 1
+	done
+	scratch 'bash /mnt/path/path.sh'
+}
+
 # What is written there goes to a layer in memory, which ends with the command's
 # mount namespace.
 scratch() { # SCRIPT: run in a fresh Debian, where $T is /mnt
@@ -53,6 +66,7 @@ packages() {
 		list >/tmp/after
 		! diff /tmp/before /tmp/with >/dev/null
 		diff /tmp/before /tmp/after'
+	check "the whole path of a service" path
 }
 
 if ! command -v dpkg-buildpackage >/dev/null; then
