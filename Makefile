@@ -145,6 +145,15 @@ $(B)/include/fibhook_calls.h:
 	  's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/CALL(\1, \2)/p' | sort > $@.new
 	$(V)mv $@.new $@
 
+# The names of all points of chaos: POINT(notify)
+$(B)/include/fibhook_points.h: $(RUNTIME) $(HOOKS) \
+    $(filter-out runtime/chaos.h,$(wildcard runtime/*.h hooks/*/*.h))
+	@mkdir -p $(@D)
+	$(V)cat $^ | sed -n 's/.*FIB_CHAOS_\(POINT\|ODDS\)(\([a-z_]*\)[,)].*/POINT(\2)/p' | \
+	  sort -u > $@
+
+$(B)/host/shared/near.o: $(B)/include/fibhook_points.h
+$(B)/host/shared/near.o: HOST += -I$(B)/include
 $(B)/host/cli/dump/table.o: $(B)/include/fibhook_calls.h
 $(B)/host/cli/dump/table.o: HOST += -I$(B)/include
 

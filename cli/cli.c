@@ -46,6 +46,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "shared/near.h"
 
 #define MAX_WORKERS 1024
 
@@ -183,10 +184,14 @@ static void set_log(const char *arg)
 
 static void set_chaos(const char *arg)
 {
-	size_t n = strspn(arg, "0123456789");
+	size_t n = strspn(arg, "0123456789"), len;
+	const char *bad;
 
 	if (!n || n > 19 || (arg[n] && arg[n] != ':'))
 		cli_fail(CLI_USAGE, "--chaos: '%s' is not a seed", arg);
+	if (arg[n] && (bad = fib_no_point(arg + n + 1, &len)))
+		cli_fail(CLI_USAGE, "--chaos: '%.*s' is no point of the library",
+			 (int)len, bad);
 	cli_put("FIBHOOK_CHAOS", arg);
 }
 
@@ -256,40 +261,14 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-/* Letters to put in, take out or change until @a is @b; @a ends with '=' or 0. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t n = strcspn(a, "="), m = strlen(b), row[32];
-
-	if (n >= 32 || m >= 32)
-		return 32;
-	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= n; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= m; j++) {
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[m];
-}
-
 static void no_such_option(const char *arg)
 {
 	const char *near = NULL;
-	size_t least = 3;
+	size_t least = FIB_NEAR;
 
 	for (const struct option *o = options; o->name; o++) {
-		size_t d = distance(arg + 2, o->name);
+		size_t d = fib_distance(arg + 2, strcspn(arg + 2, "="),
+					o->name);
 
 		if (d < least) {
 			least = d;

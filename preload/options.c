@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "hooks/dispatch.h"
 #include "preload/preload.h"
+#include "shared/near.h"
 #include "shared/text.h"
 #include "runtime/base.h"
 #include "runtime/symtab.h"
@@ -213,12 +214,14 @@ static void read_conf(const char *val)
 static void read_chaos(const char *val)
 {
 	char *end;
+	size_t len;
 
 	errno = 0;
 	fib_options.chaos = strtoull(val, &end, 10);
 	if (*end == ':')
 		fib_options.chaos_only = end + 1;
-	if (*val < '0' || *val > '9' || (*end && *end != ':') || errno) {
+	if (*val < '0' || *val > '9' || (*end && *end != ':') || errno ||
+	    (*end && fib_no_point(end + 1, &len))) {
 		fib_options.chaos = 0;
 		bad_value("CHAOS", val, "none");
 	}
@@ -248,6 +251,37 @@ static bool set(const char *name, size_t len, const char *val, bool log_alone)
 		return true;
 	}
 	return false;
+}
+
+/* What may have been meant by it, or NULL. */
+static const char *near_to(const char *name, size_t len)
+{
+	const char *near = NULL;
+	size_t least = FIB_NEAR;
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		size_t d = fib_distance(name, len, options[i].name);
+
+		if (d < least) {
+			least = d;
+			near = options[i].name;
+		}
+	}
+	return near;
+}
+
+static void no_such_option(const char *name, size_t len)
+{
+	const char *near = near_to(name, len);
+
+	if (near)
+		fib_log(FIB_LOG_WARN,
+			"FIBHOOK_%.*s: no such option; ignored; did you mean "
+			"FIBHOOK_%s?",
+			(int)len, name, near);
+	else
+		fib_log(FIB_LOG_WARN, "FIBHOOK_%.*s: no such option; ignored",
+			(int)len, name);
 }
 
 /* --- the configuration file --------------------------------------------------- */
@@ -444,8 +478,7 @@ void fib_options_read(void)
 			continue;
 		eq = strchr(name, '=');
 		if (eq && !set(name, (size_t)(eq - name), eq + 1, false))
-			fib_log(FIB_LOG_WARN, "%.*s: no such option; ignored",
-				(int)(eq - *e), *e);
+			no_such_option(name, (size_t)(eq - name));
 	}
 	choose();
 }

@@ -53,6 +53,7 @@ $(CT)/hostile: tests/cli/hostile.c tests/cli/hostile_object.c \
 	  $(filter %.c,$^) -o $@
 
 $(B)/cli-asan/cli/dump/table.o: $(B)/include/fibhook_calls.h
+$(B)/cli-asan/shared/near.o: $(B)/include/fibhook_points.h
 $(CT)/fibhook-asan: $(patsubst %.c,$(B)/cli-asan/%.o,$(CLI) $(SHARED))
 	@mkdir -p $(@D)
 	$(V)$(CC) $(ASAN) -o $@ $^ -ldl

@@ -27,6 +27,14 @@ refuses "workers huge" 2 "'99999999999999999999'" \
 	"$F" --workers 99999999999999999999 true
 refuses "workers without value" 2 "value is missing" "$F" --workers
 refuses "chaos word" 2 "'wild'" "$F" --chaos wild true
+refuses "chaos point" 2 "'bogus' is no point" "$F" --chaos 7:notify,bogus true
+prints "chaos points" 0 "" "$F" --chaos 7:notify,steal_first true
+run env FIBHOOK_CHAOS=7:bogus "$F" true
+check "FIBHOOK_CHAOS: no such point" grep -qx \
+	"fibhook: FIBHOOK_CHAOS: '7:bogus' is not valid; using none" "$T/err"
+run env FIBHOOK_WORKER=2 "$F" true
+check "a variable that is misspelt" grep -qx "fibhook: FIBHOOK_WORKER: no such\
+ option; ignored; did you mean FIBHOOK_WORKERS?" "$T/err"
 refuses "bad log level" 2 "'loud'" "$F" --log loud true
 refuses "empty stats file" 2 "empty" "$F" --stats= true
 refuses "value for --eager" 2 "no value" "$F" --eager=1 true
