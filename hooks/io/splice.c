@@ -286,11 +286,18 @@ static long sendfile_in_kernel(struct fib_known *to, const long asked[6])
 	return done ? done : r;
 }
 
+/* A pipe that is full is asked nothing before the wait: EBADF comes first. */
+static bool takes_file(struct fib_known *to, struct fib_known *from)
+{
+	return is_pipe(to) && fib_fd_access(to) != O_RDONLY &&
+	       fib_fd_access(from) != O_WRONLY;
+}
+
 /* May it be made in pieces, of a file to a stream? */
 static bool sends_pieces(struct fib_known *to, struct fib_known *from)
 {
 	return to && from && from->kind == FIB_FD_ALWAYS &&
-	       (is_stream(to) || is_pipe(to)) &&
+	       (is_stream(to) || takes_file(to, from)) &&
 	       !fib_fd_nonblock(to) && !fib_fd_timed(to);
 }
 
