@@ -21,6 +21,8 @@
  * after (C), and then read the word as it was: so a waker, who has written the
  * word before, loads table after (C) as well.
  *
+ * tests/model/grow.pml has this for spin.
+ *
  * An old table stays: somebody may be about to lock its bucket. A waiter that
  * gives up goes by its own bucket, which is written under both locks.
  */
