@@ -141,12 +141,15 @@ enum fib_errand {
 	FIB_ERRAND_NOTIFY = 1, /* an idle worker */
 	FIB_ERRAND_POKE = 2,   /* the monitor */
 	FIB_ERRAND_END = 4,    /* the process, with @status */
+	FIB_ERRAND_LEAVE = 8,  /* the messenger: its kernel thread ends */
 };
 void fib_messenger_send(uint32_t errand, int status);
 /** Is an errand there that it has not taken yet? */
 bool fib_messenger_is_sent(void);
 /** The monitor's: for who has left an errand there, and could wake nobody. */
 void fib_messenger_hurry(void);
+/** It is to end, if there is one: its worker is to be joined. */
+void fib_messenger_end(void);
 void fib_messenger_forget(void);
 
 #endif

@@ -172,6 +172,8 @@ void fib_sched_end_others(struct fib_sched *s)
 	fib_monitor_end();
 	fib_bare_forgotten(tid);
 	fib_store(&s->ending, 1, seq_cst);
+	/* It answers no summons, being in its own loop. */
+	fib_messenger_end();
 	n = fib_load(&s->workers, acquire);
 	for (uint32_t i = 1; i < n; i++) {
 		struct fib_worker *w = s->worker[i];

@@ -36,6 +36,8 @@ static void run_errands(void *arg)
 			fib_monitor_poke();
 		if (todo & FIB_ERRAND_END)
 			fib_host.process_end(fib_load(&end_status, relaxed));
+		if (todo & FIB_ERRAND_LEAVE)
+			fib_worker_end(fib_worker_self());
 	}
 }
 
@@ -91,6 +93,12 @@ void fib_messenger_hurry(void)
 {
 	if (fib_messenger_is_sent())
 		fib_raw(SYS_futex, &errands, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void fib_messenger_end(void)
+{
+	fib_or(&errands, FIB_ERRAND_LEAVE, seq_cst);
+	fib_raw(SYS_futex, &errands, FUTEX_WAKE_PRIVATE, 1);
 }
 
 void fib_messenger_forget(void)
