@@ -13,7 +13,7 @@ BENCH_BIN := $(patsubst %,$(B)/bench/%,epoll_echo micro)
 BENCH_LIB := $(patsubst %,$(B)/bench/libfib/%,fib boost pth st)
 
 # The libraries that libfib is compared with.
-BENCH_DEPS := g++ libboost-fiber-dev libpth-dev libst-dev
+BENCH_DEPS := g++ gnuplot-nox python3 libboost-fiber-dev libpth-dev libst-dev
 
 .PHONY: demo-programs bench-programs
 demo-programs: $(DEMO_BIN) $(BENCH_BIN)

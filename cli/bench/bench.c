@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,18 @@ static void sample(double *val)
 	raise_to(&val[BENCH_STACKS], (double)STACK_KB * u.threads);
 }
 
+/* Our own load stops for it when it is done, and holds its connections. */
+static void sample_at_end(double *val)
+{
+	siginfo_t si = { .si_pid = 0 };
+
+	if (waitid(P_PID, (id_t)run_helper.pid, &si, WSTOPPED | WNOHANG) ||
+	    !si.si_pid)
+		return;
+	sample(val);
+	kill(run_helper.pid, SIGCONT);
+}
+
 static void run_load(enum bench_mode m, struct run_address *a, double *val)
 {
 	struct bench_load own = { .to = *a,
@@ -144,6 +157,8 @@ static void run_load(enum bench_mode m, struct run_address *a, double *val)
 		if (run_gone())
 			fail_ended(m, "under load");
 		sample(val);
+		if (!wanted.load)
+			sample_at_end(val);
 	}
 	if (run_helper.status)
 		cli_fail(CLI_ERROR, "the load failed, %s, %s%s", modes[m],

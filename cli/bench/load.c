@@ -317,6 +317,8 @@ int bench_load(void *arg)
 		wrong("%u of %u connections have no answer within %d s", busy,
 		      load->connections, ANSWER_MS / 1000);
 	took = (double)(run_now_ns() - begin) / 1e9;
+	/* All connections are open: the server is looked at, and we go on. */
+	raise(SIGSTOP);
 	qsort(times, ntimes, sizeof(*times), by_time);
 	/* The probe was a request too. */
 	printf("requests=%zu seconds=%.6f rps=%.3f p50_us=%.1f p99_us=%.1f "

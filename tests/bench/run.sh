@@ -1,7 +1,7 @@
 #!/bin/bash
 # Figures beside their baselines, from one interleaved run.
 #
-#	run.sh [--same-core] [--slices N] [--seconds S] [echo|micro|library]...
+#	run.sh [--same-core] [--slices N] [--seconds S] [echo|micro|library|servers]...
 #
 # echo: CPU time per request of an echo server, 64 bytes, for a number of
 # connections: the thread-per-connection server unhooked and hooked, and a
@@ -13,6 +13,10 @@
 # library: nanoseconds of CPU time per operation of libfib, of libfib in a process
 # with a second thread, of Boost.Fiber, GNU Pth and State Threads, pinned on core
 # 0; tests/bench/libfib/bench.h has the rows.
+# servers: fibhook bench of servers of the demo, and of others that are installed:
+# its table, with its report in bench/NAME/ of the build folder.
+#
+# What is printed is also in bench/figures.txt there, with plots (plot.sh).
 #
 # All figures are medians of short slices, taken in turn; a ratio is the median
 # of the ratios of each round; spread_pct is from the lowest to the highest
@@ -20,6 +24,7 @@
 #	BENCH_CONNS	numbers of connections, default "1 16 100 1000"
 #	BENCH_MICRO	names of micro benchmarks
 #	BENCH_LIBRARY	rows of the library's
+#	BENCH_SERVERS	names of servers
 #	B, FIBHOOK	see demo/lib.sh
 set -u
 # shellcheck source=demo/lib.sh
@@ -32,11 +37,12 @@ CONNS=${BENCH_CONNS:-1 16 100 1000}
 MICRO=${BENCH_MICRO:-create spawn cond sem yield sleepers}
 LIBRARY=${BENCH_LIBRARY:-latency throughput switch resume create timer \
 	timed_wait channel across}
+SERVERS=${BENCH_SERVERS:-echo http.server}
 WHAT=
 
 usage() {
 	say "usage: run.sh [--same-core] [--slices N] [--seconds S]" \
-		"[echo|micro|library]..."
+		"[echo|micro|library|servers]..."
 	exit 2
 }
 
@@ -53,7 +59,7 @@ while [ $# -gt 0 ]; do
 		SLICE_SECONDS=$2
 		shift
 		;;
-	echo | micro | library) WHAT+=" $1" ;;
+	echo | micro | library | servers) WHAT+=" $1" ;;
 	*) usage ;;
 	esac
 	shift
@@ -64,7 +70,7 @@ esac
 case $SLICE_SECONDS in
 '' | *[!0-9.]*) usage ;;
 esac
-WHAT=${WHAT:- echo micro library}
+WHAT=${WHAT:- echo micro library servers}
 command -v taskset >/dev/null || fail "there is no taskset"
 check_fibhook
 
@@ -270,8 +276,48 @@ bench_library() {
 	done
 }
 
+# server NAME [OPTION...] -- COMMAND...: the table has the name above it.
+server() {
+	local name=$1
+	shift
+	printf '# server %s\n' "$name"
+	say "server $name"
+	"$B/fibhook" bench --rounds "$SLICES" --seconds "$SLICE_SECONDS" \
+		-o "$OUT/$name" "$@" || fail "fibhook bench of $name"
+}
+
+bench_servers() {
+	local name
+
+	if [ -z "$FIBHOOK" ]; then
+		say "servers: not in a rehearsal"
+		return
+	fi
+	for name in $SERVERS; do
+		case $name in
+		echo) server echo --connections 100 -- "$B/demo/echo" 0 ;;
+		http.server)
+			mkdir -p "$WORK/site"
+			echo hello >"$WORK/site/index.html"
+			server http.server --connections 4 -- /usr/bin/python3 \
+				-m http.server --bind 127.0.0.1 \
+				--directory "$WORK/site" 0
+			;;
+		*) fail "$name: no such server" ;;
+		esac
+	done
+}
+
+OUT=$B/bench
+mkdir -p "$OUT"
+exec > >(exec tee "$OUT/figures.txt")
+TEE=$!
 cacheline before
 for what in $WHAT; do
 	bench_"$what"
 done
 cacheline after
+exec >&2
+wait "$TEE"
+"$ROOT/tests/bench/plot.sh" "$OUT/figures.txt" "$OUT" ||
+	fail "the plots could not be made"
