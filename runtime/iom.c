@@ -231,8 +231,7 @@ void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, bool observers)
 {
 	uint8_t left = events;
 
-	/* (B) */
-	fib_add(&s->edges, 1, release);
+	fib_iom_edge_locked(s);
 	fib_list_for_each (it, &s->waiters) {
 		struct fib_waiter *w =
 			fib_container_of(it, struct fib_waiter, node);

@@ -134,7 +134,7 @@ struct fib_fd {
 	int fd;
 	struct fib_list waiters;
 	uint32_t generation;
-	_Atomic uint32_t edges; /* and wake-ups handed on, ever */
+	_Atomic uint32_t edges; /* and wake-ups handed on, ever; lock */
 	/*
 	 * Reads begun, times two; the lowest bit says that the last one was
 	 * short. Only the last to begin may set it (compare and swap), since

@@ -135,13 +135,12 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	}
 	s->registered = false;
 	fib_store(&s->untrusted, false, relaxed);
-	fib_add(&s->reads, 2, relaxed);
-	fib_and(&s->reads, ~1u, relaxed);
+	fib_iom_read_begins(s);
 	s->generation++;
 	fib_add(&s->files, FIB_FILE_LEFT, release);
 	s->busy = s->contended = 0;
 	/* whoever tries the old file is not to wait for the new one */
-	fib_add(&s->edges, 1, release);
+	fib_iom_edge_locked(s);
 	fib_unlock(&s->lock);
 }
 

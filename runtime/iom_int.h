@@ -14,6 +14,19 @@ extern _Atomic int fib_iom_watched_top;
 long fib_iom_control(struct fib_fd *s, int op);
 /** Register @s, anew if it was: 0 or -errno. */
 int fib_iom_register_locked(struct fib_fd *s);
+/** (B) of iom.h. */
+static inline void fib_iom_edge_locked(struct fib_fd *s)
+{
+	fib_store(&s->edges, fib_load(&s->edges, relaxed) + 1, release);
+}
+/** As a read that begins: no read before it may say any more that it was short. */
+static inline void fib_iom_read_begins(struct fib_fd *s)
+{
+	uint32_t was = fib_load(&s->reads, relaxed);
+
+	while (!fib_cas(&s->reads, &was, (was + 2) & ~1u, seq_cst))
+		;
+}
 void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w);
 /** Wake one consumer for each direction in @events, and @observers if so. */
 void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, bool observers);

@@ -5,6 +5,7 @@
 #include "runtime/chaos.h"
 #include "runtime/hidden.h"
 #include "runtime/iom_int.h"
+#include "runtime/runq.h"
 
 #define MAX_EVENTS 128
 
@@ -25,10 +26,8 @@ static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 	if (s->generation == (uint32_t)(ev->data.u64 >> 32)) {
 		if (e & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 			fib_store(&s->untrusted, true, relaxed);
-		if (events & FIB_IO_READ) {
-			fib_add(&s->reads, 2, release);
-			fib_and(&s->reads, ~1u, release);
-		}
+		if (events & FIB_IO_READ)
+			fib_iom_read_begins(s);
 		fib_iom_feed_locked(s, events, true);
 		/* sk_stream_wait_memory() is woken by whatever comes, as well. */
 		if (events == FIB_IO_READ && fib_load(&s->waiting, relaxed))
@@ -56,7 +55,8 @@ static long epoll_sleep(int epfd, struct epoll_event *ev, uint64_t deadline_ns)
 		r = fib_host_sleep(SYS_epoll_pwait2, epfd, ev, MAX_EVENTS, tp,
 				   0, 0);
 		/* An older kernel, or a filter, whatever it answers. */
-		if (r >= 0 || r == -EINTR || fib_host_summoned(fib_worker_self()))
+		if (r >= 0 || r == -EINTR ||
+		    fib_host_summoned(fib_worker_self()))
 			return r;
 		fib_store(&no_pwait2, 1, relaxed);
 	}
@@ -69,7 +69,8 @@ static long epoll_sleep(int epfd, struct epoll_event *ev, uint64_t deadline_ns)
 					  (int)ns,
 			   0, 0);
 	/* Not allowed any more: it is slow then, but does not spin. */
-	if (fib_unlikely(r < 0 && r != -EINTR && !fib_host_summoned(fib_worker_self()))) {
+	if (fib_unlikely(r < 0 && r != -EINTR &&
+			 !fib_host_summoned(fib_worker_self()))) {
 		ts = (struct timespec){ 0, 1000000 };
 		fib_raw(SYS_futex, &no_pwait2, FUTEX_WAIT_PRIVATE,
 			fib_load(&no_pwait2, relaxed), &ts);
@@ -83,8 +84,12 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	struct fib_worker *w = fib_worker_self();
 	struct fib_sched *s = fib_sched_of(w);
 	unsigned use = fib_fd_use();
-	long n = epoll_sleep(fib_load(fib_shared(&s->iom.epfd), relaxed), ev,
-			     deadline_ns);
+	long n;
+
+	fib_worker_tell_counts(w);
+	w->stopped = 0;
+	n = epoll_sleep(fib_load(fib_shared(&s->iom.epfd), relaxed), ev,
+			deadline_ns);
 
 	fib_fd_used(use);
 	if (fib_load(&w->idle, relaxed)) {
@@ -102,6 +107,7 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	for (long i = 0; i < n; i++)
 		__builtin_prefetch(
 			fib_iom_peek(s, (int)(uint32_t)ev[i].data.u64));
+	fib_runq_harvest_begin(w);
 	for (long i = 0; i < n; i++) {
 		if (ev[i].data.u64 == FIB_IOM_WAKE) {
 			fib_store(&s->wake_pending, 0, seq_cst);
@@ -110,6 +116,7 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 			handle(s, &ev[i]);
 		}
 	}
+	fib_runq_harvest_end(w);
 	if (n > 0)
 		fib_add(&fib_symtab.stats[FIB_STAT_io_events], (uint64_t)n,
 			relaxed);
@@ -118,8 +125,8 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 
 /* --- who waits for long ----------------------------------------------------------- */
 
-#define LOOK_SLOTS 1024 /* to look at in one go */
-#define LOOK_CALLS 64	/* to make */
+#define LOOK_SLOTS 1024	      /* to look at in one go */
+#define LOOK_CALLS 64	      /* to make */
 #define CHECK_NS   9000000ull /* a wait after which its registration is */
 #define AGE_PARTS  128 /* a wait is looked at again after that part of its age */
 
@@ -130,7 +137,7 @@ struct look {
 	uint64_t soon_ns; /* when the next look may be */
 	uint64_t next_ns; /* the soonest that is wanted */
 	unsigned calls;	  /* that may be made yet */
-	bool late;	  /* there was none for long: no second look before asking */
+	bool late; /* there was none for long: no second look before asking */
 };
 
 static void come_back(struct look *l, uint64_t ns)
@@ -169,8 +176,7 @@ static bool check(struct fib_fd *s)
 	s->registered = r == 0;
 	fib_add(&s->files, FIB_FILE_NEXT, release);
 	fib_store(&s->untrusted, false, relaxed);
-	fib_add(&s->reads, 2, relaxed);
-	fib_and(&s->reads, ~1u, relaxed);
+	fib_iom_read_begins(s);
 	fib_iom_feed_locked(s, FIB_IO_READ | FIB_IO_WRITE, true);
 	return true;
 }

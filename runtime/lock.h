@@ -76,6 +76,15 @@ static inline void fib_word_unlock(_Atomic int *word)
 		fib_unlock_slow(word);
 }
 
+/** A full barrier, of who has given back a lock since it wrote what it means. */
+static inline void fib_fence_after_unlock(void)
+{
+	if (FIB_LOCK_IS_FENCE)
+		fib_barrier();
+	else
+		fib_fence(seq_cst);
+}
+
 /*
  * fib_lock(l), fib_lock_second(l), fib_trylock(l), fib_unlock(l).
  *

@@ -1,6 +1,6 @@
 /*
  * Run queues: one of each worker's, and one for what comes from outside. For
- * sched.c and worker.c; all is inline, being on the path of every switch.
+ * sched.c, worker.c and iom_poll.c; all is inline, being on the path of every switch.
  */
 #ifndef FIB_RUNQ_H
 #define FIB_RUNQ_H
@@ -77,6 +77,27 @@ static inline void fib_runq_push(struct fib_worker *w, struct fib *f)
 	fib_runq_lock(w);
 	fib_runq_push_own(w, f);
 	fib_runq_unlock(w);
+}
+
+/*
+ * Between two fibers, as the loop is when it looks at epoll: who is told of what has
+ * come is told when it takes the next one.
+ */
+static inline void fib_runq_harvest_begin(struct fib_worker *w)
+{
+	w->harvests = !w->cur && !FIB_CHAOS_ODDS(harvest, 2);
+}
+
+static inline void fib_runq_harvest_end(struct fib_worker *w)
+{
+	w->harvests = false;
+	if (!w->harvested)
+		return;
+	fib_runq_lock(w);
+	fib_list_move(&w->queue, &w->harvest);
+	fib_runq_change(&w->queued, w->harvested);
+	fib_runq_unlock(w);
+	w->harvested = 0;
 }
 
 static inline void fib_runq_inject(struct fib_sched *s, struct fib *f)

@@ -43,6 +43,11 @@ static void queue_fiber(struct fib *f)
 	}
 	if (w && !w->bound && !FIB_CHAOS_ODDS(inject, 8)) {
 		fib_runq_stamp(w, f);
+		if (w->harvests) {
+			fib_list_add_tail(&w->harvest, &f->run);
+			w->harvested++;
+			return;
+		}
 		fib_runq_push(w, f);
 		/* Between two fibers: takes it itself, or tells of it then. */
 		if (!w->cur || fib_runq_alone(s))
@@ -154,6 +159,8 @@ static void retire(struct fib_worker *w)
 
 	while ((f = fib_runq_pop(&w->lock, &w->queue, &w->queued)))
 		fib_runq_inject(s, f);
+	fib_worker_tell_counts(w);
+	w->stopped = 0;
 	fib_store(&w->spare, 1, seq_cst);
 	pass_wake(w);
 	while (fib_load(&w->spare, acquire) == 1 &&
@@ -301,6 +308,8 @@ static bool wait_for_work(struct fib_worker *w)
 
 static struct fib *next_bound(struct fib_worker *w)
 {
+	fib_worker_tell_counts(w);
+	w->stopped = 0;
 	while (!fib_xchg(&w->bound_ready, 0, acquire))
 		fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAIT_PRIVATE, 0, 0);
 	return w->bound;
@@ -356,7 +365,7 @@ static struct fib *next(struct fib_worker *w)
 		if (!fib_runq_alone(s) && (fib_load(&w->queued, relaxed) ||
 					   fib_load(&s->injected, relaxed))) {
 			/* as in queue_fiber(), which left it to us */
-			fib_fence(seq_cst);
+			fib_fence_after_unlock();
 			if (fib_load(&s->nidle, relaxed))
 				fib_notify_one(s);
 		}
@@ -371,6 +380,7 @@ static void do_park(struct fib_worker *w, struct fib *f)
 	int none = FIB_PERMIT_NONE;
 
 	fib_trace(w, f, FIB_TRACE_PARK, f->wait_arg);
+	fib_worker_count(&w->parks);
 	fib_store(&f->state, FIB_IS_PARKED, relaxed);
 	fib_store(&f->on, NULL, release);
 	FIB_CHAOS_POINT(park_commit);
@@ -419,7 +429,7 @@ static void run(struct fib_worker *w, struct fib *f)
 	fib_barrier();
 	fib_runq_count_delay(w, f);
 	if (!fib_runq_alone(fib_sched_of(w)))
-		fib_cpu_go(f);
+		fib_cpu_go(w, f);
 	FIB_PROBE(switch, f->index, w->id);
 	fib_trace(w, f, FIB_TRACE_RUN, 0);
 	fib_san_leave(&w->san, &fib_top_of(f)->san, false);
@@ -435,7 +445,7 @@ void fib_worker_loop(struct fib_worker *w)
 			fib_san_enter(&w->san, &fib_top_of(f)->san);
 			if (!fib_runq_alone(fib_sched_of(w)) &&
 			    fib_host_has_tsc(w))
-				fib_cpu_stop(f);
+				fib_cpu_stop(w, f);
 			if (fib_pkru_is_used()) {
 				f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 				fib_wrpkru(0);
@@ -496,7 +506,6 @@ void fib_park(void)
 	if (fib_load(&f->permit, relaxed) == FIB_PERMIT_NOTIFIED &&
 	    fib_cas(&f->permit, &notified, FIB_PERMIT_NONE, seq_cst))
 		return;
-	fib_count(parks);
 	FIB_PROBE(park, f->index, f->wait);
 	if (fib_host_keeps_vectors(f))
 		leave_with_vectors();

@@ -130,6 +130,13 @@ struct fib_worker {
 	struct fib_trace_ring *_Atomic trace; /* NULL: off. trace.h */
 	uint32_t id;
 	uint32_t tick; /* since it looked at epoll */
+	uint64_t stopped; /* its last fiber, in cycles; 0: it has slept: cputime.h */
+	/* counted here, and in the counters when it looks at epoll next */
+	_Atomic uint32_t parks, io_waits;
+	/* What it wakes while it harvests is queued at once, and not one by one. */
+	bool harvests;
+	uint32_t harvested;
+	struct fib_list harvest;
 	_Atomic int tid;
 	int last_tid;	       /* which stays when the kernel zeroes that */
 	_Atomic uint32_t runs; /* fibers resumed: the monitor watches it */
@@ -277,5 +284,13 @@ void fib_sched_deadline(struct fib_sched *s, uint64_t ns);
 void fib_notify_one(struct fib_sched *s);
 
 #include "runtime/host.h"
+
+/** One of the caller's own counts, which others only read. */
+static inline void fib_worker_count(_Atomic uint32_t *n)
+{
+	fib_store(n, fib_load(n, relaxed) + 1, relaxed);
+}
+/** These go into the counters. The worker itself, or when it is gone. */
+void fib_worker_tell_counts(struct fib_worker *w);
 
 #endif

@@ -44,7 +44,7 @@ int fib_io_park(struct fib_io *io)
 
 	if (r)
 		return r > 0 ? 0 : r;
-	fib_count(io_waits);
+	fib_worker_count(&fib_worker_self()->io_waits);
 	FIB_CHAOS_POINT(io_published);
 	r = fib_park_until(woken, &w, io->deadline_ns, FIB_WAIT_FD,
 			   (uint64_t)io->s->fd);

@@ -45,6 +45,7 @@ static void worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id)
 	w->id = id;
 	fib_lock_init(&w->lock, RUN_QUEUE);
 	fib_list_init(&w->queue);
+	fib_list_init(&w->harvest);
 	fib_timer_heap_init(&w->timers);
 	fib_host_worker_init(s, w);
 }
@@ -102,6 +103,19 @@ int fib_sched_init(struct fib_sched *s, unsigned n)
 	while (got < (int)n && fib_worker_add(s, NULL))
 		got++;
 	return got ? got : -ENOMEM;
+}
+
+void fib_worker_tell_counts(struct fib_worker *w)
+{
+	uint32_t parks = fib_load(&w->parks, relaxed);
+	uint32_t waits = fib_load(&w->io_waits, relaxed);
+
+	fib_store(&w->parks, 0, relaxed);
+	fib_store(&w->io_waits, 0, relaxed);
+	if (parks)
+		fib_add(&fib_symtab.stats[FIB_STAT_parks], parks, relaxed);
+	if (waits)
+		fib_add(&fib_symtab.stats[FIB_STAT_io_waits], waits, relaxed);
 }
 
 /* --- kernel threads --------------------------------------------------------- */

@@ -77,6 +77,23 @@ static void put_head(void)
 	put("\n");
 }
 
+/* With what workers have counted since they looked at epoll. */
+static uint64_t total(unsigned i)
+{
+	uint64_t sum = fib_load(&fib_symtab.stats[i], relaxed);
+	uint32_t n = fib_load(&fib_sched.workers, acquire);
+
+	for (uint32_t k = 0; k < n; k++) {
+		const struct fib_worker *w = fib_sched.worker[k];
+
+		if (i == FIB_STAT_parks)
+			sum += fib_load(&w->parks, relaxed);
+		if (i == FIB_STAT_io_waits)
+			sum += fib_load(&w->io_waits, relaxed);
+	}
+	return sum;
+}
+
 static void compose(void)
 {
 	block.n = 0;
@@ -84,7 +101,7 @@ static void compose(void)
 	for (unsigned i = 0; i < FIB_STATS; i++) {
 		put(fib_stat_name(i));
 		put(" ");
-		put_number(fib_load(&fib_symtab.stats[i], relaxed));
+		put_number(total(i));
 		put("\n");
 	}
 	if (full)

@@ -72,6 +72,9 @@ static inline void fib_cpu_relax(void)
 	__asm__ volatile("pause" ::: "memory");
 }
 
+/* Whoever takes a lock, or gives it back, does so by a full barrier. */
+#define FIB_LOCK_IS_FENCE 1
+
 /** A clock that all CPUs share, in units of its own. */
 static inline uint64_t fib_cycles(void)
 {
