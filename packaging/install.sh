@@ -35,7 +35,13 @@ put 644 "$B/libfib.so" "$LIBDIR/libfib.so.0"
 link libfib.so.0 "$LIBDIR/libfib.so"
 put 644 "$B/libfib.a" "$LIBDIR/libfib.a"
 put 644 "$B/libfib.pc" "$LIBDIR/pkgconfig/libfib.pc"
-for f in fib.h fib/io.h fib/sync.h fib/task.h; do
+# found from where it lies, so that all of it can be moved together
+include=$(realpath -m -s --relative-to="$LIBDIR/cmake/fib" "$INCLUDEDIR")
+for f in fibConfig fibConfigVersion; do
+	sed "s|@INCLUDE@|$include|; s|@VERSION@|$VERSION|" packaging/$f.cmake |
+		text "$LIBDIR/cmake/fib/$f.cmake"
+done
+for f in fib.h fib.hpp fib/io.h fib/sync.h fib/task.h; do
 	put 644 "libfib/$f" "$INCLUDEDIR/$f"
 done
 

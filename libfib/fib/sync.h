@@ -111,7 +111,7 @@ enum fib_select_op {
 	FIB_SELECT_SEND = 2,  /* channel: send *value */
 	FIB_SELECT_READ = 3,  /* fd: readable */
 	FIB_SELECT_WRITE = 4, /* fd: writable */
-	FIB_SELECT_TIME = 5,  /* at_ns of CLOCK_MONOTONIC has come */
+	FIB_SELECT_TIME = 5   /* at_ns of CLOCK_MONOTONIC has come */
 };
 
 struct fib_case {

@@ -59,7 +59,8 @@ root=$T/root
 check install make_ DESTDIR="$root" install
 usr=$root/usr/local
 for f in bin/fibhook lib/libfibhook.so lib/libfib.so.0 lib/libfib.a \
-	include/fib.h lib/pkgconfig/libfib.pc share/man/man1/fibhook.1 \
+	include/fib.h include/fib.hpp include/fib/io.h \
+	lib/cmake/fib/fibConfig.cmake lib/pkgconfig/libfib.pc share/man/man1/fibhook.1 \
 	share/man/man3/fib_read.3 share/doc/libfibhook/README.md \
 	share/doc/libfibhook/docs/ARCHITECTURE.md \
 	share/gdb/auto-load/usr/local/lib/libfibhook.so-gdb.py \

@@ -47,8 +47,8 @@ build()
 		libs=$(pkg-config --libs libfib)
 	fi
 	# shellcheck disable=SC2046,SC2086
-	$CC -std=gnu11 -O2 -Wall -Wextra -Wno-unused-parameter -Werror \
-		-D_GNU_SOURCE $(pkg-config --cflags libfib) "$name.c" \
+	$compile -O2 -Wall -Wextra -Wno-unused-parameter -Werror \
+		-D_GNU_SOURCE $(pkg-config --cflags libfib) "$source" \
 		-o "$name-$link" $libs -pthread > "$work/log" 2>&1
 }
 
@@ -62,8 +62,12 @@ order()
 	fi
 }
 
-for source in *.c; do
-	name=${source%.c}
+for source in *.c *.cc; do
+	name=${source%.c*}
+	case $source in
+	*.cc) compile="${CXX:-g++} -std=c++17" ;;
+	*) compile="$CC -std=gnu11" ;;
+	esac
 	for link in shared static; do
 		build "$name" $link
 		verdict "$name $link: build" $? || continue
@@ -89,6 +93,42 @@ for source in *.c; do
 		2> "$work/log" && ! grep -q '^==' "$work/log"
 	verdict "$name under valgrind" $?
 done
+# The same through CMake: both libraries, C and C++, and versions.
+cmake_example()
+{
+	mkdir -p cmake && cat > cmake/CMakeLists.txt << 'END'
+cmake_minimum_required(VERSION 3.13)
+project(examples C CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(fib 0.2 CONFIG REQUIRED)
+find_package(fib 0.1 CONFIG QUIET)
+if(fib_FOUND)
+  message(FATAL_ERROR "0.1 is another interface")
+endif()
+find_package(fib 99.0 CONFIG QUIET)
+if(fib_FOUND)
+  message(FATAL_ERROR "there is no 99.0")
+endif()
+find_package(fib CONFIG REQUIRED)
+add_executable(shared ../hello.c)
+target_link_libraries(shared fib::fib)
+add_executable(static ../wrapper.cc)
+target_link_libraries(static fib::static)
+END
+	cmake -S cmake -B cmake/build -DCMAKE_PREFIX_PATH="$work/root/usr" \
+		-DCMAKE_C_COMPILER="$CC" &&
+		cmake --build cmake/build &&
+		cmake/build/shared | cmp - hello.out &&
+		cmake/build/static | cmp - wrapper.out &&
+		! ldd cmake/build/static | grep libfib
+}
+if command -v cmake > /dev/null; then
+	cmake_example > "$work/log" 2>&1
+	verdict "CMake finds the library" $?
+else
+	echo "skip CMake: it is not installed"
+	skipped=$((skipped + 1))
+fi
 # The header alone, in every dialect that has long long and bool.
 cat > header.c << 'END'
 #include <fib.h>
