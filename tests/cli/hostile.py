@@ -197,7 +197,9 @@ def look(build, pid, verb):
     text = (r.stdout + r.stderr).decode(errors="replace")
     need(r.returncode in (0, 1, 3), f"{verb}: status {r.returncode}: "
          + text[:3000])
-    need(not CONTROLS.search(text), f"{verb}: a control character")
+    bad = CONTROLS.search(text)
+    need(not bad, bad and f"{verb}: control character {bad.group()!r} in "
+         f"{text[max(0, bad.start() - 40):bad.end() + 40]!r}")
     need("ended by signal" not in text, f"{verb}: {text[-300:]}")
     if ("--json" in verb or "trace" in verb) and r.returncode == 0:
         json.loads(r.stdout)
