@@ -106,11 +106,14 @@ static void tasks()
 	auto t = fibers::go(ex,
 			    [c = counted(3)] { return counted(c.value + 1); });
 	CHECK(t.get().value == 4);
-	auto waits = fibers::go(ex, [c = counted(5)] {
+	fibers::semaphore begun;
+	auto waits = fibers::go(ex, [&begun, c = counted(5)] {
+		begun.post();
 		fib_sleep(fibers::never);
 		fibers::shield up;
 		return fib_sleep(1000);
 	});
+	CHECK(begun.wait() == 0);
 	CHECK(waits.wait(1000000) == -ETIMEDOUT);
 	CHECK(waits.cancel() == 0 && waits.get() == 0);
 	std::atomic<int> n{ 0 };
@@ -143,16 +146,19 @@ static void tasks()
 static void dropped()
 {
 	fibers::executor one = fibers::executor::looper();
-	fibers::semaphore go_on, begun;
+	fibers::semaphore begun;
+	std::atomic<bool> go_on{ false };
 
 	auto first = fibers::go(one, [&] {
 		begun.post();
-		go_on.wait();
+		/* a wait would give the thread to the next one */
+		while (!go_on)
+			;
 	});
 	begun.wait();
 	auto second = fibers::go(one, [c = counted(1)] { return c.value; });
 	second.cancel();
-	go_on.post();
+	go_on = true;
 	CHECK(second.status() == -ECANCELED);
 	CHECK(first.status() == 0);
 	one.reset();
