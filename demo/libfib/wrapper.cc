@@ -49,18 +49,23 @@ int main()
 	std::printf("the answer: %d\n", answer.get());
 
 	fibers::mutex mutex;
+	fibers::semaphore begun;
 	int ended = 0;
 	{
 		fibers::group group(work);
 
 		for (int i = 0; i < 3; i++)
 			group.start([&, i] {
+				begun.post();
 				long r = i ? fib_sleep(fibers::never) : 0;
 				std::lock_guard lock(mutex);
 
 				ended++;
 				return r;
 			});
+		/* Who is cancelled before it has begun never runs. */
+		for (int i = 0; i < 3; i++)
+			begun.wait();
 		group.any();
 	}
 	std::printf("%d members have ended\n", ended);

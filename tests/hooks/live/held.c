@@ -123,7 +123,13 @@ static long call_splice(void)
 
 static long call_tee(void)
 {
-	return tee(in[0], out[1], 1, 0);
+	long r;
+
+	/* 0: another one has taken the room since this one waited, link_pipe() */
+	do
+		r = tee(in[0], out[1], 1, 0);
+	while (r == 0);
+	return r;
 }
 
 static long call_vmsplice(void)
