@@ -62,40 +62,6 @@ static void one_shots(void)
 	t_close(ep);
 }
 
-static long wait_one(void *arg)
-{
-	struct epoll_event e;
-
-	return epoll_wait(*(int *)arg, &e, 1, -1) == 1 ? (long)e.events : -1;
-}
-
-/* Disarmed while others wait; armed anew where it is ready. */
-static void rearmed(void)
-{
-	struct epoll_event e = { .events = EPOLLIN | EPOLLONESHOT };
-	struct t_call a, b;
-	int q[2];
-
-	ep = epoll_create1(0);
-	t_pipe(q);
-	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, q[0], &e) == 0);
-	t_begin(&a, wait_one, &ep);
-	t_begin(&b, wait_one, &ep);
-	t_put(q[1], 'x');
-	/* The last to come is the first to be served. */
-	t_ended("one", &b);
-	t_put(q[1], 'x');
-	t_waits(&a);
-	CHECK(epoll_ctl(ep, EPOLL_CTL_MOD, q[0], &e) == 0);
-	t_ended("armed anew", &a);
-	t_begin(&a, wait_one, &ep);
-	t_waits(&a);
-	e.events = EPOLLIN | EPOLLET;
-	CHECK(epoll_ctl(ep, EPOLL_CTL_MOD, q[0], &e) == 0);
-	t_ended("as an edge", &a);
-	t_close(ep);
-}
-
 static int listener, eps[THREADS], taken;
 
 static void *acceptor(void *arg)
@@ -162,7 +128,6 @@ static void exclusive(void)
 int main(void)
 {
 	one_shots();
-	rearmed();
 	exclusive();
 	return 0;
 }
