@@ -46,21 +46,19 @@ static long index_of(const struct fib *at)
 	return (long)f.index;
 }
 
-static void write_worker(const struct fib_worker *w)
+static void note_worker(struct top_worker *t, const struct fib_worker *w)
 {
-	struct top_worker t = { .id = w->id,
-				.queued = w->queued,
-				.tid = w->tid,
-				.run_ns = run_ns(w->tid),
-				.fiber = w->idle ? -1 : index_of(w->cur) };
-
-	snprintf(t.state, sizeof(t.state), "%s",
+	*t = (struct top_worker){ .id = w->id,
+				  .queued = w->queued,
+				  .tid = w->tid,
+				  .run_ns = run_ns(w->tid),
+				  .fiber = w->idle ? -1 : index_of(w->cur) };
+	snprintf(t->state, sizeof(t->state), "%s",
 		 w->spare    ? "spare" :
 		 w->idle     ? "idle" :
 		 w->blocking ? "blocked" :
 		 w->cur	     ? "busy" :
 			       "between");
-	fwrite(&t, sizeof(t), 1, stdout);
 }
 
 static void put_wait(struct top_fiber *t, const struct fib *f)
@@ -133,10 +131,9 @@ static void fill_holdups(struct top_sample *s)
 	}
 }
 
-static void fill_workers(struct top_sample *s, bool write)
+/* Each is looked at once: at a second look there may be fewer. */
+static void fill_workers(struct top_sample *s, struct top_worker *to)
 {
-	uint32_t n = 0;
-
 	for (uint32_t i = 0; i < dump_workers_max(); i++) {
 		struct fib_worker w;
 
@@ -144,19 +141,16 @@ static void fill_workers(struct top_sample *s, bool write)
 			memset(&w, 0, sizeof(w));
 		if (!w.tid || w.gone)
 			continue;
-		if (write && n < s->nworkers)
-			write_worker(&w);
-		for (int k = 0; !write && k < FIB_DELAYS; k++)
+		for (int k = 0; k < FIB_DELAYS; k++)
 			s->delays[k] += w.delays[k];
-		n++;
+		note_worker(&to[s->nworkers++], &w);
 	}
-	if (!write)
-		s->nworkers = n;
 }
 
 int top_sample_write(void)
 {
 	static struct top_sample s;
+	static struct top_worker workers[FIB_SCHED_WORKERS];
 	static struct fib slab[DUMP_SLAB];
 
 	dump_open(wanted);
@@ -173,9 +167,9 @@ int top_sample_write(void)
 	snprintf(s.program, sizeof(s.program), "%s", dump_process_name());
 	cli_text_whole(s.program);
 	fill_holdups(&s);
-	fill_workers(&s, false);
+	fill_workers(&s, workers);
 	fwrite(&s, sizeof(s), 1, stdout);
-	fill_workers(&s, true);
+	fwrite(workers, sizeof(*workers), s.nworkers, stdout);
 	for (uint32_t i = 0; i < dump_fibers_max(); i++) {
 		if (i % DUMP_SLAB == 0 &&
 		    !dump_read((uintptr_t)dump_tab.slabs[i / DUMP_SLAB], slab,

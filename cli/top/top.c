@@ -71,7 +71,7 @@ static int take(struct sample *s, bool quiet)
 		return r;
 	s->head = (const void *)s->data;
 	need = sizeof(*s->head);
-	if (len >= need && s->head->nworkers <= FIB_SCHED_WORKERS)
+	if (len >= need)
 		need += s->head->nworkers * sizeof(*s->worker);
 	if (len < need)
 		cli_fail(CLI_ERROR, "top: a sample was cut short");
