@@ -5,7 +5,7 @@
 # one; the soaks those of a new seed, for FUZZ_SECONDS.
 
 FUZZ_CASES   ?= 2000
-FUZZ_SCRIPTS ?= 250
+FUZZ_SCRIPTS ?= 150
 FUZZ_SEED    ?= 1
 FUZZ_SECONDS ?= 600
 
