@@ -128,7 +128,8 @@ long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 	if (r)
 		return r;
 	if (p->slot && fib_load(&p->slot->closes, relaxed) != p->closes)
-		r = -EBADF;
+		/* It began between (G) and (H) of runtime/iom.h: it begins anew. */
+		r = p->closes & FIB_CLOSING ? -FIB_ERESTARTNOINTR : -EBADF;
 	else
 		do
 			r = fib_blocking(nr, a);

@@ -50,7 +50,8 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns);
 /**
  * Stand in line, make call @nr, which may block, and leave. A signal that has no
  * handler changes nothing. -EINTR, -ETIMEDOUT; -EBADF: p->slot's number has been
- * closed since fib_line_file().
+ * closed since fib_line_file(); -FIB_ERESTARTNOINTR: the same, and the close was under
+ * way by then: it may have been that of the number's file before.
  */
 long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 		   const long a[6]);
