@@ -260,7 +260,8 @@ static int take_turn(const struct fib_io *io, struct fib_place *line,
 	if (fib_self()->io.hold)
 		fd = number(h);
 	else if (io->closes != fib_load(&io->s->closes, relaxed))
-		fd = -1;
+		/* As in fib_line_call(). */
+		return io->closes & FIB_CLOSING ? -FIB_ERESTARTNOINTR : -EBADF;
 	return fd < 0 ? -EBADF : fd;
 }
 
