@@ -92,11 +92,15 @@ static void least(long long *best, long long ns)
 		*best = ns;
 }
 
+static long long began;
+
 static void *begun(void *arg)
 {
 	char c;
-	ssize_t r = read(rd, &c, 1);
+	ssize_t r;
 
+	began = t_now();
+	r = read(rd, &c, 1);
 	CHECK(r == 1 || (r < 0 && errno == EAGAIN));
 	*(long long *)arg = t_now();
 	return (void *)(intptr_t)(r == 1 && c == 'y');
@@ -124,7 +128,8 @@ static void in_a_wait(char change, char back, long long at_least)
 			CHECK(t_join(th) != NULL);
 		} else {
 			CHECK(t_join(th) == NULL);
-			CHECK(ended - start >= at_least);
+			/* It may have begun before its creator went on. */
+			CHECK(ended - began >= at_least);
 			least(&best, ended - start);
 		}
 		tell(back);
