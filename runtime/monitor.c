@@ -276,7 +276,8 @@ static bool look(struct fib_sched *s, bool tick)
 /*
  * Has a worker run a fiber since the last tick, though it sleeps by now? What
  * that one waits for is to be looked after (fib_iom_look()). The workers' idle
- * words were read before: who left idle after that pokes the monitor.
+ * words were read before: who left idle after that pokes the monitor. One that
+ * is bound counts when it stops (next_bound()), and then pokes as well.
  */
 static bool has_run(struct fib_sched *s)
 {
@@ -426,6 +427,7 @@ static void monitor(void *arg)
 					       LOOK_NS :
 					       TICK_NS;
 		struct timespec ts;
+		bool ticks;
 		long n;
 
 		if (sleepy) {
@@ -446,13 +448,15 @@ static void monitor(void *arg)
 		    (n > 0 || receiver_fd < 0 || has_mute(s)))
 			fib_host.receive();
 		now = fib_now_ns();
-		if (now - last >= TICK_NS - LOOK_NS / 2) {
+		ticks = now - last >= TICK_NS - LOOK_NS / 2;
+		if (ticks) {
 			quiet = tick(s, quiet);
 			last = now;
 		} else {
 			quiet = look(s, false) ? 0 : quiet;
 		}
-		if (now - looked >= period || now >= next) {
+		/* What a tick has seen run, has_run() does not see any more. */
+		if (ticks || now - looked >= period || now >= next) {
 			if (!is_stalled(s, quiet == 0))
 				next = fib_iom_look(s, now, period,
 						    sleepy || was != period);

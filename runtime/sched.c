@@ -310,6 +310,14 @@ static struct fib *next_bound(struct fib_worker *w)
 {
 	fib_worker_tell_counts(w);
 	w->stopped = 0;
+	if (fib_xchg(&w->bound_ready, 0, acquire))
+		return w->bound;
+	/*
+	 * What its fiber waits for is to be looked after, though the monitor may have
+	 * seen it run before, and sleep by now: it is not one of those that are busy.
+	 */
+	fib_add(&w->runs, 1, seq_cst);
+	fib_host_woke(fib_sched_of(w));
 	while (!fib_xchg(&w->bound_ready, 0, acquire))
 		fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAIT_PRIVATE, 0, 0);
 	return w->bound;

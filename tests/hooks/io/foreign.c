@@ -26,6 +26,17 @@ static void limit(int fd, long ms)
 	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == 0);
 }
 
+/* By itself, while nobody calls it: first the flag, and later a byte. */
+static void change_later(void)
+{
+	struct timespec ts = { 0, 300 * T_MS };
+
+	nanosleep(&ts, NULL);
+	flags(rd, 1);
+	nanosleep(&ts, NULL);
+	t_put(wr, 'y');
+}
+
 static void other(void)
 {
 	char c;
@@ -46,6 +57,8 @@ static void other(void)
 			break;
 		}
 		t_put(told[1], c);
+		if (c == 'l')
+			change_later();
 	}
 	_exit(0);
 }
@@ -173,6 +186,30 @@ static void own_wait(void)
 	t_say("own wait");
 }
 
+/*
+ * A wait that begins when its thread has worked for a while, and all else has slept
+ * for so long that the library has as well.
+ */
+static void after_work(void)
+{
+	long long start;
+	ssize_t r;
+	char c = 0;
+
+	tell('l');
+	for (start = t_now(); t_now() - start < 150 * T_MS;)
+		;
+	r = read(rd, &c, 1);
+	if (hooked)
+		CHECK(r < 0 && errno == EAGAIN);
+	else
+		CHECK(r == 1 && c == 'y');
+	tell('b');
+	if (hooked)
+		CHECK(t_get(rd) == 'y');
+	t_say("after work");
+}
+
 static void make(const char *kind)
 {
 	int p[2];
@@ -227,6 +264,7 @@ int main(int argc, char **argv)
 	in_a_wait('n', 'b', 0);
 	if (!is_pipe)
 		in_a_wait('t', 'f', 60 * T_MS);
+	after_work();
 	t_close(ask[1]);
 	t_wait_ok(pid);
 	return 0;
