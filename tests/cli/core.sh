@@ -100,7 +100,7 @@ if command -v gdb >/dev/null; then
 		"$@" &
 		local p=$!
 		pids+=($p)
-		sleep 0.3
+		eventually in_state $p sleep S
 		gdb_says /bin/sleep $p "generate-core-file $T/core/other"
 		stop $p
 	}

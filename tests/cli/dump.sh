@@ -19,17 +19,18 @@ refuses "dump of an unhooked process" 1 "not hooked" "$F" dump $!
 stop $!
 sh -c 'sleep 0 & echo $!; exec sleep 100' >"$T/zombie" &
 pids+=($!)
-sleep 0.5
+eventually [ -s "$T/zombie" ]
+eventually in_state "$(cat "$T/zombie")" sleep Z
 refuses "dump of a zombie" 1 "zombie" "$F" dump "$(cat "$T/zombie")"
 stop $!
 LD_PRELOAD=$B/tests/cli/libfibhook.so sleep 100 &
 pids+=($!)
-sleep 0.3
+eventually in_state $! sleep S
 refuses "dump of another version" 1 "another version" "$F" dump $!
 stop $!
 "$F" sleep 100 &
 pids+=($!)
-sleep 0.3
+eventually in_state $! sleep S
 run "$F" dump $!
 check "single-threaded: status" [ "$status" = 0 ]
 check "single-threaded: said" grep -q "no fiber runs" "$T/out"
@@ -110,7 +111,7 @@ start chaos "$F" --chaos 4711 --workers 2 "$states" && {
 # A process that is stopped cannot help, and hangs.
 start stopped "$F" "$states" && {
 	kill -STOP "$pid"
-	sleep 0.2
+	eventually in_state "$pid" states T
 	run timeout 20 "$F" dump "$pid"
 	all_states "stopped process"
 	check "still stopped" grep -q "^State:.*T" "/proc/$pid/status"
@@ -178,16 +179,18 @@ if [ "$(ulimit -n)" -lt 1100 ]; then
 	connections=$(($(ulimit -n) - 100))
 	echo "note: only $connections connections (ulimit -n)"
 fi
+# serves NUMBER: connections, each by a fiber of its own
+serves() {
+	run "$F" dump "$pid"
+	[ "$(grep -c " serve+" "$T/out")" = "$1" ]
+}
+
 start echo "$F" "$B/demo/echo" 0 && {
 	port=$(sed 's/.* //' "$T/echo.out")
 	"$B/demo/load" -m idle -c $connections -t 30 "$port" >/dev/null 2>&1 &
 	load=$!
 	pids+=("$load")
-	for i in $(seq 100); do
-		run "$F" dump "$pid"
-		[ "$(grep -c " serve+" "$T/out")" = $connections ] && break
-		sleep 0.1
-	done
+	eventually serves $connections
 	before=$(date +%s%N)
 	run "$F" dump "$pid"
 	ms=$((($(date +%s%N) - before) / 1000000))
@@ -205,7 +208,7 @@ start echo "$F" "$B/demo/echo" 0 && {
 	stop "$load"
 	"$B/demo/load" -m echo -c 50 -t 3 "$port" >"$T/load.out" 2>&1 &
 	load=$!
-	sleep 1
+	eventually serves 50
 	for i in $(seq 20); do
 		run "$F" dump "$pid"
 		check "busy server" [ "$status" = 0 ]

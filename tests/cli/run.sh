@@ -80,18 +80,30 @@ prints() {
 	fi
 }
 
+# eventually COMMAND...: until it succeeds; 10 s at most
+eventually() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		"$@" && return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+# in_state PID NAME STATE: runs the program NAME; STATE is a letter, as in ps
+in_state() {
+	[[ $(cat "/proc/$1/stat" 2>/dev/null) == *"($2) $3 "* ]]
+}
+
 # start NAME COMMAND...: in the background until it prints a line; $pid
 start() {
-	local name=$1 i
+	local name=$1
 	shift
 	: >"$T/$name.out"
 	"$@" >"$T/$name.out" 2>"$T/$name.err" &
 	pid=$!
 	pids+=("$pid")
-	for i in $(seq 100); do
-		[ -s "$T/$name.out" ] && return 0
-		sleep 0.1
-	done
+	eventually [ -s "$T/$name.out" ] && return 0
 	fail "$name" "does not start: $(cat "$T/$name.err")"
 	return 1
 }

@@ -2,7 +2,7 @@
 """Is a file of fibhook trace consistent?
 
 usage: trace.py FILE WORKERS        prints what there is of each kind
-       trace.py off PID LIBRARY OFFSETS    waits until it is not traced
+       trace.py on|off PID LIBRARY OFFSETS    waits until it is traced, or not
 """
 import json
 import re
@@ -13,7 +13,7 @@ import time
 EPSILON = 0.0025  # three decimals
 
 
-def off(pid, library, offsets):
+def wait(on, pid, library, offsets):
     """By the word of the exported table that says so."""
     at = int(re.search(r"^(\w+) .*fib_symtab$", subprocess.run(
         ["nm", "-D", library], capture_output=True, text=True,
@@ -28,7 +28,7 @@ def off(pid, library, offsets):
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
         while True:  # its ticks are counted while something runs
             mem.seek(at)
-            if mem.read(4) == b"\0\0\0\0":
+            if (mem.read(4) != b"\0\0\0\0") == on:
                 return
             time.sleep(0.05)
 
@@ -86,7 +86,7 @@ def consistent(path, workers):
     print(json.dumps(kinds))
 
 
-if sys.argv[1] == "off":
-    off(*sys.argv[2:5])
+if sys.argv[1] in ("on", "off"):
+    wait(sys.argv[1] == "on", *sys.argv[2:5])
 else:
     consistent(sys.argv[1], int(sys.argv[2]))

@@ -39,7 +39,9 @@ start traced "$F" --workers 2 "$B/demo/echo" 0 && {
 	# Who traces is killed: the process goes on, and stops writing.
 	"$F" trace "$pid" -t 100 -o "$T/never.json" &
 	tracer=$!
-	sleep 0.3
+	run timeout 60 python3 "$HERE/trace.py" on "$pid" "$LIB" \
+		"$B/tests/cli/offsets"
+	check "trace killed: while it traces" [ "$status" = 0 ]
 	kill -KILL $tracer
 	wait $tracer 2>/dev/null
 	check "trace killed: no file" [ "$(echo "$T"/never*)" = "$T/never*" ]
