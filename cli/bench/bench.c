@@ -169,7 +169,7 @@ static void run_load(enum bench_mode m, struct run_address *a, double *val)
 static void read_figures(enum bench_mode m, struct bench_figures *f,
 			 double *val)
 {
-	if (!bench_figures(run_helper.out, wanted.load, f))
+	if (!bench_figures(run_helper.out, run_helper.err, wanted.load, f))
 		cli_fail(CLI_ERROR,
 			 "the load, %s, printed no figures that are known "
 			 "(wrk, ab, hey, redis-benchmark, mysqlslap, sysbench, "

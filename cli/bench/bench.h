@@ -102,8 +102,12 @@ struct bench_figures {
 	double errors;
 };
 
-/** Read what the load @command has written to @fd; false: no tool is known. */
-bool bench_figures(int fd, const char *command, struct bench_figures *f);
+/**
+ * Read what the load @command has written to @fd, its stdout, and to @err; false:
+ * no tool is known.
+ */
+bool bench_figures(int fd, int err, const char *command,
+		   struct bench_figures *f);
 
 /* --- table.c ------------------------------------------------------------------ */
 

@@ -268,7 +268,21 @@ static char *read_text(int fd)
 	return text;
 }
 
-bool bench_figures(int fd, const char *command, struct bench_figures *f)
+/* mysqlslap tells of clients that cannot connect on stderr alone. */
+static double complaints(int fd)
+{
+	static const char begin[] = "mysqlslap: ";
+	char *text = read_text(fd);
+	double n = 0;
+
+	for (char *at = text; (at = strstr(at, begin)); at++)
+		n += at == text || at[-1] == '\n';
+	free(text);
+	return n;
+}
+
+bool bench_figures(int fd, int err, const char *command,
+		   struct bench_figures *f)
 {
 	char *text = read_text(fd), *line, *rest, *next;
 	const struct tool *t = tool_of(text);
@@ -293,6 +307,8 @@ bool bench_figures(int fd, const char *command, struct bench_figures *f)
 		val[RPS] = val[SECONDS] > 0 && !isnan(val[REQUESTS]) ?
 				   val[REQUESTS] / val[SECONDS] :
 				   val[RPS];
+	if (t && t->rows == mysqlslap)
+		put(&val[ERRORS], ADDED, complaints(err));
 	*f = (struct bench_figures){ .tool = t ? t->name : NULL,
 				     .requests = val[REQUESTS],
 				     .seconds = val[SECONDS],

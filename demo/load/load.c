@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_CONNS     4000
+#define MAX_CONNS     20000
 #define MAX_SIZE      65536
 #define MAX_CHAT_SIZE 1024
 #define MAX_SECONDS   60.0
@@ -53,9 +53,10 @@
 #define HIST_SIZE     (64 * HIST_SUB)
 
 enum mode {
-	MODE_ECHO, /* raw bytes come back */
-	MODE_CHAT, /* SET, GET and TAKE lines */
-	MODE_IDLE, /* one echo each, then silence */
+	MODE_ECHO,  /* raw bytes come back */
+	MODE_CHAT,  /* SET, GET and TAKE lines */
+	MODE_IDLE,  /* one echo each, then silence */
+	MODE_CHURN, /* an echo, and a new connection */
 };
 
 enum conn_state {
@@ -93,6 +94,7 @@ static int going; /* new requests are made */
 static int measuring;
 static char pool[MAX_SIZE + POOL_SPREAD];
 static uint64_t hist[HIST_SIZE], requests, errors;
+static struct sockaddr_in to = { .sin_family = AF_INET };
 
 static uint64_t now_ns(void)
 {
@@ -276,8 +278,59 @@ static void conn_done(struct conn *c)
 		requests++;
 		c->served++;
 	}
-	if (going)
+	if (going && mode == MODE_CHURN) {
+		c->state = CONN_SHUT;
+		shutdown(c->fd, SHUT_WR);
+	} else if (going) {
 		conn_next(c);
+	}
+}
+
+/*
+ * Its number is free for the next one. Each comes from another address of the
+ * loopback, since ports are not free again for a minute.
+ */
+static int conn_open(struct conn *c)
+{
+	static uint32_t from;
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	struct timeval tv = { .tv_sec = 5 };
+	int one = 1;
+
+	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (c->fd < 0) {
+		perror("load: socket");
+		exit(1);
+	}
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK + (from++ % 200 << 8));
+	setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one,
+		   sizeof(one));
+	setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (bind(c->fd, (struct sockaddr *)&sin, sizeof(sin)) < 0 ||
+	    connect(c->fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
+		fprintf(stderr, "load: connection %u: connect: %s\n", c->id,
+			strerror(errno));
+		close(c->fd);
+		return -1;
+	}
+	fcntl(c->fd, F_SETFL, O_NONBLOCK);
+	c->state = CONN_REST;
+	conn_events(c, EPOLL_CTL_ADD, 0);
+	open_conns++;
+	return 0;
+}
+
+/* The server has ended its side of a connection of whose answer all is there. */
+static void conn_again(struct conn *c)
+{
+	conn_kill(c);
+	if (!going)
+		return;
+	if (conn_open(c) < 0)
+		error("no new connection");
+	else
+		conn_request(c);
 }
 
 static void conn_recv(struct conn *c)
@@ -293,7 +346,10 @@ static void conn_recv(struct conn *c)
 			      strerror(errno));
 		else if (c->state != CONN_SHUT)
 			error("connection %u: the server closed it", c->id);
-		conn_kill(c);
+		if (n == 0 && mode == MODE_CHURN && c->state == CONN_SHUT)
+			conn_again(c);
+		else
+			conn_kill(c);
 		return;
 	}
 	if (c->state != CONN_BUSY || (size_t)n > c->want_left) {
@@ -341,40 +397,22 @@ static int turn(uint64_t deadline)
 
 static void connect_all(unsigned short port)
 {
-	struct sockaddr_in sin = {
-		.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	struct timeval tv = { .tv_sec = 5 };
 	uint64_t deadline = now_ns() + CONNECT_NS;
 	unsigned int i;
-	int one = 1;
 
+	to.sin_port = htons(port);
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	for (i = 0; i < nconns; i++) {
 		struct conn *c = &conns[i];
 
 		c->id = i;
-		c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (c->fd < 0) {
-			perror("load: socket");
+		if (conn_open(c) < 0)
 			exit(1);
-		}
-		setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-		setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		if (connect(c->fd, (struct sockaddr *)&sin, sizeof(sin)) < 0) {
-			fprintf(stderr, "load: connection %u: connect: %s\n", i,
-				strerror(errno));
-			exit(1);
-		}
 		if (now_ns() > deadline) {
 			fprintf(stderr, "load: only %u connections in time\n",
 				i);
 			exit(1);
 		}
-		fcntl(c->fd, F_SETFL, O_NONBLOCK);
-		conn_events(c, EPOLL_CTL_ADD, 0);
-		open_conns++;
 		if (mode == MODE_CHAT) {
 			c->lines = malloc(2 * CHAT_LINE);
 			if (!c->lines)
@@ -494,7 +532,20 @@ static void quiesce(long threads)
 	} while (u.threads > threads && now_ns() < deadline);
 }
 
-static void measure(void)
+/* Jain's index of the answers of each connection: 1 if all are served alike. */
+static double fairness(void)
+{
+	double sum = 0, squares = 0;
+	unsigned int i;
+
+	for (i = 0; i < nconns; i++) {
+		sum += (double)conns[i].served;
+		squares += (double)conns[i].served * (double)conns[i].served;
+	}
+	return squares > 0 ? sum * sum / (nconns * squares) : 0;
+}
+
+static void measure(uint64_t first_ns)
 {
 	uint64_t start, end, deadline, cpu;
 	unsigned int i, starved = 0;
@@ -526,9 +577,10 @@ static void measure(void)
 	else if (requests == 0)
 		error("no request was answered");
 	printf("requests=%llu seconds=%.3f rps=%.0f p50_us=%.1f p99_us=%.1f "
-	       "starved=%u",
+	       "starved=%u jain=%.4f first_ms=%.1f",
 	       (unsigned long long)requests, took, (double)requests / took,
-	       hist_quantile(0.5), hist_quantile(0.99), starved);
+	       hist_quantile(0.5), hist_quantile(0.99), starved, fairness(),
+	       (double)first_ns / 1e6);
 	if (server)
 		printf(" cpu_us=%.4f cpu_s=%.4f threads=%ld rss_kb=%ld "
 		       "pte_kb=%ld",
@@ -539,7 +591,8 @@ static void measure(void)
 static int usage(void)
 {
 	fprintf(stderr,
-		"usage: load [-m echo|chat|idle] [-c CONNECTIONS] [-s BYTES]\n"
+		"usage: load [-m echo|chat|idle|churn] [-c CONNECTIONS] [-s "
+		"BYTES]\n"
 		"            [-t SECONDS | -r REQUESTS] [-w WARMUP_SECONDS]\n"
 		"            [-P SERVER_PID] PORT\n"
 		"At most %d connections, %d bytes (chat: %d), %.0f seconds.\n",
@@ -571,6 +624,8 @@ static unsigned short options(int argc, char **argv)
 				mode = MODE_CHAT;
 			else if (strcmp(optarg, "idle") == 0)
 				mode = MODE_IDLE;
+			else if (strcmp(optarg, "churn") == 0)
+				mode = MODE_CHURN;
 			else
 				exit(usage());
 			break;
@@ -632,13 +687,15 @@ int main(int argc, char **argv)
 {
 	unsigned short port = options(argc, argv);
 	struct usage before;
-	uint64_t end;
+	uint64_t start, first, end;
 
 	set_up();
 	usage_read(&before);
+	start = now_ns();
 	connect_all(port);
 	request_all();
 	drain(FIRST_NS, "a first answer");
+	first = now_ns() - start;
 	if (!errors) {
 		if (mode != MODE_IDLE) {
 			going = 1;
@@ -647,7 +704,7 @@ int main(int argc, char **argv)
 		end = now_ns() + (uint64_t)(warmup * 1e9);
 		while (turn(end))
 			;
-		measure();
+		measure(first);
 		putchar(' ');
 	}
 	close_all();

@@ -7,6 +7,14 @@
  *	cond	   two threads hand a turn to and fro by mutex and condition
  *	sem	   the same by two semaphores
  *	yield	   two threads call sched_yield
+ *	yield1000  a thousand threads do
+ *	detach	   pthread_create of a detached thread that posts a semaphore
+ *	pipe	   two threads pass 64 bytes to and fro through two pipes
+ *	socketpair the same through a pair of unix sockets
+ *	stdio	   the same through stdio streams of the pair and of duplicates
+ *	mutex	   64 threads lock one mutex and do nothing under it
+ *	mutexwork  the same, with some 300 ns of work under it and beside it
+ *	pairs	   32 pairs of threads with a socketpair each
  *	sleepers   1000 threads that each sleep 1 ms at a time: wake-ups
  *	cacheline  two threads on two cores pass a cache line: a property of
  *		   the machine, to know which other figures can be compared
@@ -20,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -196,6 +205,241 @@ static double bench_yield(void)
 	return per_second(atomic_load(&yields), start);
 }
 
+#define YIELDERS 1000
+
+static double bench_yield1000(void)
+{
+	static pthread_t t[YIELDERS];
+	uint64_t start = now_ns();
+	int i;
+
+	for (i = 0; i < YIELDERS; i++)
+		check(pthread_create(&t[i], NULL, yield_peer, &start),
+		      "create");
+	for (i = 0; i < YIELDERS; i++)
+		check(pthread_join(t[i], NULL), "join");
+	return per_second(atomic_load(&yields), start);
+}
+
+static sem_t detached;
+
+static void *post_detached(void *arg)
+{
+	sem_post(&detached);
+	return arg;
+}
+
+static double bench_detach(void)
+{
+	uint64_t start, ops = 0;
+	pthread_attr_t attr;
+	pthread_t t;
+
+	sem_init(&detached, 0, 0);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	start = now_ns();
+	do {
+		check(pthread_create(&t, &attr, post_detached, NULL), "create");
+		wait_sem(&detached);
+		ops++;
+	} while (now_ns() - start < duration_ns);
+	return per_second(ops, start);
+}
+
+/* --- two threads that pass a message to and fro ---------------------------- */
+
+#define MESSAGE 64
+#define PAIRS	32
+
+struct end {
+	int in, out;
+	FILE *from, *to; /* NULL: not through stdio */
+};
+
+struct pair {
+	struct end a, b;
+	uint64_t start, passes;
+	pthread_t ta, tb;
+};
+
+static void pass(const struct end *e, const char *buf)
+{
+	if (e->to) {
+		if (fwrite(buf, 1, MESSAGE, e->to) != MESSAGE || fflush(e->to))
+			check(EIO, "fwrite");
+	} else if (write(e->out, buf, MESSAGE) != MESSAGE) {
+		check(errno, "write");
+	}
+}
+
+static void take(const struct end *e, char *buf)
+{
+	if (e->from) {
+		if (fread(buf, 1, MESSAGE, e->from) != MESSAGE)
+			check(EIO, "fread");
+	} else if (read(e->in, buf, MESSAGE) != MESSAGE) {
+		check(EIO, "read");
+	}
+}
+
+static void *answers(void *arg)
+{
+	struct pair *p = arg;
+	char buf[MESSAGE];
+
+	do {
+		take(&p->b, buf);
+		pass(&p->b, buf);
+	} while (!*buf);
+	return NULL;
+}
+
+/* The last message is told by its first byte. */
+static void *asks(void *arg)
+{
+	struct pair *p = arg;
+	char buf[MESSAGE] = { 0 };
+
+	do {
+		if (p->passes % 64 == 0)
+			*buf = now_ns() - p->start >= duration_ns;
+		pass(&p->a, buf);
+		take(&p->a, buf);
+		p->passes += 2;
+	} while (!*buf);
+	return NULL;
+}
+
+static void open_pair(struct pair *p, int unix_sockets)
+{
+	int there[2], back[2];
+
+	if (unix_sockets) {
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, there))
+			check(errno, "socketpair");
+		p->a.in = p->a.out = there[0];
+		p->b.in = p->b.out = there[1];
+		return;
+	}
+	if (pipe(there) || pipe(back))
+		check(errno, "pipe");
+	p->b.in = there[0];
+	p->a.out = there[1];
+	p->a.in = back[0];
+	p->b.out = back[1];
+}
+
+static void open_streams(struct end *e)
+{
+	e->from = fdopen(e->in, "r");
+	e->to = fdopen(dup(e->out), "w");
+	if (!e->from || !e->to)
+		check(errno, "fdopen");
+}
+
+static double play_pairs(int n, int unix_sockets, int stdio)
+{
+	static struct pair pairs[PAIRS];
+	uint64_t start = now_ns(), ops = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		open_pair(&pairs[i], unix_sockets);
+		if (stdio) {
+			open_streams(&pairs[i].a);
+			open_streams(&pairs[i].b);
+		}
+	}
+	for (i = 0; i < n; i++) {
+		pairs[i].start = start;
+		check(pthread_create(&pairs[i].tb, NULL, answers, &pairs[i]),
+		      "create");
+		check(pthread_create(&pairs[i].ta, NULL, asks, &pairs[i]),
+		      "create");
+	}
+	for (i = 0; i < n; i++) {
+		check(pthread_join(pairs[i].ta, NULL), "join");
+		check(pthread_join(pairs[i].tb, NULL), "join");
+		ops += pairs[i].passes;
+	}
+	return per_second(ops, start);
+}
+
+static double bench_pipe(void)
+{
+	return play_pairs(1, 0, 0);
+}
+
+static double bench_socketpair(void)
+{
+	return play_pairs(1, 1, 0);
+}
+
+static double bench_stdio(void)
+{
+	return play_pairs(1, 1, 1);
+}
+
+static double bench_pairs(void)
+{
+	return play_pairs(PAIRS, 1, 0);
+}
+
+/* --- 64 threads and one mutex ------------------------------------------------ */
+
+#define FIGHTERS 64
+#define WORK	 100
+
+static atomic_ullong fights;
+static int work;
+static uint64_t fight_start;
+
+static unsigned int busy(unsigned int x)
+{
+	int i;
+
+	for (i = 0; i < work; i++)
+		x = x * 1664525 + 1013904223;
+	return x;
+}
+
+static void *fighter(void *arg)
+{
+	static unsigned int under;
+	volatile unsigned int beside = 1;
+	uint64_t ops = 0;
+
+	do {
+		pthread_mutex_lock(&lock);
+		under = busy(under);
+		pthread_mutex_unlock(&lock);
+		beside = busy(beside);
+		ops++;
+	} while (ops % 64 || now_ns() - fight_start < duration_ns);
+	atomic_fetch_add(&fights, ops);
+	return arg;
+}
+
+static double bench_mutex(void)
+{
+	static pthread_t t[FIGHTERS];
+	int i;
+
+	fight_start = now_ns();
+	for (i = 0; i < FIGHTERS; i++)
+		check(pthread_create(&t[i], NULL, fighter, NULL), "create");
+	for (i = 0; i < FIGHTERS; i++)
+		check(pthread_join(t[i], NULL), "join");
+	return per_second(atomic_load(&fights), fight_start);
+}
+
+static double bench_mutexwork(void)
+{
+	work = WORK;
+	return bench_mutex();
+}
+
 static pthread_barrier_t ready;
 static atomic_int arrived, sleep_over;
 static atomic_ullong wakeups[SLEEPERS];
@@ -304,10 +548,21 @@ static const struct {
 	const char *name;
 	double (*run)(void);
 } benches[] = {
-	{ "create", bench_create },	  { "spawn", bench_spawn },
-	{ "cond", bench_cond },		  { "sem", bench_sem },
-	{ "yield", bench_yield },	  { "sleepers", bench_sleepers },
+	{ "create", bench_create },
+	{ "spawn", bench_spawn },
+	{ "cond", bench_cond },
+	{ "sem", bench_sem },
+	{ "yield", bench_yield },
+	{ "sleepers", bench_sleepers },
 	{ "cacheline", bench_cacheline },
+	{ "yield1000", bench_yield1000 },
+	{ "detach", bench_detach },
+	{ "pipe", bench_pipe },
+	{ "socketpair", bench_socketpair },
+	{ "stdio", bench_stdio },
+	{ "pairs", bench_pairs },
+	{ "mutex", bench_mutex },
+	{ "mutexwork", bench_mutexwork },
 };
 
 int main(int argc, char **argv)
