@@ -76,6 +76,7 @@ static const char help_text[] =
 	"                      full, full:FILE: and what held workers up\n"
 	"  -e, --eager         start at once, not before the first thread\n"
 	"  -l, --log LEVEL     none, warn (default) or info, on stderr\n"
+	"      --log-file FILE|syslog  what --log tells goes there\n"
 	"      --only GLOB,...    hook programs of these names alone\n"
 	"      --except GLOB,...  hook all but programs of these names\n"
 	"      --no-hook FAMILY,...  leave io, poll or sleep to the kernel\n"
@@ -144,9 +145,26 @@ static void set_workers(const char *arg)
 }
 
 /* The program may change its directory before the file is opened. */
+static void put_file(const char *option, const char *variable, const char *how,
+		     const char *word, const char *arg)
+{
+	char dir[PATH_MAX] = "", path[2 * PATH_MAX + 8];
+	bool is_path = strcmp(arg, word) != 0;
+
+	if (!*arg)
+		cli_fail(CLI_USAGE, "%s: the name of the file is empty", option);
+	if (is_path && *arg != '/' && !getcwd(dir, sizeof(dir)))
+		cli_fail(CLI_CANNOT, "%s: current directory: %s", option,
+			 strerror(errno));
+	if (!strcmp(dir, "/"))
+		*dir = 0;
+	snprintf(path, sizeof(path), "%s%s%s%s", how, dir,
+		 is_path && *arg != '/' ? "/" : "", arg);
+	cli_put(variable, path);
+}
+
 static void set_stats(const char *arg)
 {
-	char dir[PATH_MAX], path[2 * PATH_MAX + 8];
 	const char *full = "";
 
 	if (arg && !strncmp(arg, "full", 4) && (!arg[4] || arg[4] == ':')) {
@@ -157,21 +175,10 @@ static void set_stats(const char *arg)
 			return;
 		}
 	}
-	if (!arg) {
+	if (!arg)
 		cli_put("FIBHOOK_STATS", "stderr");
-		return;
-	}
-	if (!*arg)
-		cli_fail(CLI_USAGE, "--stats: the name of the file is empty");
-	*dir = 0;
-	if (*arg != '/' && strcmp(arg, "-") != 0 && !getcwd(dir, sizeof(dir)))
-		cli_fail(CLI_CANNOT, "--stats: current directory: %s",
-			 strerror(errno));
-	if (!strcmp(dir, "/"))
-		*dir = 0;
-	snprintf(path, sizeof(path), "%s%s%s%s", full, dir,
-		 *arg != '/' && strcmp(arg, "-") ? "/" : "", arg);
-	cli_put("FIBHOOK_STATS", path);
+	else
+		put_file("--stats", "FIBHOOK_STATS", full, "-", arg);
 }
 
 static void set_log(const char *arg)
@@ -251,6 +258,7 @@ static const struct option options[] = {
 	{ "stats", optional_argument, NULL, 's' },
 	{ "eager", no_argument, NULL, 'e' },
 	{ "log", required_argument, NULL, 'l' },
+	{ "log-file", required_argument, NULL, 'L' },
 	{ "chaos", required_argument, NULL, 'c' },
 	{ "only", required_argument, NULL, 'o' },
 	{ "except", required_argument, NULL, 'x' },
@@ -314,6 +322,10 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'l':
 			set_log(optarg);
+			break;
+		case 'L':
+			put_file("--log-file", "FIBHOOK_LOG_FILE", "", "syslog",
+				 optarg);
 			break;
 		case 'c':
 			set_chaos(optarg);

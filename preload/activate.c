@@ -58,6 +58,7 @@
 
 static bool refused, rewritten;
 static bool silent; /* a message might be against the program's filter */
+static bool denied; /* what the runtime needs, by that filter */
 
 /* --- may we? ------------------------------------------------------------- */
 
@@ -135,6 +136,7 @@ static const char *try_filter(bool inherited)
 	if (r == 0)
 		return NULL;
 	silent = !report.may_log;
+	denied = true;
 	if (r != -EPERM)
 		return because("a seccomp filter is in force: clone3", r);
 	snprintf(reason, sizeof(reason), "a seccomp filter %s %s",
@@ -261,6 +263,7 @@ static struct fib *adopt_caller(void)
 
 static void fork_child(void)
 {
+	fib_store(&fib_line_out.fd, -1, relaxed);
 	fib_rewrite_fork_child();
 	refused = false;
 	fib_symtab.reason[0] = 0;
@@ -424,6 +427,7 @@ static const char *start(uint64_t mask)
 	fib_line_reset();
 	fib_signalfd_init();
 	fib_fd_reach(!filtered);
+	fib_log_open(filtered);
 	fib_stats_open();
 	fib_fd_reach(false);
 	fib_main_fiber = f;
@@ -443,6 +447,7 @@ static void activate(bool early)
 {
 	struct fib_rewrite_stats st;
 	uint64_t all = ~0ull, mask;
+	bool alone = false; /* nobody else looks at the environment */
 	const char *why;
 
 	fib_init();
@@ -455,6 +460,8 @@ static void activate(bool early)
 	why = obstacle(early);
 	if (!why && fib_in_handler(mask))
 		why = "called from a signal handler";
+	else if (!why || denied)
+		alone = true;
 	if (!why)
 		why = start(mask);
 	protect_sealed(PROT_READ);
@@ -472,7 +479,12 @@ static void activate(bool early)
 refuse:
 	refused = true;
 	fib_state_tell(FIB_STATE_UNHOOKED, why);
-	if (!silent)
+	fib_log_stderr(denied);
+	if (silent)
+		return;
+	if (alone)
+		fib_warn("running unhooked: %s", why);
+	else
 		fib_log(FIB_LOG_WARN, "running unhooked: %s", why);
 }
 
@@ -484,13 +496,18 @@ void fib_activate(void)
 void fib_init(void)
 {
 	static bool done;
+	const int *tid;
 
 	if (done)
 		return;
 	done = true;
 	fib_text(fib_symtab.program, sizeof(fib_symtab.program),
 		 program_invocation_short_name, SIZE_MAX, false);
+	/* Before libc is at work the kernel's id of the thread is the process's. */
+	tid = fib_tid_word(pthread_self());
+	fib_line_pid = tid ? *tid : 0;
 	fib_options_read();
+	fib_line_pid = 0;
 	fib_real_init();
 	/* Of two copies, the one that is last in LD_PRELOAD runs. */
 	if (fib_lookup("fib_symtab", NULL)) {

@@ -1,22 +1,18 @@
-/* Options from the environment, and the log. */
+/* Options from the environment and the configuration file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
-#include <poll.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 #include "hooks/dispatch.h"
 #include "preload/preload.h"
 #include "shared/near.h"
-#include "shared/text.h"
 #include "runtime/base.h"
 #include "runtime/symtab.h"
 
@@ -30,41 +26,6 @@ struct fib_file fib_stdout;
 
 extern char **environ;
 
-void fib_log(enum fib_log level, const char *fmt, ...)
-{
-	char text[512], line[1024] = "fibhook: ";
-	size_t n = strlen(line);
-	int saved = errno;
-	va_list ap;
-
-	if ((int)level > fib_options.log)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	/* It may name files and values of the environment. */
-	fib_text(line + n, sizeof(line) - n - 1, text, sizeof(text), false);
-	n = strlen(line);
-	line[n++] = '\n';
-	if (fib_file_is(&fib_stderr, STDERR_FILENO))
-		fib_raw(SYS_write, STDERR_FILENO, line, n);
-	errno = saved;
-}
-
-void fib_log_plain(const char *text)
-{
-	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-	struct timespec now = { 0, 0 };
-	struct iovec part[3] = { { "fibhook: ", 9 },
-				 { (void *)text, strlen(text) },
-				 { "\n", 1 } };
-
-	if (FIB_LOG_WARN <= fib_options.log &&
-	    fib_file_is(&fib_stderr, STDERR_FILENO) &&
-	    fib_raw(SYS_ppoll, &p, 1, &now, 0, 8) > 0)
-		fib_raw(SYS_writev, STDERR_FILENO, part, 3);
-}
-
 /* Where the setting stands that is being read: NULL, the environment. */
 static const char *conf_path;
 static int conf_line;
@@ -72,11 +33,11 @@ static int conf_line;
 static void bad_value(const char *name, const char *val, const char *used)
 {
 	if (conf_path)
-		fib_log(FIB_LOG_WARN, "%s:%d: '%s' is not valid; using %s",
-			conf_path, conf_line, val, used);
+		fib_warn("%s:%d: '%s' is not valid; using %s", conf_path,
+			 conf_line, val, used);
 	else
-		fib_log(FIB_LOG_WARN, "FIBHOOK_%s: '%s' is not valid; using %s",
-			name, val, used);
+		fib_warn("FIBHOOK_%s: '%s' is not valid; using %s", name, val,
+			 used);
 }
 
 /* 1, 0, or -1: neither. */
@@ -149,13 +110,24 @@ static void read_log(const char *val)
 	bad_value("LOG", val, "warn");
 }
 
+/* A program may write its title over the environment: so it is copied. */
+static void read_log_file(const char *val)
+{
+	static char name[PATH_MAX];
+
+	if (strlen(val) >= sizeof(name))
+		bad_value("LOG_FILE", val, "standard error");
+	else
+		fib_options.log_file = *val ? strcpy(name, val) : NULL;
+}
+
 static void read_stats(const char *val)
 {
 	/* Some programs write their title over the environment. */
 	static char name[PATH_MAX];
 
-	fib_options.stats_full = !strncmp(val, "full", 4) &&
-				 (!val[4] || val[4] == ':');
+	fib_options.stats_full =
+		!strncmp(val, "full", 4) && (!val[4] || val[4] == ':');
 	if (fib_options.stats_full)
 		val = val[4] ? val + 5 : "stderr";
 	if (!*val || strlen(val) >= sizeof(name))
@@ -200,13 +172,14 @@ static void read_no_hook(const char *val)
 	for (size_t n; *val; val += n + (val[n] == ',')) {
 		n = strcspn(val, ",");
 		if (n && !fib_hooks_leave_out(val, n))
-			bad_value("NO_HOOK", val, "what can be left out: io, "
-						  "poll, sleep");
+			bad_value("NO_HOOK", val,
+				  "what can be left out: io, "
+				  "poll, sleep");
 	}
 }
 
-/* It has been read before the others. */
-static void read_conf(const char *val)
+/* CONF has been read before the others; TOLD is for fib_warn(). */
+static void read_elsewhere(const char *val)
 {
 }
 
@@ -236,17 +209,20 @@ static const struct {
 	{ "LOG", read_log },	     { "STATS", read_stats },
 	{ "CHAOS", read_chaos },     { "ONLY", read_only },
 	{ "EXCEPT", read_except },   { "NO_HOOK", read_no_hook },
-	{ "CONF", read_conf },	     { "STACK_SIZE", read_stack_size },
+	{ "CONF", read_elsewhere },  { "STACK_SIZE", read_stack_size },
+	{ "TOLD", read_elsewhere },  { "LOG_FILE", read_log_file },
 };
 
 /* @name need not end there: it has @len letters. False: no such option. */
 static bool set(const char *name, size_t len, const char *val, bool log_alone)
 {
+	bool log = !strncmp(name, "LOG", 3);
+
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		if (strlen(options[i].name) != len ||
 		    strncmp(options[i].name, name, len) != 0)
 			continue;
-		if ((options[i].read == read_log) == log_alone)
+		if (log == log_alone)
 			options[i].read(val);
 		return true;
 	}
@@ -275,13 +251,12 @@ static void no_such_option(const char *name, size_t len)
 	const char *near = near_to(name, len);
 
 	if (near)
-		fib_log(FIB_LOG_WARN,
-			"FIBHOOK_%.*s: no such option; ignored; did you mean "
-			"FIBHOOK_%s?",
-			(int)len, name, near);
+		fib_warn("FIBHOOK_%.*s: no such option; ignored; did you mean "
+			 "FIBHOOK_%s?",
+			 (int)len, name, near);
 	else
-		fib_log(FIB_LOG_WARN, "FIBHOOK_%.*s: no such option; ignored",
-			(int)len, name);
+		fib_warn("FIBHOOK_%.*s: no such option; ignored", (int)len,
+			 name);
 }
 
 /* --- the configuration file --------------------------------------------------- */
@@ -302,8 +277,9 @@ static bool split(char *line, char **name, char **val)
 		*--end = 0;
 	/* As the variable is spelt: stack-size is STACK_SIZE. */
 	for (char *p = *name; *p; p++)
-		*p = *p == '-' ? '_' :
-		     *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
+		*p = *p == '-'		    ? '_' :
+		     *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') :
+					      *p;
 	return **name;
 }
 
@@ -320,16 +296,15 @@ static void read_lines(char *text, bool log_alone)
 			continue;
 		if (!split(line, &name, &val)) {
 			if (!log_alone)
-				fib_log(FIB_LOG_WARN,
-					"%s:%d: not of the form NAME = VALUE; "
-					"ignored",
-					conf_path, conf_line);
+				fib_warn("%s:%d: not of the form NAME = VALUE; "
+					 "ignored",
+					 conf_path, conf_line);
 		} else if (!strcmp(name, "CONF") ||
 			   !set(name, strlen(name), val, log_alone)) {
 			if (!log_alone)
-				fib_log(FIB_LOG_WARN,
-					"%s:%d: there is no such option; ignored",
-					conf_path, conf_line);
+				fib_warn("%s:%d: there is no such option; "
+					 "ignored",
+					 conf_path, conf_line);
 		}
 	}
 }
@@ -392,8 +367,8 @@ static void read_conf_file(void)
 			read_lines(text, true);
 			read_lines(text, false);
 		} else if (named || errno != ENOENT) {
-			fib_log(FIB_LOG_WARN, "%s: %s; not read", conf_path,
-				strerror(errno));
+			fib_warn("%s: %s; not read", conf_path,
+				 strerror(errno));
 		}
 	}
 	conf_path = NULL;
@@ -453,6 +428,7 @@ static void choose(void)
 void fib_options_read(void)
 {
 	const char *log = getenv("FIBHOOK_LOG");
+	const char *file = getenv("FIBHOOK_LOG_FILE");
 	int level;
 
 	if (getauxval(AT_SECURE)) {
@@ -465,12 +441,16 @@ void fib_options_read(void)
 	note_file(&fib_stderr, STDERR_FILENO);
 	note_file(&fib_stdout, STDOUT_FILENO);
 	/* What is wrong in the file is told as the environment wants it. */
+	if (file)
+		read_log_file(file);
 	if (log)
 		read_log(log);
 	level = fib_options.log;
 	read_conf_file();
 	if (log)
 		fib_options.log = level;
+	if (file)
+		read_log_file(file);
 	for (char **e = environ; e && *e; e++) {
 		const char *name = *e + 8, *eq;
 

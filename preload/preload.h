@@ -17,14 +17,15 @@ struct fib_file;
 
 struct fib_options {
 	bool disable, eager, rewrite_all, stats_full;
-	int workers;		/* 0: as many as CPUs may be used */
-	int log;		/* FIB_LOG_* */
-	uint64_t chaos;		/* seed; 0: none */
-	const char *chaos_only; /* points, or NULL for all */
+	int workers;		   /* 0: as many as CPUs may be used */
+	int log;		   /* FIB_LOG_* */
+	const char *log_file;	   /* NULL: stderr; "syslog", or a file */
+	uint64_t chaos;		   /* seed; 0: none */
+	const char *chaos_only;	   /* points, or NULL for all */
 	const char *only, *except; /* programs, "GLOB,..."; NULL: all, none */
-	const char *no_hook;	/* families that the kernel has */
-	size_t stack_size;	/* of threads that ask for none; 0: libc's */
-	const char *stats;	/* NULL: none; "stderr", "stdout", or a file */
+	const char *no_hook;	   /* families that the kernel has */
+	size_t stack_size;	   /* of threads that ask for none; 0: libc's */
+	const char *stats; /* NULL: none; "stderr", "stdout", or a file */
 };
 
 enum fib_log {
@@ -40,13 +41,24 @@ extern struct fib_options fib_options;
  * what it cannot use. Nothing of either in the secure mode of ld.so(8).
  */
 void fib_options_read(void);
-/** One line on stderr, "fibhook: ...", if @level is wanted. */
-void fib_log(enum fib_log level, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-/** A warning, from any thread, with no libc. It does not block. */
-void fib_log_plain(const char *text);
 /** Usable CPUs: affinity mask and cgroup quota. At least 1. */
 int fib_cpus(void);
+
+/* --- log.c --- */
+/** One line, "fibhook[PID PROGRAM]: ...", if @level is wanted. */
+void fib_log(enum fib_log level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/**
+ * A warning, but not where a process that this one comes from has told the same. For
+ * a process with one thread: it changes the environment.
+ */
+void fib_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/** A warning, from any thread, with no libc. It does not block. */
+void fib_log_plain(const char *text);
+/** The start: have a descriptor of our own; complains if that cannot be. */
+void fib_log_open(bool filtered);
+/** Lines are for standard error @only: a filter denies what others need. */
+void fib_log_stderr(bool only);
 
 /* --- tell.c --- */
 /** What fibhook status says: enum fib_symtab_state, and @why. */
@@ -55,6 +67,10 @@ void fib_state_tell(uint32_t state, const char *why);
 void fib_state_begins(void);
 /** Open what FIBHOOK_STATS names; complains if that cannot be. */
 void fib_stats_open(void);
+/** Open file @name, in which %p and %e stand for pid and program; or -errno. */
+int fib_tell_open(const char *name);
+/** Why it could not. */
+const char *fib_tell_error(int err);
 /* What standard output was when the library was loaded, as fib_stderr. */
 extern struct fib_file fib_stdout;
 

@@ -31,7 +31,7 @@ void fib_state_begins(void)
 	fib_symtab.began_ns = fib_now_ns();
 }
 
-/* --- the file for the counters ---------------------------------------------- */
+/* --- the files for counters and lines --------------------------------------------- */
 
 /* "%p" is the process id, "%e" the program's name, "%%" a "%". */
 static bool expand(const char *from, char *to, size_t size)
@@ -62,23 +62,33 @@ static bool expand(const char *from, char *to, size_t size)
  * the user's own, and the only name of it. A FIFO without a reader, a terminal
  * that becomes the process's, a link that somebody has laid: none of them.
  */
-static int open_file(const char *path)
+int fib_tell_open(const char *name)
 {
+	char path[PATH_MAX];
 	struct stat st;
-	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, path,
-			      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
-				      O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
-			      0600);
+	int fd;
 
+	if (!expand(name, path, sizeof(path)))
+		return -ENAMETOOLONG;
+	fd = (int)fib_raw(SYS_openat, AT_FDCWD, path,
+			  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
+				  O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
+			  0600);
 	if (fd < 0)
 		return fd;
 	if (fib_raw(SYS_fstat, fd, &st) == 0 &&
-	    (S_ISCHR(st.st_mode) ||
-	     (S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-	      st.st_uid == (uid_t)fib_raw(SYS_geteuid))))
+	    (S_ISCHR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+				     st.st_uid == (uid_t)fib_raw(SYS_geteuid))))
 		return fd;
 	fib_raw(SYS_close, fd);
 	return -EPERM;
+}
+
+const char *fib_tell_error(int err)
+{
+	return err == -ELOOP ? "is a link" :
+	       err == -EPERM ? "is not a file of this user alone" :
+			       strerror(-err);
 }
 
 static int open_standard(const struct fib_file *file, int fd)
@@ -91,7 +101,6 @@ static int open_standard(const struct fib_file *file, int fd)
 void fib_stats_open(void)
 {
 	const char *name = fib_options.stats;
-	static char path[PATH_MAX];
 	int fd;
 
 	if (!name || fib_stats_wanted())
@@ -100,21 +109,12 @@ void fib_stats_open(void)
 		fd = open_standard(&fib_stderr, STDERR_FILENO);
 	else if (!strcmp(name, "stdout"))
 		fd = open_standard(&fib_stdout, STDOUT_FILENO);
-	else if (expand(name, path, sizeof(path)))
-		fd = open_file(name = path);
 	else
-		fd = -ENAMETOOLONG;
+		fd = fib_tell_open(name);
 	if (fib_options.stats_full)
 		fib_stats_want_full();
 	if (fd >= 0)
 		fib_stats_at_exit(fib_fd_hide(fd));
-	else if (fd == -ELOOP)
-		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: %s is a link", name);
-	else if (fd == -EPERM)
-		fib_log(FIB_LOG_WARN,
-			"FIBHOOK_STATS: %s is not a file of this user alone",
-			name);
 	else
-		fib_log(FIB_LOG_WARN, "FIBHOOK_STATS: cannot open %s: %s", name,
-			strerror(-fd));
+		fib_warn("FIBHOOK_STATS: %s: %s", name, fib_tell_error(fd));
 }

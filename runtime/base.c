@@ -7,6 +7,7 @@
 #include "runtime/base.h"
 #include "runtime/digits.h"
 #include "runtime/san.h"
+#include "runtime/symtab.h"
 
 static size_t str_len(const char *s)
 {
@@ -43,16 +44,51 @@ bool fib_file_is(const struct fib_file *file, int fd)
 	       now.rdev == file->rdev;
 }
 
-static void put(const char *s)
+struct fib_line_out fib_line_out = { .fd = -1 };
+
+static size_t append(char *to, const char *s)
 {
-	if (FIB_HOST_STDERR && !fib_file_is(&fib_stderr, 2))
+	size_t n = str_len(s);
+
+	memcpy(to, s, n);
+	return n;
+}
+
+long fib_line_pid;
+
+size_t fib_line_head(char *to, bool syslog)
+{
+	char number[FIB_DECIMAL_MAX];
+	long pid = fib_line_pid ? fib_line_pid : fib_raw(SYS_getpid);
+	const char *program = fib_symtab.program;
+	size_t n = append(to, "fibhook[");
+
+	fib_put_decimal(number, pid < 0 ? 0 : (uint64_t)pid);
+	n += append(to + n, number);
+	if (*program)
+		n += append(to + n, syslog ? "]: " : " ");
+	n += append(to + n, program);
+	return n + append(to + n, *program && syslog ? ": " : "]: ");
+}
+
+static void put(const char *line, size_t n)
+{
+	int fd = fib_load(&fib_line_out.fd, relaxed);
+
+	if (fd >= 0 && fib_file_is(&fib_line_out.file, fd) &&
+	    fib_raw(SYS_write, fd, line, n) == (long)n)
 		return;
-	fib_raw(SYS_write, 2, s, str_len(s));
+	if (!FIB_HOST_STDERR || fib_file_is(&fib_stderr, 2))
+		fib_raw(SYS_write, 2, line, n);
 }
 
 void fib_panic(const char *what, const char *file, int line)
 {
-	char number[FIB_DECIMAL_MAX];
+	char number[FIB_DECIMAL_MAX], text[1024];
+	const char *const part[] = {
+		"internal error: ", what, " at ", file, ":", number
+	};
+	size_t n = fib_line_head(text, false);
 	struct {
 		void (*handler)(int);
 		unsigned long flags;
@@ -63,13 +99,13 @@ void fib_panic(const char *what, const char *file, int line)
 	long pid, tid;
 
 	fib_put_decimal(number, (unsigned)line);
-	put("fibhook: internal error: ");
-	put(what);
-	put(" at ");
-	put(file);
-	put(":");
-	put(number);
-	put("\n");
+	for (unsigned i = 0; i < FIB_ARRAY_SIZE(part); i++) {
+		/* As much of it as there is room for. */
+		if (n + str_len(part[i]) < sizeof(text) - 1)
+			n += append(text + n, part[i]);
+	}
+	text[n++] = '\n';
+	put(text, n);
 	fib_raw(SYS_rt_sigaction, SIGABRT, &dfl, 0, 8);
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
 	pid = fib_raw(SYS_getpid);

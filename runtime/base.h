@@ -118,9 +118,28 @@ bool fib_file_is(const struct fib_file *file, int fd);
  */
 extern struct fib_file fib_stderr __attribute__((visibility("hidden")));
 
+/*
+ * Where lines of ours go instead; fd < 0: they do not. The number may move
+ * (hidden.h).
+ */
+extern struct fib_line_out {
+	_Atomic int fd;
+	struct fib_file file;
+} fib_line_out __attribute__((visibility("hidden")));
+
+#define FIB_LINE_HEAD 96
 /**
- * End the process with SIGABRT, and a message on stderr: under the preload on
- * fib_stderr alone.
+ * With what each line of ours begins, "fibhook[1234 nginx]: ", or for @syslog
+ * "fibhook[1234]: nginx: ", to @to of FIB_LINE_HEAD bytes, without a NUL; how many.
+ * From any thread.
+ */
+size_t fib_line_head(char *to, bool syslog);
+/* While a filter might kill for asking: the process's id; else 0. */
+extern long fib_line_pid __attribute__((visibility("hidden")));
+
+/**
+ * End the process with SIGABRT, and a message where lines of ours go: under the
+ * preload on fib_stderr alone, or fib_line_out.
  */
 void fib_panic(const char *what, const char *file, int line)
 	__attribute__((noreturn, cold));

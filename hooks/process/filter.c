@@ -49,13 +49,14 @@ static const char zeroes[128] __attribute__((aligned(8)));
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_THREAD | CLONE_SYSVSEM |    \
 	 CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID) /* EINVAL: no SIGHAND */
 
-#define WAIT4 3
-#define LOG   2 /* what a message needs */
+#define WAIT4 4
+#define LOG   3 /* what a message needs */
 
 static const struct probe probes[] = {
 	/* no core file of the child */
 	{ SYS_prlimit64, false, 0, { 0, RLIMIT_CORE, ZEROES } },
 	{ SYS_fstat, true, -EBADF, { -1, ROOM } },
+	{ SYS_getpid, true, 0, { 0 } },
 	{ SYS_write, true, -EBADF, { -1, ZEROES, 0 } },
 	{ SYS_wait4, false, -ECHILD, { -1, 0, 0x40000001 } },
 	{ SYS_openat, true, 0, { -100, (long)"/proc/self/status", 02000000 } },
@@ -88,7 +89,6 @@ static const struct probe probes[] = {
 	{ SYS_rt_sigtimedwait, true, -EAGAIN, { ZEROES, 0, ZEROES, 8 } },
 	{ SYS_rt_tgsigqueueinfo, true, -EINVAL, { -1, -1, 0, ZEROES } },
 	{ SYS_tgkill, true, -EINVAL, { -1, -1, 0 } },
-	{ SYS_getpid, true, 0, { 0 } },
 	{ SYS_gettid, true, 0, { 0 } },
 	{ SYS_getuid, false, 0, { 0 } },
 	{ SYS_geteuid, false, 0, { 0 } },

@@ -3,7 +3,7 @@
 _fibhook()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} i=1 word
-	local options='--workers --stats --stats= --eager --log --chaos --only
+	local options='--workers --stats --stats= --eager --log --log-file --chaos --only
 		--except --no-hook --stack-size --version --help'
 
 	COMPREPLY=()
@@ -40,7 +40,7 @@ _fibhook()
 	while [ "$i" -lt "$COMP_CWORD" ]; do
 		word=${COMP_WORDS[i]}
 		case $word in
-		--workers | --log | --chaos | --only | --except | \
+		--workers | --log | --log-file | --chaos | --only | --except | \
 			--no-hook | --stack-size | --run | --load | --rounds | -o | \
 			--connections | --seconds | --port | --start) i=$((i + 2)) ;;
 		--)
@@ -61,6 +61,8 @@ _fibhook()
 	elif [ "$i" -gt "$COMP_CWORD" ]; then
 		case ${COMP_WORDS[COMP_CWORD - 1]} in
 		--log) mapfile -t COMPREPLY < <(compgen -W 'none warn info' \
+			-- "$cur") ;;
+		--log-file) mapfile -t COMPREPLY < <(compgen -f -W syslog \
 			-- "$cur") ;;
 		--no-hook) mapfile -t COMPREPLY < <(compgen -W 'io poll sleep' \
 			-- "$cur") ;;

@@ -367,7 +367,7 @@ def listed(tmp, hook):
                             ("EPERM", natively | needed)):
         said = run([FILTER, action, "only", ",".join(sorted(allowed))] +
                    PYTHON, env=env)
-        if "played" not in said or "fibhook:" in said:
+        if "played" not in said or "fibhook[" in said:
             raise Failure(f"under the list, else {action}: {said}")
         with open(stats, encoding="ascii") as f:
             if "fibers_created 0\n" in f.read():

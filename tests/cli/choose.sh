@@ -110,9 +110,9 @@ prints "the file: log" 0 "a thread" "$F" "$threads"
 printf 'workers = 2\nwrokers = 2\nworkers\nstart = now\nworkers = 0\n' >"$conf"
 run "$F" --stats "$threads"
 check "errors in the file: a line each" \
-	[ "$(grep -c "^fibhook: $conf:[2345]: " "$T/err")" = 4 ]
+	[ "$(grep -c "\]: $conf:[2345]: " "$T/err")" = 4 ]
 check "errors in the file: no such option" \
-	grep -qx "fibhook: $conf:2: there is no such option; ignored" "$T/err"
+	grep -q "\]: $conf:2: there is no such option; ignored" "$T/err"
 check "errors in the file: no value" grep -q "$conf:3: not of the form" "$T/err"
 check "errors in the file: bad values" \
 	grep -q "$conf:5: '0' is not valid; using" "$T/err"

@@ -151,7 +151,7 @@ def main():
     os.kill(stopped.pid, signal.SIGSTOP)
     for lock, p in run.items():
         text = line_of(p, TOLD_S)
-        check(f"{lock}, told", text.startswith("fibhook: ") and
+        check(f"{lock}, told", text.startswith(f"fibhook[{p.pid} busy]: ") and
               "lock of the library" in text and "please report" in text and
               f"fibhook dump {p.pid}" in text and
               ("worker" in text or "monitor" in text), repr(text))

@@ -131,6 +131,7 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 . "$HERE/crash.sh"
 . "$HERE/core.sh"
 . "$HERE/text.sh"
+. "$HERE/log.sh"
 . "$HERE/trace.sh"
 
 # --- locks that are never given back -----------------------------------------

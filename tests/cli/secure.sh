@@ -17,7 +17,7 @@ unhooked_as_natively() {
 		check "$name $how: status" [ "$status" = 0 ]
 		check "$name $how: as natively" cmp -s "$T/natively" "$T/out"
 		check "$name $how: says why" grep -Eq \
-			"^fibhook: running unhooked: $reason" "$T/err"
+			"^fibhook\[[0-9]+ start_state\]: running unhooked: $reason" "$T/err"
 	done
 }
 for call in epoll_create1 eventfd2 epoll_ctl signalfd4 clone; do
@@ -132,7 +132,7 @@ fi
 # --- more rights than the user ------------------------------------------------
 
 # In a mount namespace of its own /etc is an overlay, with an ld.so.preload.
-secure() { # PROGRAM
+secure() { # PROGRAM [LOG-FILE]
 	env -i unshare -m --propagation private sh -c '
 		set -e
 		mkdir "$1/ns" 2>/dev/null || true
@@ -145,8 +145,8 @@ secure() { # PROGRAM
 		exec setpriv --reuid=65534 --regid=65534 --clear-groups \
 			env -i FIBHOOK_STATS="$1/rootonly/stats" \
 			FIBHOOK_LOG=info FIBHOOK_WRONG=1 FIBHOOK_START=eager \
-			FIBHOOK_CONF="$1/bad.conf" \
-			"$2"' sh "$T" "$1"
+			FIBHOOK_CONF="$1/bad.conf" FIBHOOK_LOG_FILE="$3" \
+			"$2"' sh "$T" "$1" "$2"
 }
 if ! am_root; then
 	skip "secure mode" "needs root and setpriv"
@@ -174,7 +174,7 @@ else
 			skip "secure mode, caps" "setcap is missing"
 			continue
 		fi
-		run secure "$T/${kind}_prog"
+		run secure "$T/${kind}_prog" "$T/rootonly/log"
 		check "secure, $kind: it runs" [ "$out" = "$want" ]
 		check "secure, $kind: nothing is said" [ ! -s "$T/err" ]
 		check "secure, $kind: nothing is created" \

@@ -30,11 +30,11 @@ refuses "chaos word" 2 "'wild'" "$F" --chaos wild true
 refuses "chaos point" 2 "'bogus' is no point" "$F" --chaos 7:notify,bogus true
 prints "chaos points" 0 "" "$F" --chaos 7:notify,steal_first true
 run env FIBHOOK_CHAOS=7:bogus "$F" true
-check "FIBHOOK_CHAOS: no such point" grep -qx \
-	"fibhook: FIBHOOK_CHAOS: '7:bogus' is not valid; using none" "$T/err"
+check "FIBHOOK_CHAOS: no such point" grep -Eqx \
+	"fibhook\[[0-9]+ true\]: FIBHOOK_CHAOS: '7:bogus' is not valid; using none" "$T/err"
 run env FIBHOOK_WORKER=2 "$F" true
-check "a variable that is misspelt" grep -qx "fibhook: FIBHOOK_WORKER: no such\
- option; ignored; did you mean FIBHOOK_WORKERS?" "$T/err"
+check "a variable that is misspelt" grep -Eqx "fibhook\[[0-9]+ true\]: FIBHOOK_WORKER:\
+ no such option; ignored; did you mean FIBHOOK_WORKERS\?" "$T/err"
 refuses "bad log level" 2 "'loud'" "$F" --log loud true
 refuses "empty stats file" 2 "empty" "$F" --stats= true
 refuses "value for --eager" 2 "no value" "$F" --eager=1 true
@@ -112,7 +112,7 @@ if command -v gdb >/dev/null; then
 	check "gdb: a thread" grep -qx "a thread" "$T/out"
 	check "gdb: the end" grep -q "exited normally" "$T/out"
 	check "gdb: hooked" grep -q "^fibers_created 1$" "$T/counted"
-	check "gdb: and says nothing" [ "$(grep -c fibhook: "$T/err")" = 0 ]
+	check "gdb: and says nothing" [ "$(grep -c 'fibhook\[' "$T/err")" = 0 ]
 else
 	skip gdb "not installed"
 fi

@@ -113,11 +113,11 @@ printf '#!%s\n' $'/no/\e[2Jsuch' >"$T/script" && chmod 755 "$T/script"
 run "$F" "$T/script"
 check "an interpreter's name" grep -Fq '/no/\x1b[2Jsuch' "$T/err"
 run env FIBHOOK_WORKERS="$odd" "$F" "$B/tests/cli/threads"
-check "the library: a value" [ "$(head -1 "$T/err")" = \
-	"fibhook: FIBHOOK_WORKERS: '$plain' is not valid; using one for each usable CPU" ]
+check "the library: a value" [ "$(sed -n '1s/^[^]]*//p' "$T/err")" = \
+	"]: FIBHOOK_WORKERS: '$plain' is not valid; using one for each usable CPU" ]
 run env "FIBHOOK_$odd=1" "$F" "$B/tests/cli/threads"
-check "the library: a variable" grep -Fxq \
-	"fibhook: FIBHOOK_$plain: no such option; ignored" "$T/err"
+check "the library: a variable" grep -Fq \
+	"]: FIBHOOK_$plain: no such option; ignored" "$T/err"
 run env FIBHOOK_STATS="/no/$odd" "$F" "$B/tests/cli/threads"
 check "the library: a file" grep -Fq "/no/$plain" "$T/err"
 check "none of it as it is" [ "$(tr -d '\n -~' <"$T/err" | wc -c)" = 0 ]

@@ -8,7 +8,7 @@ import time
 
 HOOKED = ("1", "2", "4")
 TAG = "FIB_SUITE_RUN"
-UNHOOKED = "fibhook: running unhooked"
+UNHOOKED = "]: running unhooked: "
 
 
 class Run:
