@@ -146,5 +146,10 @@ check-sandbox: all $(B)/tests/support/filter
 -include tests/libfib/libfib.mk tests/distros/distros.mk tests/install/install.mk tests/fuzz/fuzz.mk
 -include tests/hosts/hosts.mk
 
+# What most parts need, made at once so that all CPUs have work.
+.PHONY: build-checks
+build-checks: all build-tests build-checked build-unit build-patch build-stress \
+              build-library
+
 print-checks:
 	@echo $(CHECKS)
