@@ -37,8 +37,8 @@ static struct fib_lock lock = FIB_LOCK(STACK);
 static struct block *table;
 static uint32_t slots, used; /* used counts deleted entries too */
 static _Atomic uint32_t
-	live; /* entries that are not deleted; read without lock */
-static size_t last_guard;    /* what NPTL asked for last */
+	live;		  /* entries that are not deleted; read without lock */
+static size_t last_guard; /* what NPTL asked for last */
 static struct pool pools[SIZES];
 static bool no_guard_madvise;
 
@@ -241,10 +241,11 @@ static uint32_t how_many(void)
 static long map_some(size_t size, int prot, uint32_t *n)
 {
 	long base = -ENOMEM;
+	size_t whole;
 
 	for (;; *n = 1) {
-		if (!__builtin_mul_overflow_p(size, *n, (size_t)0))
-			base = fib_raw(SYS_mmap, 0, size * *n, prot,
+		if (!__builtin_mul_overflow(size, *n, &whole))
+			base = fib_raw(SYS_mmap, 0, whole, prot,
 				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK |
 					       MAP_NORESERVE,
 				       -1, 0);

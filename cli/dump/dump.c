@@ -147,11 +147,10 @@ static long only = -1;	/* this fiber alone */
 /* Why none of its threads is a fiber. */
 static const char *why_not(void)
 {
-	switch (dump_tab.state) {
-	case FIB_STATE_UNHOOKED:
-	case FIB_STATE_DISABLED:
+	uint32_t state = dump_tab.state;
+
+	if (state == FIB_STATE_UNHOOKED || state == FIB_STATE_DISABLED)
 		return cli_text_of(dump_tab.reason, sizeof(dump_tab.reason));
-	}
 	return "it has created no thread yet";
 }
 

@@ -15,6 +15,8 @@ extern struct passthru_counts passthru_counts;
 #define PASSTHRU_API __attribute__((visibility("default")))
 PASSTHRU_API int passthru_rescan(void); /* fib_rewrite_objects() */
 PASSTHRU_API uint64_t passthru_calls(void);
+/** Where the slots begin and end. */
+PASSTHRU_API extern const uintptr_t passthru_slots[2];
 /* Signals that vfork children get blocked, beyond those of the caller. */
 PASSTHRU_API void passthru_vfork_mask(uint64_t more);
 

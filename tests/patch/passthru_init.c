@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "regs_arch.h"
+#include "slot_arch.h"
 #include "preload/preload.h"
 #include "preload/rewrite/rewrite.h"
 #include "tests/patch/passthru.h"
@@ -26,6 +27,9 @@ int passthru_rescan(void)
 		fprintf(stderr, "passthru: %s\n", fib_rewrite_reason());
 	return n;
 }
+
+const uintptr_t passthru_slots[2] = { (uintptr_t)fib_slots,
+				      (uintptr_t)fib_slots_end };
 
 uint64_t passthru_calls(void)
 {

@@ -104,7 +104,14 @@ fi
 works "unwinding at every instruction" "$dir/p_step"
 works "objects loaded later" "$dir/p_dlopen" "$dir/libraw.so" \
 	"$dir/libraw2.so"
-same "cancellation and exceptions" "$dir/p_cancel"
+# From 2.41 on libc's handler of a cancel looks at the pc of a kernel thread, which
+# the pass-through library leaves in a slot. (Fibers: tests/hooks/cxx.)
+read -r _ glibc < <(getconf GNU_LIBC_VERSION)
+if [ "$(printf '%s\n' "$glibc" 2.41 | sort -V | head -n 1)" = 2.41 ]; then
+	skip "cancellation and exceptions" "glibc $glibc cancels by the pc"
+else
+	same "cancellation and exceptions" "$dir/p_cancel"
+fi
 same "processes" "$dir/p_spawn"
 same "signals" "$dir/p_signals"
 
