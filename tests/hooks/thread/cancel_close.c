@@ -1,8 +1,12 @@
 /*
  * A cancel, and then the descriptor that the thread reads is closed: wherever
  * in read() the thread is by then, it is cancelled, and never told EBADF.
+ *
+ * From glibc 2.41 on a cancel that comes when read() has already failed leaves it at
+ * that: natively EBADF is seen now and then.
  */
 #include "t.h"
+#include <gnu/libc-version.h>
 
 enum { TURNS = 1500 };
 
@@ -20,10 +24,12 @@ static void *reader(void *arg)
 
 int main(void)
 {
+	int by_pc = strverscmp(gnu_get_libc_version(), "2.41") >= 0;
 	int cancelled = 0;
 
 	for (int i = 0; i < TURNS; i++) {
 		pthread_t th;
+		void *ret;
 		int p[2];
 
 		t_pipe(p);
@@ -35,7 +41,9 @@ int main(void)
 			;
 		CHECK_0(pthread_cancel(th));
 		t_close(p[0]);
-		cancelled += t_join(th) == PTHREAD_CANCELED;
+		ret = t_join(th);
+		cancelled += ret == PTHREAD_CANCELED ||
+			     (by_pc && ret == (void *)EBADF);
 		t_close(p[1]);
 	}
 	t_say("%d of %d cancelled", cancelled, TURNS);
