@@ -399,9 +399,13 @@ static void protect_sealed(int prot)
 static const char *start(uint64_t mask)
 {
 	int n = fib_options.workers ? fib_options.workers : fib_cpus();
-	struct fib *f = adopt_caller();
+	struct fib *f;
 	const char *why;
 
+	/* Whom pthread_cancel() means would not be known, nor whom to wake. */
+	if (fib_lookup("pthread_create", NULL) && !fib_tid_word(pthread_self()))
+		return "libc does not tell where a thread has its id";
+	f = adopt_caller();
 	if (!f)
 		return because("fibers", -ENOMEM);
 	protect_sealed(PROT_READ | PROT_WRITE);

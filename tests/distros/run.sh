@@ -24,7 +24,7 @@ FIB_DISTROS=${FIB_DISTROS:-${XDG_CACHE_HOME:-/var/cache}/fibhook/distros}
 export FIB_DISTROS
 LOGS=$(realpath -m "$B")/check/distros
 mkdir -p "$LOGS"
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 ran=0
 
 # part RELEASE NAME COMMAND...: its last line is the count
 part() {
@@ -47,6 +47,7 @@ part() {
 	fi
 	passed=$((passed + p)) failed=$((failed + f))
 	skipped=$((skipped + ${s:-0}))
+	ran=$((p + f))
 	printf '%-9s %-22s %5d passed %4d failed %3d skipped\n' "$release" \
 		"$name" "$p" "$f" "${s:-0}"
 }
@@ -79,6 +80,7 @@ full() {
 	local release=$1 one
 
 	built "$release" "build, gcc" B=/build all
+	[ "$ran" -gt 0 ] || return # there is no root
 	built "$release" "build, clang" B=/build/clang CC=clang all
 	"$CHROOT" --tools "$release" make -k -j2 B=/build build-tests \
 		build-unit build-patch STRESS_BUILDS=plain build-stress \
