@@ -5,7 +5,8 @@ usage: hosts.py --build DIR [--full] [--only ROW]... [--markdown]
 
 A row of DENIED is a system call that fails by a seccomp filter, with ENOSYS as on
 an old kernel and with EPERM as in a sandbox; a row of HOSTS is a command that
-makes another condition and runs the program; a row of BESIDE is another library that
+makes another condition and runs the program (under.py: those that no tool makes); a
+row of BESIDE is another library that
 is preloaded, before or behind. Under it each program runs natively, and then
 hooked on two workers: what it prints and how it ends must be the same.
 The row says whether the library runs there, or leaves the program unhooked with
@@ -26,8 +27,9 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "support"))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "support")]
 import behave  # noqa: E402
+import under  # noqa: E402
 
 FEW = "thread/cond net/relay signal/sigwait cxx/cancel_unwind".split()
 MORE = FEW + """thread/sem thread/cancel_state thread/create_join poll/ppoll
@@ -39,9 +41,13 @@ UNHOOKED = "a seccomp filter denies %s"
 class Row:
     """One condition; @says is None where the library runs under it."""
 
-    def __init__(self, name, under, then, says=None):
-        self.name, self.under, self.then, self.says = name, under, then, says
-        self.missing = under and not shutil.which(under[0])
+    def __init__(self, name, command, then, says=None):
+        self.name, self.under, self.then, self.says = name, command, then, says
+        self.missing = command and not shutil.which(command[0]) and "not installed"
+        self.natively = True  # under it as well
+        self.programs = None  # instead of FEW
+        self.ends = None  # so, instead of as it must
+        self.soak = False  # not without --full
         self.preload = None  # by whether it runs hooked
         self.unfit = {}  # programs, and why they are not run
 
@@ -86,11 +92,23 @@ DENIED = [line.strip().split(None, 1) for line in """
     sigaltstack        !
     fcntl              !
     prctl              !
+    pwrite64           !
     """.strip().splitlines()]
 
 NO_PROC = "mount -t tmpfs none /proc && exec \"$@\""
 NEW_NET = "ip link set lo up && exec \"$@\""
 READ_ONLY = "mount --bind /tmp /tmp && mount -o remount,ro,bind / && exec \"$@\""
+
+
+
+def made(name, how, then, says=None, **fields):
+    """A condition of under.py's."""
+    row = Row(name, [sys.executable, os.path.join(HERE, "under.py"), how], then, says)
+    row.missing = under.why_not(how)
+    for field, value in fields.items():
+        setattr(row, field, value)
+    return row
+
 
 HOSTS = [
     Row("one CPU", ["taskset", "-c", "0"], "as always"),
@@ -114,6 +132,17 @@ HOSTS = [
     Row("network namespace", ["unshare", "-n", "sh", "-c", NEW_NET, "sh"], "as always"),
     Row("no /proc", ["unshare", "-m", "sh", "-c", NO_PROC, "sh"], "", "/proc"),
     Row("read-only root", ["unshare", "-m", "sh", "-c", READ_ONLY, "sh"], "as always"),
+    made("no FSGSBASE", "no-fsgsbase", "", "the CPU or the kernel lacks FSGSBASE"),
+    made("no memory that becomes executable (PR_SET_MDWE)", "mdwe", "as always"),
+    made("transparent huge pages never", "no-thp", "as always"),
+    made("transparent huge pages always", "thp", "as always; stacks of threads have none",
+         soak=True),
+    made("4 threads (cgroup, pids)", "pids=4",
+         "2000 threads of the program; as many run on kernel threads as there may be",
+         natively=False, programs=["thread/alive_2000"]),
+    made("32 MB of memory (cgroup)", "memory=32M", "as always"),
+    made("16 MB of memory, and more is used (cgroup)", "memory=16M",
+         "killed, as natively", programs=["thread/alive_2000"], ends=-9),
 ]
 
 
@@ -131,7 +160,7 @@ def beside(so):
                                ("behind", f"{so}:{path}")):
             row = Row(f"{os.path.basename(name)} {order}", None, "")
             row.preload = {False: path, True: preload}
-            row.missing = not os.path.exists(path)
+            row.missing = not os.path.exists(path) and "not installed"
             if "faketime" in name:  # a wait until a time that is no time
                 row.unfit["thread/cond"] = "natively it waits for ever"
             yield row
@@ -143,15 +172,18 @@ def rows(tool, full, so):
         for error in ("ENOSYS", "EPERM") if full else (next(errors),):
             yield Row(f"{call}: {error}", [tool, error, call], then,
                       UNHOOKED % call if then == "!" else None)
-    yield from HOSTS
+    yield from (row for row in HOSTS if full or not row.soak)
     yield from beside(so)
 
 
 def run(row, case, env):
-    under = row.under
+    hooked = "LD_PRELOAD" in env
+    if not hooked and not row.natively:
+        return behave.run(case, env)
+    command = row.under
     if row.preload:
-        under = ["env", "LD_PRELOAD=" + row.preload["LD_PRELOAD" in env]]
-    again = behave.Case(under[0], case.source, under[1:] + [case.program] +
+        command = ["env", "LD_PRELOAD=" + row.preload[hooked]]
+    again = behave.Case(command[0], case.source, command[1:] + [case.program] +
                         case.args, case.expect, case.flags, case.known)
     return behave.run(again, env)
 
@@ -161,7 +193,7 @@ def verdict(row, case, so):
     if case.name in row.unfit:
         return None, row.unfit[case.name]
     native = run(row, case, {})
-    if native.code != case.expect:
+    if native.code != (case.expect if row.ends is None else row.ends):
         why = (native.out + native.err).strip().splitlines() or ["?"]
         return None, f"{behave.describe(native.code)} natively: {why[-1]}"
     with tempfile.TemporaryDirectory(prefix="hosts.") as tmp:
@@ -173,7 +205,7 @@ def verdict(row, case, so):
     said = [x for x in lines if "running unhooked" in x]
     got.err = "".join(x for x in lines if x not in said)
     wrong = behave.difference(native, got)
-    if row.says is None and (not fibers or said):
+    if row.ends is None and row.says is None and (not fibers or said):
         wrong.append(f"    not hooked: {fibers} fibers; {''.join(said)}")
     if row.says is not None and (fibers or len(said) != 1 or row.says not in said[0]):
         wrong.append(f"    {fibers} fibers, and it says {''.join(said)!r}")
@@ -211,6 +243,13 @@ def markdown():
     return "\n".join(out) + "\n"
 
 
+def case_of(name, build):
+    source = glob.glob(f"tests/hooks/{name}.c*")[0]
+    case = behave.cases_of(source, build)[0]
+    case.source = source
+    return case
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", default="build")
@@ -223,12 +262,7 @@ def main():
         return 0
     build = os.path.abspath(opt.build)
     so = os.path.join(build, "libfibhook.so")
-    cases = []
-    for name in MORE if opt.full else FEW:
-        source = glob.glob(f"tests/hooks/{name}.c*")[0]
-        case = behave.cases_of(source, build)[0]
-        case.source = source
-        cases.append(case)
+    cases = [case_of(name, build) for name in (MORE if opt.full else FEW)]
     with open("docs/COMPATIBILITY.md", encoding="utf-8") as f:
         documented = markdown() in f.read()
     print("ok   the tables" if documented else
@@ -240,10 +274,13 @@ def main():
             if opt.only and not any(row.name.startswith(o) for o in opt.only):
                 continue
             if row.missing:
-                print(f"skip {row.name}: not installed")
+                print(f"skip {row.name}: {row.missing}")
                 total[2] += 1
                 continue
-            total = [a + b for a, b in zip(total, check(row, cases, pool, so))]
+            mine = [case_of(p, build) for p in row.programs or []] or cases
+            if row.says and not opt.full:
+                mine = mine[:2]  # they run as natively, and are told why
+            total = [a + b for a, b in zip(total, check(row, mine, pool, so))]
     print("%d passed, %d failed, %d skipped" % tuple(total))
     return 1 if total[1] or not total[0] else 0
 
