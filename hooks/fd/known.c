@@ -239,7 +239,7 @@ uint8_t fib_fd_access(struct fib_known *k)
 	struct fib_desc *d = desc_of(k);
 	struct fib_desc_answer a;
 
-	if (is_known(d, FIB_DESC_FLAGS))
+	if (is_known(d, FIB_DESC_ACCESS))
 		return d->access;
 	ask(k, FIB_DESC_FLAGS, &a);
 	return a.access;

@@ -26,6 +26,22 @@ static int open_fifo(int flags)
 	return fd;
 }
 
+/* Whose number had one before that could write as well. */
+static void after_both(void)
+{
+	int fd = open(path, O_RDWR);
+	struct t_call c;
+
+	CHECK(fd >= 0);
+	t_put(fd, 'x');
+	T_RESULT("both ways", read(fd, &(char){ 0 }, 1));
+	t_close(fd);
+	CHECK(open_fifo(O_RDONLY) == fd);
+	t_begin(&c, reads, &fd);
+	t_ended("one way, no writer", &c);
+	t_close(fd);
+}
+
 int main(void)
 {
 	struct t_call c;
@@ -72,5 +88,7 @@ int main(void)
 	w = open_fifo(O_WRONLY);
 	t_close(r);
 	T_RESULT("the reader has gone", write(w, "x", 1));
+	t_close(w);
+	after_both();
 	return 0;
 }
