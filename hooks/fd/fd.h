@@ -60,6 +60,7 @@ struct fib_known {
 	bool tells_room; /* poll has once said that there is room to write */
 	bool tells_end;	 /* it says so when there is no writer (any more) */
 	_Atomic uint8_t undone; /* how often connect(AF_UNSPEC) was called */
+	_Atomic int acceptors;	/* by this number, and how: hooks/wait/way.h */
 } __attribute__((aligned(64)));
 
 /* But for a lock that has its rank with it. */
@@ -127,7 +128,7 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events);
 bool fib_fd_is_home(int fd);
 /** Descriptor @fd is new, opened with @flags, and ours alone; @home: its peer, too. */
 void fib_fd_born(int fd, uint8_t kind, int flags, bool home);
-/** One that accept4() with @flags made of @listener. */
+/** One that accept4() with @flags made of @listener; NULL: which is another by now. */
 void fib_fd_accepted(int fd, struct fib_known *listener, int flags);
 /** setsockopt() has set a time limit of @fd: below 0, no call waits. */
 void fib_fd_limited(int fd, uint8_t ev, bool negative);

@@ -507,14 +507,15 @@ void fib_fd_accepted(int fd, struct fib_known *listener, int flags)
 {
 	struct fib_known *k;
 
-	fib_fd_born(fd, listener->kind,
+	fib_fd_born(fd, listener ? listener->kind : FIB_FD_UNKNOWN,
 		    O_RDWR | (flags & SOCK_NONBLOCK), false);
 	k = peek(fd);
 	if (!k)
 		return;
 	/* They are the listener's, as they were when the connection came. */
 	fib_desc_forget(desc_of(k), FIB_DESC_LIMITS | FIB_DESC_LOWAT);
-	desc_of(k)->impatient = desc_of(listener)->impatient;
+	if (listener)
+		desc_of(k)->impatient = desc_of(listener)->impatient;
 }
 
 uint32_t fib_fd_files(int fd)

@@ -65,7 +65,7 @@ static long wait(int op, uint32_t *uaddr, uint32_t val,
 	if (!bitset)
 		return -EINVAL;
 	fib_cancel_begin();
-	fib_self()->io.epolls /= 2; /* hooks/io/epoll.c */
+	fib_self()->io.loops /= 2; /* hooks/io/epoll.c */
 	r = fib_futex_wait(uaddr, val, bitset, deadline);
 	if (r < 0)
 		fib_cancel_end();

@@ -61,9 +61,10 @@ struct fib_in_io {
 	struct fib_place *place;   /* in a line: hooks/wait/line.h */
 	uintptr_t blocking_sp;	   /* where it blocks in the kernel, or 0 */
 	bool part;		   /* it has had a part of its effect */
-	uint8_t epolls;		   /* its waits for epoll, in a row */
+	uint8_t loops;		   /* its waits as an event loop, in a row */
 	_Atomic uint8_t stop;	   /* enum fib_stop: hooks/signal/stop.c */
 	int reserved;		   /* a number for what it opens, plus 1; or 0 */
+	_Atomic int *way;	   /* how it waits, and others: hooks/wait/way.h */
 };
 
 /* hooks/thread/: what a program tells one thread from another by. */

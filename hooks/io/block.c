@@ -6,6 +6,7 @@
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
+#include "hooks/wait/way.h"
 #include "runtime/chaos.h"
 #include "runtime/reserved.h"
 #include "runtime/trywait.h"
@@ -215,7 +216,7 @@ static long block(struct fib_io *io)
 		*io->flags &= ~MSG_DONTWAIT;
 		return 0;
 	}
-	fib_self()->io.epolls /= 2; /* hooks/io/epoll.c */
+	fib_io_waits(io->opens && fib_way_alone());
 	/* sock_intr_errno(); and whoever has done a part leaves it at that */
 	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)
 		fib_stop_ends();
@@ -281,7 +282,8 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 	r = v[0] = take_turn(io, line, &hold);
 	while (v[0] >= 0) {
 		fib_store(&f->sig.kicked, false, relaxed);
-		r = fib_blocking(nr, v);
+		r = nr == SYS_accept4 ? fib_blocking_for_event(nr, v) :
+					fib_blocking(nr, v);
 		if (!f->io.hold || fib_stop_ended() ||
 		    !is_kick(f, r, rest, &nr, v))
 			break;

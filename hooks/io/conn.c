@@ -4,6 +4,7 @@
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 #include "hooks/wait/wait.h"
+#include "hooks/wait/way.h"
 #include "runtime/reserved.h"
 
 long fib_sys_socket(int domain, int type, int protocol)
@@ -123,18 +124,44 @@ static long accept_waiting(struct fib_known *k, const long a[6])
 	}
 }
 
+/*
+ * Parked, it is poll, a number, epoll_wait, poll, accept4, dup3, close. The kernel
+ * does all that in one call, on a thread that may block: one of its own, if the
+ * caller lives here. A limit is counted from the call's beginning, so it parks.
+ */
+static long accept_in_turn(struct fib_known *k, const long a[6])
+{
+	bool loops = fib_fd_limit(k, FIB_IO_READ) == FIB_NEVER &&
+		     fib_io_loops(false);
+	long r;
+
+	if (fib_way_enter(&k->acceptors, loops)) {
+		fib_io_disarm(k->slot);
+		r = fib_io_in_kernel(k, FIB_IO_READ, false, SYS_accept4, a);
+	} else {
+		r = accept_waiting(k, a);
+	}
+	fib_way_leave(fib_self());
+	return r;
+}
+
 long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
 {
 	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = { fd, (long)addr, (long)addrlen, flags };
+	uint32_t files;
 	long r;
 
 	if (!k || !is_listening(k) || (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)))
 		return fib_pass(SYS_accept4, a);
+	files = fib_load(&k->slot->files, acquire);
 	r = fib_fd_nonblock(k) ? fib_pass(SYS_accept4, a) :
-				 accept_waiting(k, a);
+				 accept_in_turn(k, a);
 	if (r >= 0)
-		fib_fd_accepted((int)r, k, flags);
+		fib_fd_accepted(
+			(int)r,
+			fib_load(&k->slot->files, acquire) == files ? k : NULL,
+			flags);
 	return r;
 }
 

@@ -6,7 +6,8 @@
  * An event loop lives in this call. So a thread that has waited LOOP_WAITS times
  * for epoll, and hardly for anything else in between, is bound to a kernel thread
  * of its own (sched.h) for good, and from then on waits in the kernel, as the
- * program asked for it. So does whoever is bound for other reasons. Of the
+ * program asked for it. So does whoever is bound for other reasons, and so does a
+ * thread that lives in accept(): parked, it needs seven calls (conn.c). Of the
  * program's descriptors epoll has none of ours to tell of then: an epoll
  * descriptor that was waited for by parked fibers before is disarmed, until one
  * parks there again.
@@ -27,18 +28,29 @@
 
 #define LOOP_WAITS 64
 
-/* Is it for the kernel to wait? A call that begins: nothing was tried yet. */
-static bool waits_in_kernel(struct fib *f)
+/* A call that begins: nothing was tried yet. */
+bool fib_io_loops(bool soon)
 {
-	if (fib_likely(!f->bound) &&
-	    (f->io.epolls >= LOOP_WAITS || FIB_CHAOS_ODDS(epoll_loop, 8))) {
-		f->io.epolls = 0;
+	struct fib *f = fib_self();
+
+	if (fib_likely(!f->bound) && (f->io.loops >= LOOP_WAITS || soon)) {
+		f->io.loops = 0;
 		fib_bind_loop();
 	}
 	return f->bound;
 }
 
-static void disarm(struct fib_fd *s)
+void fib_io_waits(bool as_loop)
+{
+	struct fib *f = fib_self();
+
+	if (!as_loop)
+		f->io.loops /= 2;
+	else if (f->io.loops < LOOP_WAITS)
+		f->io.loops++;
+}
+
+void fib_io_disarm(struct fib_fd *s)
 {
 	if (!s->registered)
 		return;
@@ -81,8 +93,8 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 	k = fib_fd_know(fd);
 	if (!k || deadline_ns == 0)
 		return fib_raw(SYS_epoll_wait, fd, events, max, 0);
-	if (waits_in_kernel(f)) {
-		disarm(k->slot);
+	if (fib_io_loops(FIB_CHAOS_ODDS(epoll_loop, 8))) {
+		fib_io_disarm(k->slot);
 		/* What is there goes before signals that the call lets in. */
 		r = f->hook.restore_mask ?
 			    fib_raw(SYS_epoll_wait, fd, events, max, 0) :
@@ -100,7 +112,7 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 			r = fib_signal_mask_open();
 		if (r)
 			break;
-		f->io.epolls += f->io.epolls < LOOP_WAITS;
+		fib_io_waits(true);
 		fib_stop_ends();
 		r = fib_io_wait(&io);
 		if (r == -EINTR && !fib_cancel_is_near()) {

@@ -12,6 +12,18 @@
 #define FIB_IOV_MAX 1024 /* UIO_MAXIOV of linux/uio.h */
 #define FIB_IO_MAX  0x7ffff000 /* MAX_RW_COUNT of linux/fs.h */
 
+/* --- epoll.c --------------------------------------------------------------- */
+
+/**
+ * Does the caller live in calls like the one that begins? The kernel is to wait.
+ * @soon: it counts as one that does, whatever it has done before.
+ */
+bool fib_io_loops(bool soon);
+/** It is: no event of @s is for us, unless a fiber waits for it. */
+void fib_io_disarm(struct fib_fd *s);
+/** The caller is about to park; @as_loop: in such a call. */
+void fib_io_waits(bool as_loop);
+
 /* --- block.c --------------------------------------------------------------- */
 
 /** How a hook's call waits. */

@@ -4,6 +4,7 @@
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
+#include "hooks/wait/way.h"
 #include "runtime/chaos.h"
 #include "runtime/reserved.h"
 #include "runtime/timer.h"
@@ -24,6 +25,7 @@ static void let_go(struct fib *f)
 	if (f->io.reserved)
 		fib_reserved_free(f->io.reserved - 1);
 	f->io.reserved = 0;
+	fib_way_leave(f);
 }
 
 static void test_cancel(struct fib *f)

@@ -36,6 +36,11 @@ CHAT_RATIO = 1.1
 LOOPS = (("wait", 1, 1), ("wait", 1, 16), ("timed", 1, 1), ("wait", 4, 4))
 MESSAGES = (4000, 16000)
 LOOP_MORE = 0.3
+# A thread that lives in accept(), without and with a thread for each connection:
+# the client's calls are counted as well.
+ACCEPTS = ("close", "serve")
+CONNECTIONS = (400, 1600)
+ACCEPT_MORE = 1
 
 
 def wrap(argv, env, out):
@@ -130,6 +135,26 @@ def loop(build, out, env, how, loops, conns):
     return (b - a) / (MESSAGES[1] // each - MESSAGES[0] // each) / each
 
 
+def accept(build, out, env, how):
+    a, b = (run([build + "/tests/counts/accept", how, "1", str(n)], env, out)
+            for n in CONNECTIONS)
+    return (b - a) / (CONNECTIONS[1] - CONNECTIONS[0])
+
+
+def check_accepts(build, out, hooked):
+    bad = 0
+    for how in ACCEPTS:
+        native = accept(build, out, {"FIBHOOK_DISABLE": "1"}, how)
+        for workers in "1", "2":
+            env = dict(hooked, FIBHOOK_WORKERS=workers)
+            got = accept(build, out, env, how)
+            ok = 5 < native and got <= native + ACCEPT_MORE
+            bad += not ok
+            print("%-4s accept, %s, %s workers: native %.2f, hooked %.2f" %
+                  ("ok" if ok else "FAIL", how, workers, native, got))
+    return bad
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -167,8 +192,9 @@ def main():
                   "native %.2f, hooked %.2f" %
                   (("ok" if ok else "FAIL",) + case + (native, got)))
         bad += check_births(build, out, hooked)
+        bad += check_accepts(build, out, hooked)
     cases = (len(CASES) * len(MORE) + len(CHAT) + len(LOOPS) +
-             len(BIRTHS) * 2)
+             len(BIRTHS) * 2 + len(ACCEPTS) * 2)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 
