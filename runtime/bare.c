@@ -109,13 +109,15 @@ void fib_bare_forgotten(int tid)
 		fib_raw(SYS_sched_yield);
 }
 
-void fib_bare_join(struct fib_worker *w)
+void fib_bare_join(struct fib_worker *w, int last_tid)
 {
 	int tid;
 
-	while ((tid = fib_load(&w->tid, acquire)))
+	/* Another id: the slot is somebody else's already. */
+	while ((tid = fib_load(&w->tid, acquire)) &&
+	       (!last_tid || tid == last_tid))
 		fib_raw(SYS_futex, &w->tid, FUTEX_WAIT, tid, 0);
-	fib_bare_forgotten(w->last_tid);
+	fib_bare_forgotten(last_tid);
 }
 
 /* --- the process's first thread --------------------------------------------- */

@@ -31,8 +31,11 @@ void fib_sched_forget(struct fib_sched *s);
 bool fib_bare_stack(struct fib_worker *w);
 int fib_bare_start(struct fib_worker *w);
 void fib_bare_begins(struct fib_worker *w);
-/** Until it has ended, and the kernel has forgotten it. */
-void fib_bare_join(struct fib_worker *w);
+/**
+ * Until it has ended, and the kernel has forgotten it. @last_tid is @w->last_tid,
+ * read before it was told to end: another may have its slot by now.
+ */
+void fib_bare_join(struct fib_worker *w, int last_tid);
 /** Until the kernel has forgotten thread @tid, which has left its stack. */
 void fib_bare_forgotten(int tid);
 /** Memory for a kernel thread's stack, with a guard below: its top, or NULL. */
@@ -84,9 +87,10 @@ struct fib *fib_bound_to(int tid);
  */
 void fib_sched_end_others(struct fib_sched *s);
 /**
- * No fiber runs on an unbound worker any more: those there are, and the monitor,
- * end, and others take their place, cloned from the caller's kernel thread, so
- * that they may do no more than that. The caller is bound.
+ * No fiber runs on an unbound worker any more: those there are, the monitor and
+ * the messenger end, and others take their place, cloned from the caller's kernel
+ * thread, so that they may do no more than that. The caller, which is bound, is
+ * @s->model then.
  */
 void fib_sched_renew(struct fib_sched *s);
 
@@ -137,6 +141,8 @@ void fib_block_leave(void);
  * -errno.
  */
 int fib_messenger_start(void);
+/** Another one, if there is one, cloned from the caller's kernel thread: so. */
+int fib_messenger_renew(void);
 enum fib_errand {
 	FIB_ERRAND_NOTIFY = 1, /* an idle worker */
 	FIB_ERRAND_POKE = 2,   /* the monitor */

@@ -178,10 +178,11 @@ void fib_sched_end_others(struct fib_sched *s)
 	n = fib_load(&s->workers, acquire);
 	for (uint32_t i = 1; i < n; i++) {
 		struct fib_worker *w = s->worker[i];
+		int last_tid = w->last_tid;
 
 		if (!fib_load(&w->gone, acquire))
 			summon(w);
-		fib_bare_join(w);
+		fib_bare_join(w, last_tid);
 	}
 }
 
@@ -194,16 +195,18 @@ static void end_first(struct fib_sched *s)
 {
 	fib_store(&s->first_ends, 1, seq_cst);
 	fib_raw(SYS_futex, &s->first_ends, FUTEX_WAKE_PRIVATE, 1);
-	fib_bare_join(s->worker[0]);
+	fib_bare_join(s->worker[0], 0);
 }
 
 void fib_sched_renew(struct fib_sched *s)
 {
-	uint32_t n = fib_load(&s->workers, acquire);
 	struct fib_worker *fresh = NULL;
 	struct fib *first;
+	uint32_t n;
 
 	fib_lock(&s->renew_lock);
+	/* Who had the lock before has made one, perhaps in a new slot. */
+	n = fib_load(&s->workers, acquire);
 	/* In this order: who has no helper at all would wait for ever. */
 	if (fib_monitor_renew(s) == 0)
 		fresh = fib_worker_create(s, NULL);
@@ -211,6 +214,7 @@ void fib_sched_renew(struct fib_sched *s)
 		fib_add(&s->running, 1, seq_cst);
 	for (uint32_t i = 0; fresh && i < n; i++) {
 		struct fib_worker *w = s->worker[i];
+		int last_tid = w->last_tid;
 
 		if (w == fresh || w->bound || fib_load(&w->gone, acquire))
 			continue;
@@ -218,11 +222,14 @@ void fib_sched_renew(struct fib_sched *s)
 		summon(w);
 		/* The first kernel thread stays while the first thread does. */
 		if (i > 0)
-			fib_bare_join(w);
+			fib_bare_join(w, last_tid);
 	}
 	first = fib_load(fib_shared(&s->first), acquire);
 	if (fresh && (!first || !fib_load(&first->tid, acquire)))
 		end_first(s);
+	/* Last: others are woken by it meanwhile. */
+	if (fresh && fib_messenger_renew() == 0)
+		fib_store(&s->model, fib_self(), seq_cst);
 	fib_unlock(&s->renew_lock);
 }
 

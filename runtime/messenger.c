@@ -5,7 +5,8 @@
  * would wake by a descriptor. It is a worker that is bound to a fiber of its
  * own, which no program sees (its tid is 0), so that changes of identity reach it
  * as they do others. It is made before the first filter, by a thread that is
- * under none, and only then. For a host that has filtered threads.
+ * under none; later by one that has been found to be a model for all of ours
+ * (fib_sched_renew()). For a host that has filtered threads.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -19,6 +20,14 @@ static struct fib_lock lock = FIB_LOCK(MESSENGER);
 static struct fib *messenger;
 static _Atomic uint32_t errands; /* futex */
 static _Atomic int end_status;
+
+/* For good: its worker's place is for others, as if no fiber had been there. */
+static void leave(struct fib_worker *w)
+{
+	fib_store(&w->cur->on, NULL, release);
+	fib_store(fib_shared(&w->cur), NULL, relaxed);
+	fib_worker_end(w);
+}
 
 static void run_errands(void *arg)
 {
@@ -37,35 +46,66 @@ static void run_errands(void *arg)
 		if (todo & FIB_ERRAND_END)
 			fib_host.process_end(fib_load(&end_status, relaxed));
 		if (todo & FIB_ERRAND_LEAVE)
-			fib_worker_end(fib_worker_self());
+			leave(fib_worker_self());
 	}
+}
+
+/* On a kernel thread like the caller's, which waits for fib_wake(). */
+static struct fib *make(int *result)
+{
+	static void *stacks[2]; /* in turns: one is in use by the one before */
+	static unsigned turn;
+	void **stack = &stacks[turn];
+	struct fib *f;
+
+	*result = -EAGAIN;
+	if (!*stack)
+		*stack = fib_thread_stack(STACK_SIZE);
+	f = *stack ? fib_alloc() : NULL;
+	if (!f)
+		return NULL;
+	f->sp = fib_ctx_make(*stack, run_errands, NULL);
+	fib_host_shield(f);
+	*result = fib_bind(f);
+	if (*result) {
+		fib_free(f);
+		return NULL;
+	}
+	turn = !turn;
+	fib_store(&f->permit, FIB_PERMIT_PARKED, seq_cst);
+	return f;
 }
 
 int fib_messenger_start(void)
 {
-	static void *stack;
 	int r = 0;
 
 	fib_lock(&lock);
-	if (messenger)
-		goto out;
-	r = -EAGAIN;
-	if (!stack)
-		stack = fib_thread_stack(STACK_SIZE);
-	messenger = stack ? fib_alloc() : NULL;
-	if (!messenger)
-		goto out;
-	messenger->sp = fib_ctx_make(stack, run_errands, NULL);
-	fib_host_shield(messenger);
-	r = fib_bind(messenger);
-	if (r) {
-		fib_free(messenger);
-		messenger = NULL;
-		goto out;
+	if (!messenger && (messenger = make(&r)))
+		fib_wake(messenger);
+	fib_unlock(&lock);
+	return r;
+}
+
+/* Errands that come in between are left in the word for the next one. */
+int fib_messenger_renew(void)
+{
+	struct fib *old, *fresh;
+	int r = 0;
+
+	fib_lock(&lock);
+	old = messenger;
+	fresh = old ? make(&r) : NULL;
+	if (fresh) {
+		struct fib_worker *w = old->bound;
+		int last_tid = w->last_tid;
+
+		fib_messenger_end();
+		fib_bare_join(w, last_tid);
+		fib_free(old);
+		messenger = fresh;
+		fib_wake(fresh);
 	}
-	fib_store(&messenger->permit, FIB_PERMIT_PARKED, seq_cst);
-	fib_wake(messenger);
-out:
 	fib_unlock(&lock);
 	return r;
 }

@@ -195,6 +195,7 @@ struct fib_sched {
 	_Atomic uint32_t ending; /* workers that are summoned end */
 	_Atomic uint32_t first_ends; /* futex: so does the first kernel thread */
 	struct fib_lock renew_lock;
+	struct fib *_Atomic model; /* it made them: fib_sched_renew() */
 	uint32_t target;	 /* workers that should be running */
 	_Atomic int32_t running; /* workers that are: not taken, not spare */
 	_Atomic uint32_t nidle;

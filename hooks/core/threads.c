@@ -19,7 +19,6 @@ static _Atomic int32_t unended; /* the same, but for those about to be joined */
 static _Atomic int32_t aparts;	/* of these, those that are dedicated */
 static _Atomic int32_t loops;	/* and those that are bound as event loops */
 static _Atomic bool restricted; /* one has changed what it may do */
-static _Atomic bool filters;	/* one is under a filter of its own */
 
 void fib_tids_init(void)
 {
@@ -32,7 +31,6 @@ void fib_tids_init(void)
 	fib_store(&aparts, 0, relaxed);
 	fib_store(&loops, 0, relaxed);
 	fib_store(&restricted, false, relaxed);
-	fib_store(&filters, false, relaxed);
 }
 
 static int tid_of(const struct fib *f)
@@ -143,8 +141,19 @@ void fib_bind_loop(void)
 /*
  * Where all threads are dedicated, the process may do no more than they: natively
  * there is nobody else. So kernel threads of ours that run none of them are
- * replaced by such as one of them has made. Counted so that there may seem to be
- * one that is not dedicated too many, and never one too few.
+ * replaced by such as one of them has made, the model, which lives: they may do
+ * what it may. That is so from when
+ *
+ * - a thread changes what it may do, and all are dedicated: it becomes the model;
+ * - the last one ends that was not dedicated, or the model ends: another one is
+ *   asked to be it, and hands that on if it ends before (ask_renewer()).
+ *
+ * A filter may forbid to make threads, and may kill those that there are. So it is
+ * tried before it is installed (hooks/process/filter.c), and who is confined by one
+ * that would is no model; if all are, our threads stay as they are.
+ *
+ * Counted so that there may seem to be one that is not dedicated too many, and
+ * never one too few.
  */
 static bool all_apart(void)
 {
@@ -152,27 +161,24 @@ static bool all_apart(void)
 	       fib_load(&live, seq_cst) <= fib_load(&aparts, seq_cst);
 }
 
-void fib_filter_used(bool strict)
+void fib_filter_used(bool strict, bool confines)
 {
-	fib_self()->thread.plain |= FIB_FILES | FIB_PLAIN;
-	fib_store(&filters, true, seq_cst);
+	struct fib *f = fib_self();
+
+	f->thread.plain |= FIB_FILES | FIB_PLAIN;
+	f->thread.confined |= confines;
 	fib_worker_self()->process.filtered = true;
 	fib_worker_self()->process.strict = strict;
 }
 
-/*
- * A filter may forbid to make threads and to ask for them, and would kill those
- * that there are: they stay as they are then.
- */
 bool fib_threads_renew(void)
 {
-	return fib_load(&restricted, seq_cst) && all_apart() &&
-	       !fib_load(&filters, seq_cst);
+	return fib_load(&restricted, seq_cst) && all_apart();
 }
 
 void fib_rights_changed(void)
 {
 	fib_store(&restricted, true, seq_cst);
-	if (fib_threads_renew())
+	if (fib_threads_renew() && !fib_self()->thread.confined)
 		fib_sched_renew(&fib_sched);
 }

@@ -61,7 +61,8 @@ bool fib_threads_renew(void);
 /**
  * The caller's kernel thread is under a filter from now on, which others are not
  * under. @strict: read, write, exit and sigreturn are left (SECCOMP_MODE_STRICT).
+ * @confines: kernel threads of ours could not live under it, or that is not known.
  */
-void fib_filter_used(bool strict);
+void fib_filter_used(bool strict, bool confines);
 
 #endif

@@ -71,6 +71,7 @@ struct fib_in_io {
 struct fib_in_thread {
 	uint8_t plain;	     /* rows with these flags go to the kernel */
 	bool apart;	     /* what it is bound to is unlike the others */
+	bool confined; /* by a filter that threads of ours could not live under */
 	bool loops;	     /* it is bound for being an event loop */
 	_Atomic bool renews; /* it is to call fib_sched_renew() */
 	bool own_files;	     /* its descriptors are not the others' */

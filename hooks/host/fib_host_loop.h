@@ -23,14 +23,16 @@ static inline void fib_host_worker_begins(struct fib_worker *w,
 					  const struct fib *bound)
 {
 	w->sig.profiled_ns = 0;
-	w->process.filtered = bound && fib_filtered();
+	/* The engine's own (fib_host_shield()) is free to do what it is for. */
+	w->process.filtered = bound && fib_filtered() &&
+			      !fib_load(&bound->hook.in_hook, relaxed);
 	fib_store(&w->mute, w->process.filtered, relaxed);
 	w->process.strict = false;
 }
 
 #define fib_host_thread_start  fib_bare_start
 #define fib_host_thread_begins fib_bare_begins
-#define fib_host_thread_join   fib_bare_join
+#define fib_host_thread_join(w) fib_bare_join(w, (w)->last_tid)
 
 static inline void fib_host_thread_ends(struct fib_worker *w)
 {

@@ -10,7 +10,9 @@
  * filter cannot see more of it than that. Its parent waits in that same call
  * (CLONE_VFORK), since it may not be allowed another one.
  *
- * Installed later, by a fiber: it has a kernel thread to itself (dedicated.c),
+ * Installed later, by a fiber: it is tried in the same way, with what it takes to
+ * try once more, to know whether threads of ours may be made from there one day
+ * (hooks/core/threads.c). The fiber has a kernel thread to itself (dedicated.c),
  * and no need for ways around blocking. Its calls go to the kernel as they are
  * (FIB_PLAIN), and what it has to tell the unfiltered threads goes through a
  * futex (fib_messenger, monitor.c). Left are the calls in docs/SECURITY.md.
@@ -30,7 +32,8 @@
 #include "hooks/process/process.h"
 #include "hooks/thread/thread.h"
 
-#define FILTER_TSYNC 1 /* SECCOMP_FILTER_FLAG_TSYNC */
+#define FILTER_TSYNC	1 /* SECCOMP_FILTER_FLAG_TSYNC, */
+#define FILTER_LISTENER 8 /* _NEW_LISTENER */
 
 struct probe {
 	short nr;
@@ -51,6 +54,7 @@ static const char zeroes[128] __attribute__((aligned(8)));
 
 #define WAIT4 4
 #define LOG   3 /* what a message needs */
+#define REFUSED 0x100 /* status of a child that cannot install the filter */
 
 static const struct probe probes[] = {
 	/* no core file of the child */
@@ -123,7 +127,7 @@ static const struct probe probes[] = {
 struct outcome {
 	volatile unsigned at;	  /* the probe it is at */
 	volatile unsigned denied; /* 1 + one that is needed */
-	volatile bool installed, done;
+	volatile bool installed, done, again;
 };
 
 static bool passed(const struct probe *p, long r)
@@ -131,11 +135,35 @@ static bool passed(const struct probe *p, long r)
 	return p->want ? r == p->want : r >= 0;
 }
 
+static long make_child(bool by_clone)
+{
+	struct clone_args args = { .flags = CLONE_VFORK };
+	long pid = fib_raw(SYS_clone3, &args, sizeof(args));
+
+	/* Who hides clone3 looks at the flags of clone, which are odd here. */
+	if (pid == -ENOSYS && by_clone)
+		pid = fib_raw(SYS_clone, CLONE_VFORK);
+	return pid;
+}
+
+/* Could another filter be tried under this one? */
+static bool can_try_again(void)
+{
+	long pid = make_child(true);
+
+	for (; pid == 0;)
+		fib_raw(SYS_exit_group, 0);
+	return pid > 0 && fib_raw(SYS_wait4, pid, 0, 0x40000000, 0) == pid;
+}
+
 static void __attribute__((noreturn))
 child(struct outcome *o, long nr, const long a[6])
 {
+	/* Nobody is to find a core file of it. */
+	if (nr)
+		fib_raw(SYS_prctl, PR_SET_DUMPABLE, 0);
 	if (nr && fib_pass(nr, a) < 0)
-		fib_raw(SYS_exit_group, 1);
+		fib_raw(SYS_exit_group, REFUSED >> 8);
 	o->installed = true;
 	for (unsigned i = 0; i < FIB_ARRAY_SIZE(probes); i++) {
 		const struct probe *p = &probes[i];
@@ -147,8 +175,11 @@ child(struct outcome *o, long nr, const long a[6])
 	}
 	o->at = FIB_ARRAY_SIZE(probes);
 	o->done = true;
-	for (;;)
+	o->again = nr && can_try_again();
+	for (;;) {
 		fib_raw(SYS_exit_group, 0);
+		fib_raw(SYS_exit, 1);
+	}
 }
 
 static const char *probe_name(unsigned i)
@@ -191,8 +222,8 @@ static const char *probe_name(unsigned i)
 int fib_filter_try(struct fib_filter_report *report, long nr, const long a[6],
 		   bool inherited)
 {
-	struct clone_args args = { .flags = CLONE_VFORK };
 	struct outcome *o;
+	int status = -1;
 	long pid, at;
 
 	*report = (struct fib_filter_report){ 0 };
@@ -201,21 +232,21 @@ int fib_filter_try(struct fib_filter_report *report, long nr, const long a[6],
 	if (at < 0 && at > -4096)
 		return (int)at;
 	o = (struct outcome *)at;
-	pid = fib_raw(SYS_clone3, &args, sizeof(args));
-	/* Who hides clone3 looks at the flags of clone, which are odd here. */
-	if (pid == -ENOSYS && inherited)
-		pid = fib_raw(SYS_clone, CLONE_VFORK);
+	pid = make_child(inherited);
 	if (pid == 0)
 		child(o, nr, a);
 	if (pid > 0) {
-		if (o->at > WAIT4)
-			fib_raw(SYS_wait4, pid, 0, 0x40000000 /* __WALL */, 0);
+		/* Those that are in force allow it, if they let one try. */
+		if (o->at > WAIT4 || nr)
+			fib_raw(SYS_wait4, pid, &status,
+				0x40000000 /* __WALL */, 0);
+		report->may_end = o->again && status == 0;
 		report->may_log = o->at > LOG;
 		report->killed = o->installed && !o->done;
 		report->call = probe_name(o->done ? o->denied - 1 : o->at);
-		at = !o->installed		? -EINVAL :
-		     !o->done || o->denied ? -EPERM :
-						   0;
+		at = nr && !o->installed && status == REFUSED ? -EINVAL :
+		     !o->done || o->denied		      ? -EPERM :
+								0;
 	} else {
 		at = pid;
 	}
@@ -231,8 +262,36 @@ static bool is_strict(long nr, const long a[6])
 	return nr == SYS_prctl ? a[1] == 1 : a[0] == 0;
 }
 
+/* Could the workers live under the filter that @nr installs? */
+static bool workers_live(long nr, const long a[6],
+			 struct fib_filter_report *report)
+{
+	long alone[6] = { a[0], a[1] & ~FILTER_TSYNC, a[2] };
+	uint64_t all = ~0ull, mask;
+	int r;
+
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	r = fib_filter_try(report, nr, alone, true);
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	/* EINVAL: it cannot be installed; the kernel says why. */
+	return r == 0 || r == -EINVAL;
+}
+
+/* Is a thread under it no model for ours (hooks/core/threads.c)? In doubt it is none. */
+static bool confines(long nr, const long a[6])
+{
+	struct fib_filter_report report;
+
+	/* Who is to answer the listener does not know of a child's calls. */
+	if (fib_self()->thread.confined || is_strict(nr, a) ||
+	    (nr == SYS_seccomp && (a[1] & FILTER_LISTENER)))
+		return true;
+	return !workers_live(nr, a, &report) || !report.may_end;
+}
+
 long fib_filter_install(long nr, const long a[6])
 {
+	bool confined;
 	long r;
 
 	if (fib_runtime_leave())
@@ -244,24 +303,13 @@ long fib_filter_install(long nr, const long a[6])
 		return r;
 	/* One may wake nobody, or be killed by what it has done. */
 	fib_monitor_keep_awake();
+	confined = confines(nr, a);
 	r = fib_pass(nr, a);
-	if (r >= 0)
-		fib_filter_used(is_strict(nr, a));
+	if (r < 0)
+		return r;
+	fib_filter_used(is_strict(nr, a), confined);
+	fib_rights_changed();
 	return r;
-}
-
-static bool workers_live(long nr, const long a[6])
-{
-	struct fib_filter_report report;
-	long alone[6] = { a[0], a[1] & ~FILTER_TSYNC, a[2] };
-	uint64_t all = ~0ull, mask;
-	int r;
-
-	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-	r = fib_filter_try(&report, nr, alone, true);
-	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
-	/* EINVAL: it cannot be installed; the kernel says why. */
-	return r == 0 || r == -EINVAL;
 }
 
 /* A fiber that begins meanwhile inherits from one that has it, or is found. */
@@ -290,13 +338,15 @@ static long install_on_each(long nr, const long a[6])
 long fib_sys_seccomp(unsigned op, unsigned flags, void *args)
 {
 	const long a[6] = { op, flags, (long)args };
+	struct fib_filter_report report;
 
 	if (op > 1) /* only asks */
 		return fib_pass(SYS_seccomp, a);
 	fib_store(&fib_fd_compares, false, relaxed);
 	if (op == 0 || !(flags & FILTER_TSYNC))
 		return fib_filter_install(SYS_seccomp, a);
-	if (fib_runtime_leave() || workers_live(SYS_seccomp, a))
+	if (fib_runtime_leave() || (!fib_self()->thread.confined &&
+				    workers_live(SYS_seccomp, a, &report)))
 		return fib_pass(SYS_seccomp, a);
 	return install_on_each(SYS_seccomp, a);
 }

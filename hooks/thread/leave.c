@@ -30,6 +30,7 @@ void fib_runtime_fork_child(struct fib *f)
 	f->thread.work = NULL;
 	f->thread.own_files = false;
 	f->thread.plain = 0;
+	f->thread.confined = false;
 	f->hook.restore_mask = FIB_MASK_NONE;
 	if (fib_libc.fork_child)
 		fib_libc.fork_child();

@@ -75,7 +75,7 @@ void fib_taskwork_run(struct fib *f)
 		if (!r) {
 			r = fib_pass(w->nr, w->a);
 			if (w->nr == SYS_seccomp && r >= 0)
-				fib_filter_used(false);
+				fib_filter_used(false, true);
 		}
 		finish(w, r);
 	}

@@ -22,21 +22,25 @@ static struct fib *renewer(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib *f = fib_at(i);
 
-		if (fib_load(&f->tid, acquire) && f->thread.apart)
+		if (fib_load(&f->tid, acquire) && f->thread.apart &&
+		    !f->thread.confined)
 			return f;
 	}
 	return NULL;
 }
 
 /*
- * The last that was not dedicated has ended: another one has to do it, and one
- * that ends hands it on.
+ * @gone has ended: another one may have to be the model of our own threads
+ * (hooks/core/threads.c), and one that ends hands it on.
  */
-static void ask_renewer(void)
+static void ask_renewer(struct fib *gone)
 {
 	struct fib *f;
 
-	while (fib_threads_renew() && (f = renewer())) {
+	if (fib_load(&fib_sched.model, seq_cst) == gone)
+		fib_store(&fib_sched.model, NULL, seq_cst);
+	while (!fib_load(&fib_sched.model, seq_cst) && fib_threads_renew() &&
+	       (f = renewer())) {
 		fib_store(&f->thread.renews, true, seq_cst);
 		if (!fib_load(&f->tid, seq_cst) &&
 		    fib_xchg(&f->thread.renews, false, seq_cst))
@@ -152,6 +156,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	f->sig.altstack_flags = SS_DISABLE;
 	f->thread.own_files = self->thread.own_files;
 	f->thread.plain = self->thread.plain;
+	f->thread.confined = self->thread.confined;
 	if (fib_pkru_is_used())
 		f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 	memcpy(f->name, self->name, sizeof(f->name));
@@ -220,8 +225,8 @@ void fib_thread_gone(struct fib *f)
 	fib_thread_ended(f);
 	if (last)
 		fib_end_process(f->thread.exit_status);
-	if (!f->thread.apart || fib_xchg(&f->thread.renews, false, seq_cst))
-		ask_renewer();
+	fib_store(&f->thread.renews, false, seq_cst);
+	ask_renewer(f);
 }
 
 long fib_sys_exit(int status)
