@@ -38,10 +38,27 @@ void fuzz_say(struct fuzz *z, const char *fmt, ...)
 
 /* gen.c */
 
-/** Lays out the memory and the descriptors that arguments name. */
-void fuzz_fixtures(void);
 /** Draws the arguments of z->row. */
 void fuzz_arguments(struct fuzz *z);
+
+/* fixtures.c */
+
+#define FUZZ_REGIONS 24
+#define FUZZ_FDS     24
+/* Calls on those behind these may block. */
+#define FUZZ_QUICK_FDS 21
+
+extern const struct fuzz_fd {
+	int fd;
+	const char *name;
+} fuzz_fds[FUZZ_FDS];
+
+/** Lays out the memory and the descriptors that arguments name. */
+void fuzz_fixtures(void);
+/** Two pages, and a hole behind them. */
+char *fuzz_region(unsigned i);
+/** Where @data of @size bytes lies now, or an address where nothing is. */
+long fuzz_lay(struct fuzz *z, const char *what, const void *data, size_t size);
 /** A digest of the memory that calls may have written. */
 uint32_t fuzz_memory(const struct fuzz *z);
 /** The same of the descriptors: which there are, flags, what can be read. */

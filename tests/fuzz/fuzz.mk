@@ -13,7 +13,7 @@ $(B)/tests/fuzz/rows.h: hooks/hooks.def tests/fuzz/rows.sh
 	@mkdir -p $(@D)
 	@sh tests/fuzz/rows.sh < $< > $@
 
-$(B)/tests/fuzz/args: tests/fuzz/args.c tests/fuzz/gen.c tests/fuzz/args.h \
+$(B)/tests/fuzz/args: $(addprefix tests/fuzz/,args.c gen.c fixtures.c args.h) \
   $(B)/tests/fuzz/rows.h
 	@$(CC) -std=gnu11 $(T_FLAGS) -I$(B)/tests/fuzz $(filter %.c,$^) -o $@
 

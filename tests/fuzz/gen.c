@@ -1,9 +1,6 @@
 /*
- * Arguments for args.c: descriptors of every kind, pointers into memory that is
- * there, half there, read-only or not there, and numbers at the edges.
- *
- * Memory is a row of regions at fixed addresses: two pages, then a hole. What is
- * laid there ends before the hole, or reaches into it.
+ * Arguments for args.c: descriptors and pointers of fixtures.c, structures, and
+ * numbers at the edges.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -12,15 +9,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -28,231 +21,12 @@
 #include <unistd.h>
 #include "args.h"
 
-#define PAGE	4096ul
-#define REGIONS 24
-#define BASE	0x100000000000ul
-#define STRIDE	0x100000ul
-
-static char *region(unsigned i)
-{
-	return (char *)BASE + i * STRIDE;
-}
-
-/* --- descriptors ----------------------------------------------------------- */
-
-static const struct {
-	int fd;
-	const char *name;
-} fds[] = {
-	{ 10, "pipe_r" }, { 11, "pipe_w" },   { 13, "broken" },
-	{ 14, "stream" }, { 15, "stream2" },  { 16, "dgram" },
-	{ 17, "dgram2" }, { 18, "listener" }, { 19, "udp" },
-	{ 20, "file" },	  { 21, "null" },     { 22, "zero" },
-	{ 23, "epoll" },  { 24, "eventfd" },  { 26, "dir" },
-	{ 27, "path" },	  { 30, "nonblock" }, { 32, "tcp" },
-	{ 33, "packet" }, { 34, "packet2" },  { 29, "own_fds" },
-	/* calls on these may block: drawn less often */
-	{ 12, "empty" },  { 31, "silent" },   { 28, "epoll0" },
-};
-#define QUICK_FDS 21
-
-static void put(int fd, int at)
-{
-	if (fd < 0 || dup2(fd, at) != at)
-		abort();
-	close(fd);
-}
-
-static void put_pair(int pair[2], int a, int b)
-{
-	put(pair[0], a);
-	if (b < 0)
-		close(pair[1]);
-	else
-		put(pair[1], b);
-}
-
-static void say_to(int fd, const char *what)
-{
-	if (write(fd, what, strlen(what)) < 0)
-		abort();
-}
-
-static void make_descriptors(void)
-{
-	struct sockaddr_in any = { .sin_family = AF_INET };
-	struct epoll_event ev = { .events = EPOLLIN };
-	int p[2], fd;
-
-	if (pipe(p))
-		abort();
-	/* All above what is given out next, so that there is room below. */
-	put_pair(p, 10, 11);
-	say_to(11, "abcdef");
-	if (pipe(p))
-		abort();
-	put_pair(p, 12, 35);
-	if (pipe(p))
-		abort();
-	put(p[1], 13);
-	close(p[0]);
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, p))
-		abort();
-	put_pair(p, 14, 15);
-	say_to(14, "to the second");
-	say_to(15, "to the first");
-	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, p))
-		abort();
-	put_pair(p, 16, 17);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, p))
-		abort();
-	put_pair(p, 33, 34);
-	for (int i = 0; i < 2; i++) {
-		say_to(16, "one");
-		say_to(17, "another");
-		say_to(33, "one");
-		say_to(34, "another");
-	}
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, p))
-		abort();
-	put_pair(p, 30, 36);
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, p))
-		abort();
-	put_pair(p, 31, 37);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	if (fd < 0 || bind(fd, (void *)&any, sizeof(any)) || listen(fd, 5))
-		abort();
-	put(fd, 18);
-	put(socket(AF_INET, SOCK_DGRAM, 0), 19);
-	put(socket(AF_INET, SOCK_STREAM, 0), 32);
-	put(memfd_create("fuzz", 0), 20);
-	say_to(20, "a file of a few words");
-	lseek(20, 2, SEEK_SET);
-	put(open("/dev/null", O_RDWR), 21);
-	put(open("/dev/zero", O_RDWR), 22);
-	put(epoll_create1(0), 23);
-	if (epoll_ctl(23, EPOLL_CTL_ADD, 10, &ev) ||
-	    epoll_ctl(23, EPOLL_CTL_ADD, 14, &ev))
-		abort();
-	put(eventfd(5, 0), 24);
-	put(open("/", O_RDONLY | O_DIRECTORY), 26);
-	put(open("/", O_PATH), 27);
-	put(open("/proc/self/fd", O_RDONLY | O_DIRECTORY), 29);
-	put(epoll_create1(0), 28);
-	/* The kernel's table has room for as many as any set tells of. */
-	if (dup2(28, 1023) != 1023)
-		abort();
-	close(1023);
-}
-
-uint32_t fuzz_descriptors(void)
-{
-	uint32_t h = 2166136261u;
-
-	for (int fd = 3; fd < 60; fd++) {
-		int fl = fcntl(fd, F_GETFL), n = 0;
-
-		if (fl < 0)
-			continue;
-		ioctl(fd, FIONREAD, &n);
-		h = (h ^ (uint32_t)(fd * 1000003 + fl * 131 + n)) * 16777619u;
-	}
-	return h;
-}
-
-/* --- memory ---------------------------------------------------------------- */
-
-void fuzz_fixtures(void)
-{
-	/* What is at low numbers is the caller's; nothing else may be there. */
-	syscall(SYS_close_range, 3, 100, 0);
-	for (unsigned i = 0; i < REGIONS; i++)
-		if (mmap(region(i), 2 * PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-			 0) != region(i))
-			abort();
-	make_descriptors();
-}
-
-uint32_t fuzz_memory(const struct fuzz *z)
-{
-	uint32_t h = 2166136261u;
-
-	for (unsigned i = 0; i < z->used; i++) {
-		unsigned char there;
-
-		if (z->timed & 1u << i)
-			continue;
-		for (unsigned long at = 0; at < 2 * PAGE; at++) {
-			char *p = region(i) + at;
-
-			if (at % PAGE == 0 &&
-			    (mincore(p, PAGE, &there) ||
-			     mprotect(p, PAGE, PROT_READ))) {
-				at += PAGE - 1;
-				continue;
-			}
-			h = (h ^ (uint8_t)*p) * 16777619u;
-		}
-	}
-	return h;
-}
-
-enum where { GOOD, TIGHT, HALF, RDONLY, RO_HALF, ODD, NOWHERE };
-
-/* Where @data of @size bytes lies now, or an address where nothing is. */
-static long lay(struct fuzz *z, const char *what, const void *data, size_t size)
-{
-	static const long nowhere[] = { 0, 0x10, BASE - 4 * PAGE,
-					(long)0xffffffff81000000ul,
-					(long)0x8000000000000000ul,
-					(1l << 47) - 4096, (1l << 47) - 4 };
-	unsigned i, roll = (unsigned)fuzz_below(z, 100);
-	enum where w = roll < 58 ? GOOD :
-		       roll < 66 ? TIGHT :
-		       roll < 74 ? HALF :
-		       roll < 82 ? RDONLY :
-		       roll < 85 ? RO_HALF :
-		       roll < 88 ? ODD :
-				   NOWHERE;
-	char *end, *at;
-	size_t cut = 0;
-
-	if (w == NOWHERE || z->used == REGIONS) {
-		i = (unsigned)fuzz_below(z, sizeof(nowhere) / sizeof(*nowhere));
-		fuzz_say(z, "%s@nowhere%u", what, i);
-		return nowhere[i];
-	}
-	i = z->used++;
-	end = region(i) + 2 * PAGE;
-	at = region(i) + (w == ODD);
-	if (w == TIGHT || w == HALF || w == RO_HALF) {
-		cut = w == TIGHT || !size ? 0 : 1 + fuzz_below(z, size);
-		if (size >= 8 && cut > 4 && fuzz_below(z, 2))
-			cut &= ~3ul;
-		at = end - (size - cut);
-	}
-	if (size > 2 * PAGE)
-		size = 2 * PAGE;
-	memcpy(at, data, size - cut);
-	if (w == RDONLY || w == RO_HALF)
-		mprotect(region(i), 2 * PAGE, PROT_READ);
-	fuzz_say(z, "%s%s", what,
-		 w == GOOD    ? "" :
-		 w == TIGHT   ? "@end" :
-		 w == HALF    ? "@half" :
-		 w == RDONLY  ? "@ro" :
-		 w == RO_HALF ? "@ro-half" :
-				"@odd");
-	return (long)at;
-}
-
 static long some_bytes(struct fuzz *z)
 {
 	static const char text[64] = "what there is to be written or read";
 	size_t n = (size_t[]){ 1, 4, 8, 16, 64 }[fuzz_below(z, 5)];
 
-	return lay(z, "bytes", text, n);
+	return fuzz_lay(z, "bytes", text, n);
 }
 
 static long number(struct fuzz *z)
@@ -284,16 +58,16 @@ static int descriptor(struct fuzz *z)
 {
 	static const int bad[] = { -1, 3, 9, 77, 99999, 1 << 20, INT_MAX,
 				   INT_MIN, -100 };
-	unsigned n = sizeof(fds) / sizeof(*fds), i;
+	unsigned n = FUZZ_FDS, i;
 
 	if (!fuzz_below(z, 10)) {
 		i = (unsigned)fuzz_below(z, sizeof(bad) / sizeof(*bad));
 		fuzz_say(z, "fd %d", bad[i]);
 		return bad[i];
 	}
-	i = (unsigned)fuzz_below(z, fuzz_below(z, 20) ? QUICK_FDS : n);
-	fuzz_say(z, "%s", fds[i].name);
-	return fds[i].fd;
+	i = (unsigned)fuzz_below(z, fuzz_below(z, 20) ? FUZZ_QUICK_FDS : n);
+	fuzz_say(z, "%s", fuzz_fds[i].name);
+	return fuzz_fds[i].fd;
 }
 
 /* --- structures ------------------------------------------------------------- */
@@ -319,7 +93,7 @@ static long time_at(struct fuzz *z)
 {
 	struct timespec ts = a_time(z);
 	unsigned before = z->used;
-	long at = lay(z, "", &ts, sizeof(ts));
+	long at = fuzz_lay(z, "", &ts, sizeof(ts));
 
 	if (z->used > before)
 		z->timed |= 1u << before;
@@ -337,7 +111,7 @@ static long times_at(struct fuzz *z, size_t n)
 		    ts[i].tv_nsec < 1000000000)
 			ts[i].tv_sec = 5000;
 	}
-	return lay(z, "", ts, n);
+	return fuzz_lay(z, "", ts, n);
 }
 
 static int vector(struct fuzz *z, struct iovec v[8])
@@ -362,7 +136,7 @@ static long vector_at(struct fuzz *z)
 	struct iovec v[8];
 	int n = vector(z, v);
 
-	return lay(z, "", v, (size_t)n * sizeof(*v));
+	return fuzz_lay(z, "", v, (size_t)n * sizeof(*v));
 }
 
 static struct msghdr message(struct fuzz *z)
@@ -372,7 +146,7 @@ static struct msghdr message(struct fuzz *z)
 	int n = vector(z, v);
 
 	memset(&m, 0, sizeof(m));
-	m.msg_iov = (void *)lay(z, "", v, (size_t)n * sizeof(*v));
+	m.msg_iov = (void *)fuzz_lay(z, "", v, (size_t)n * sizeof(*v));
 	m.msg_iovlen = fuzz_below(z, 8) ? (size_t)n : (size_t)number(z);
 	if (!fuzz_below(z, 4)) {
 		m.msg_name = (void *)some_bytes(z);
@@ -392,8 +166,8 @@ static long messages_at(struct fuzz *z, int n)
 	memset(m, 0, sizeof(m));
 	for (int i = 0; i < 2; i++)
 		m[i].msg_hdr = message(z);
-	return n == 1 ? lay(z, "", &m[0].msg_hdr, sizeof(m[0].msg_hdr)) :
-			lay(z, "", m, sizeof(m));
+	return n == 1 ? fuzz_lay(z, "", &m[0].msg_hdr, sizeof(m[0].msg_hdr)) :
+			fuzz_lay(z, "", m, sizeof(m));
 }
 
 static long polls_at(struct fuzz *z)
@@ -407,7 +181,7 @@ static long polls_at(struct fuzz *z)
 		p[i].revents = -1;
 		fuzz_say(z, ":%d ", p[i].events);
 	}
-	return lay(z, "", p, sizeof(p[0]) * (1 + fuzz_below(z, 4)));
+	return fuzz_lay(z, "", p, sizeof(p[0]) * (1 + fuzz_below(z, 4)));
 }
 
 static long set_at(struct fuzz *z)
@@ -415,14 +189,14 @@ static long set_at(struct fuzz *z)
 	unsigned long s[16] = { 0 };
 
 	for (int n = (int)fuzz_below(z, 3); n >= 0; n--) {
-		unsigned i = (unsigned)fuzz_below(z, QUICK_FDS);
+		unsigned i = (unsigned)fuzz_below(z, FUZZ_QUICK_FDS);
 
-		fuzz_say(z, "%s ", fds[i].name);
-		s[0] |= 1ul << fds[i].fd;
+		fuzz_say(z, "%s ", fuzz_fds[i].name);
+		s[0] |= 1ul << fuzz_fds[i].fd;
 	}
 	if (!fuzz_below(z, 10))
 		s[fuzz_below(z, 16)] |= 2;
-	return lay(z, "set", s, sizeof(s));
+	return fuzz_lay(z, "set", s, sizeof(s));
 }
 
 static long word_at(struct fuzz *z)
@@ -433,7 +207,7 @@ static long word_at(struct fuzz *z)
 					 -1 }[fuzz_below(z, 7)];
 
 	fuzz_say(z, "%x", v);
-	return lay(z, "", &v, sizeof(v));
+	return fuzz_lay(z, "", &v, sizeof(v));
 }
 
 static long sigset_at(struct fuzz *z)
@@ -442,7 +216,7 @@ static long sigset_at(struct fuzz *z)
 				   1ull << (SIGKILL - 1) }[fuzz_below(z, 4)];
 
 	fuzz_say(z, "%llx", (unsigned long long)v);
-	return lay(z, "", &v, sizeof(v));
+	return fuzz_lay(z, "", &v, sizeof(v));
 }
 
 static long sized(struct fuzz *z)
@@ -459,11 +233,11 @@ static long address_at(struct fuzz *z)
 	case 0:
 		return some_bytes(z);
 	case 1:
-		return lay(z, "unix", &un, 16);
+		return fuzz_lay(z, "unix", &un, 16);
 	default:
 		/* port 0 refuses */
 		in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		return lay(z, "inet", &in, sizeof(in));
+		return fuzz_lay(z, "inet", &in, sizeof(in));
 	}
 }
 
@@ -472,7 +246,7 @@ static long length_at(struct fuzz *z)
 	int v = (int)(long[]){ 0, 1, 2, 16, 128, -1 }[fuzz_below(z, 6)];
 
 	fuzz_say(z, "%d", v);
-	return lay(z, "", &v, sizeof(v));
+	return fuzz_lay(z, "", &v, sizeof(v));
 }
 
 static long action_at(struct fuzz *z)
@@ -480,7 +254,7 @@ static long action_at(struct fuzz *z)
 	uint64_t a[4] = { 0, 0x04000000, 0, ~0ull };
 
 	a[0] = fuzz_below(z, 2); /* default or ignored */
-	return lay(z, "action", a, sizeof(a));
+	return fuzz_lay(z, "action", a, sizeof(a));
 }
 
 static long event_at(struct fuzz *z)
@@ -492,18 +266,18 @@ static long event_at(struct fuzz *z)
 		(int[]){ SIGEV_NONE, SIGEV_SIGNAL, 77, 4 }[fuzz_below(z, 4)];
 	ev.sigev_signo = (int[]){ SIGUSR1, 0, 65, -1 }[fuzz_below(z, 4)];
 	fuzz_say(z, "%d/%d", ev.sigev_notify, ev.sigev_signo);
-	return lay(z, "", &ev, sizeof(ev));
+	return fuzz_lay(z, "", &ev, sizeof(ev));
 }
 
 static long stack_at(struct fuzz *z)
 {
-	stack_t ss = { .ss_sp = region(REGIONS - 1) };
+	stack_t ss = { .ss_sp = fuzz_region(FUZZ_REGIONS - 1) };
 
 	ss.ss_flags = (int[]){ 0, SS_DISABLE, SS_ONSTACK, 4, -1,
 			       (int)(1u << 31) }[fuzz_below(z, 6)];
 	ss.ss_size = (size_t[]){ 8192, 2048, 2047, 0, ~0ul }[fuzz_below(z, 5)];
 	fuzz_say(z, "%d/%zd", ss.ss_flags, (ssize_t)ss.ss_size);
-	return lay(z, "", &ss, sizeof(ss));
+	return fuzz_lay(z, "", &ss, sizeof(ss));
 }
 
 static long info_at(struct fuzz *z)
@@ -513,7 +287,7 @@ static long info_at(struct fuzz *z)
 	memset(&info, 0, sizeof(info));
 	info.si_code = (int[]){ SI_QUEUE, SI_USER, SI_TKILL, 5 }[fuzz_below(z, 4)];
 	fuzz_say(z, "code %d", info.si_code);
-	return lay(z, "", &info, sizeof(info));
+	return fuzz_lay(z, "", &info, sizeof(info));
 }
 
 static long path_at(struct fuzz *z)
@@ -523,14 +297,14 @@ static long path_at(struct fuzz *z)
 	unsigned i = (unsigned)fuzz_below(z, 5);
 
 	fuzz_say(z, "'%s'", p[i]);
-	return lay(z, "", p[i], strlen(p[i]) + 1);
+	return fuzz_lay(z, "", p[i], strlen(p[i]) + 1);
 }
 
 static long strings_at(struct fuzz *z)
 {
 	long v[3] = { some_bytes(z), 0, 0 };
 
-	return lay(z, "", v, sizeof(v));
+	return fuzz_lay(z, "", v, sizeof(v));
 }
 
 /* Its own, its group's, or nobody's: never -1, which is everybody. */
