@@ -156,6 +156,8 @@ long fib_io_sent(long r, long flags);
 long fib_poll_mask(const uint64_t *mask, size_t size);
 /** poll.c: when the program's @ts from now is (NULL: never); 0 or -errno. */
 long fib_poll_deadline(const struct timespec *ts, uint64_t *deadline);
+/** poll.c: what is left of it goes there, as ppoll and pselect6 do. */
+void fib_poll_left(struct timespec *ts, uint64_t deadline);
 /** unix.c: a send by a datagram socket, and a stream's connect(). */
 long fib_io_send_datagram(struct fib_known *k, long nr, long a[6], long *flags);
 long fib_io_connect_unix(struct fib_known *k, const long a[6]);

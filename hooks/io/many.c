@@ -1,0 +1,151 @@
+/* Waiting for many descriptors: many.h. */
+#include "hooks/core/hook.h"
+#include "hooks/io/io.h"
+#include "hooks/io/many.h"
+#include "hooks/signal/signal.h"
+#include "hooks/wait/wait.h"
+#include "runtime/timer.h"
+
+void fib_many_free(struct fib_many *m)
+{
+	if (m->pages)
+		fib_pages_free(m->watch, m->pages);
+	if (m->also)
+		fib_pages_free(m->also, m->also_size);
+}
+
+static struct fib_fd *place(const struct fib_watch *x)
+{
+	return fib_load(&x->w.slot, acquire);
+}
+
+/* Its number was closed: it waits for the file by another one. */
+static bool is_away(const struct fib_watch *x)
+{
+	return x->published && place(x) != x->s;
+}
+
+/* It is published no more. */
+static void left(struct fib_watch *x)
+{
+	if (is_away(x))
+		fib_iom_guest_leave(place(x));
+	x->published = false;
+}
+
+static bool publish_all(struct fib_many *m)
+{
+	for (unsigned i = 0; i < m->n; i++) {
+		struct fib_watch *x = &m->watch[i];
+		struct fib_fd *s;
+		int r;
+
+		if (x->published && !fib_load(&x->w.woken, acquire))
+			continue;
+		left(x);
+		x->s = s = fib_fd_get(x->fd);
+		if (!s)
+			return false;
+		r = fib_iom_observe(s, &x->w, x->events);
+		if (r == 0)
+			x->published = true;
+		else if (r != -EPERM && r != -EBADF)
+			return false;
+	}
+	return true;
+}
+
+static bool any_woken(const void *arg)
+{
+	const struct fib_many *m = arg;
+
+	for (unsigned i = 0; i < m->n; i++)
+		if (m->watch[i].published &&
+		    fib_load(&m->watch[i].w.woken, acquire))
+			return true;
+	return false;
+}
+
+/*
+ * do_poll() and do_select() have all files from the beginning of the call to its
+ * end, and look by number when one of them has woken them up: a number that is
+ * closed by then is POLLNVAL. So where one is, the wake-up has to be of the kind that
+ * the kernel would have sent. Who is woken for nothing watches on, where it is.
+ */
+static bool is_nothing(struct fib_many *m)
+{
+	bool away = false;
+
+	for (unsigned i = 0; i < m->n && !away; i++)
+		away = is_away(&m->watch[i]);
+	for (unsigned i = 0; i < m->n && away; i++) {
+		struct fib_watch *x = &m->watch[i];
+		struct fib_fd *s;
+
+		if (!x->published || !fib_load(&x->w.woken, acquire))
+			continue;
+		s = place(x);
+		if (fib_iom_observe(s, &x->w, x->events)) {
+			left(x);
+			return false;
+		}
+		if (fib_io_ready(s->fd, x->want))
+			return false;
+	}
+	return away;
+}
+
+long fib_many_wait(struct fib_many *m)
+{
+	long r;
+
+	fib_cancel_begin();
+	for (;;) {
+		if (!publish_all(m)) {
+			r = -ENOMEM;
+			break;
+		}
+		r = m->ask(m->arg);
+		if (r)
+			break;
+		do
+			r = fib_park_until(any_woken, m, m->deadline_ns,
+					   FIB_WAIT_POLL, m->n);
+		while (r == 0 && is_nothing(m));
+		/* A cancel comes before what came after it. */
+		if (r == 0 && fib_unlikely(fib_cancel_is_near()))
+			r = -EINTR;
+		if (r == -ETIMEDOUT) {
+			r = m->ask(m->arg);
+			break;
+		}
+		if (r == -EINTR && !fib_cancel_is_near()) {
+			r = m->ask(m->arg);
+			if (r == 0)
+				r = -EINTR;
+		}
+		if (r)
+			break;
+	}
+	for (unsigned i = 0; i < m->n; i++) {
+		if (m->watch[i].published)
+			fib_iom_retract(&m->watch[i].w);
+		left(&m->watch[i]);
+	}
+	fib_many_free(m);
+	if (r < 0)
+		fib_cancel_end();
+	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
+}
+
+bool fib_many_room(struct fib_many *m, struct fib_watch *few, size_t n)
+{
+	m->watch = few;
+	m->n = (unsigned)n;
+	memset(few, 0, FIB_FEW * sizeof(*few));
+	if (n <= FIB_FEW)
+		return true;
+	m->pages = n * sizeof(*few);
+	m->watch = fib_pages_alloc(m->pages);
+	return m->watch;
+}

@@ -1,0 +1,46 @@
+/*
+ * Waiting for many descriptors: what poll.c and select.c share. For hook bodies;
+ * these may park.
+ *
+ * The kernel is asked without waiting; if nothing is ready, the fiber becomes
+ * an observer of every descriptor, asks once more (an edge between the two
+ * would be lost), parks, and asks again after each wake-up. The kernel alone
+ * decides what is ready, so that the results are its own.
+ */
+#ifndef FIB_HOOKS_MANY_H
+#define FIB_HOOKS_MANY_H
+
+#include "hooks/fd/fd.h"
+#include "runtime/trywait.h"
+
+/* So many are kept on the stack. */
+#define FIB_FEW 16
+
+struct fib_watch {
+	struct fib_waiter w;
+	struct fib_fd *s; /* of the number */
+	int fd;
+	short want; /* as poll says it */
+	uint8_t events;
+	bool published;
+};
+
+struct fib_many {
+	struct fib_watch *watch;
+	unsigned n;
+	size_t pages;		/* bytes of watch that are ours to give back */
+	long (*ask)(void *arg); /* > 0 or -errno: an answer; 0: nothing yet */
+	void *arg;
+	uint64_t deadline_ns;
+	void *also; /* more pages of ours */
+	size_t also_size;
+};
+
+/** Room for @n watches: @few, or pages that fib_many_wait() gives back. */
+bool fib_many_room(struct fib_many *m, struct fib_watch *few, size_t n);
+/** Wait until m->ask() has an answer: that, or -errno. Frees what is @m's. */
+long fib_many_wait(struct fib_many *m);
+/** Free what is @m's, if it is not to be waited for. */
+void fib_many_free(struct fib_many *m);
+
+#endif
