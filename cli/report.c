@@ -27,22 +27,9 @@ static double seconds = 1; /* of looking at who waits for what */
 static const struct {
 	const char *call, *hint;
 } hints[] = {
-	{ "flock", "a lock on a file: each that waits has a kernel thread" },
-	{ "fcntl", "a lock on a file: each that waits has a kernel thread" },
-	{ "fsync", "waits for the disk: a thread of its own could do it" },
-	{ "fdatasync", "waits for the disk: a thread of its own could do it" },
-	{ "read", "of a regular file or a terminal: waits for the disk" },
-	{ "pread64", "of a regular file: waits for the disk" },
-	{ "write", "to a regular file or a terminal: waits for the disk" },
-	{ "pwrite64", "to a regular file: waits for the disk" },
-	{ "openat", "a slow file system, or a FIFO without its other end" },
-	{ "wait4", "waits for a child process" },
-	{ "waitid", "waits for a child process" },
-	{ "futex", "memory that is shared with other processes" },
-	{ "semop", "System V: each that waits has a kernel thread" },
-	{ "semtimedop", "System V: each that waits has a kernel thread" },
-	{ "msgrcv", "System V: each that waits has a kernel thread" },
-	{ "msgsnd", "System V: each that waits has a kernel thread" },
+#define FIB_CALL_HINT(call, hint) { call, hint },
+#include "shared/hints.def"
+#undef FIB_CALL_HINT
 };
 
 static const char *hint_for(const char *call)
@@ -268,13 +255,9 @@ static void print_waits(void)
 static const struct {
 	const char *kind, *hint;
 } lock_hints[] = {
-	{ "mutex", "held for too long, or by too many: see who holds it" },
-	{ "lock", "a lock of the C library's, as of malloc or stdio" },
-	{ "rwlock", "who writes keeps all others out" },
-	{ "condition", "waits until another thread says so: idle ones do" },
-	{ "semaphore", "waits until another thread posts it" },
-	{ "barrier", "waits for the last of them" },
-	{ "join", "waits for the end of a thread" },
+#define FIB_KIND(name, text, hint) { text, hint },
+#include "shared/hints.def"
+#undef FIB_KIND
 };
 
 static const char *lock_hint(const char *kind)
@@ -282,7 +265,7 @@ static const char *lock_hint(const char *kind)
 	for (size_t i = 0; i < sizeof(lock_hints) / sizeof(*lock_hints); i++)
 		if (!strcmp(lock_hints[i].kind, kind))
 			return lock_hints[i].hint;
-	return "nobody was found waiting there, so what it is is not known";
+	return lock_hints[0].hint;
 }
 
 static struct row finding;

@@ -149,7 +149,7 @@ static void tell_failure(int err)
 	failed = true;
 	if (FIB_LOG_WARN > fib_options.log)
 		return;
-	snprintf(why, sizeof(why), "FIBHOOK_LOG_FILE: %s: %s; using stderr",
+	snprintf(why, sizeof(why), "FIBHOOK_LOG_FILE: cannot open %s: %s; using stderr",
 		 fib_options.log_file, fib_tell_error(err));
 	put_stderr(fib_text(text, sizeof(text), why, sizeof(why), false));
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "hooks/core/hook.h"
 #include "hooks/report/report.h"
+#include "preload/object.h"
 #include "preload/preload.h"
 #include "runtime/hidden.h"
 
@@ -86,10 +87,69 @@ int fib_tell_open(const char *name)
 
 const char *fib_tell_error(int err)
 {
-	return err == -ELOOP ? "is a link" :
-	       err == -EPERM ? "is not a file of this user alone" :
+	return err == -ELOOP ? "it is a link" :
+	       err == -EPERM ? "it is not a file of this user alone" :
 			       strerror(-err);
 }
+
+/* --- what libc waits for ---------------------------------------------------- */
+
+static int note_text(struct dl_phdr_info *info, size_t size, void *at)
+{
+	if (!fib_object_has(info, (uintptr_t)at))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_X))
+			fib_waits_libc(info->dlpi_addr + ph->p_vaddr,
+				       ph->p_memsz);
+	}
+	return 1;
+}
+
+static void note_waits(void)
+{
+	static const struct {
+		const char *name;
+		enum fib_kind kind;
+	} of[] = {
+		{ "pthread_mutex_lock", FIB_KIND_MUTEX },
+		{ "pthread_mutex_timedlock", FIB_KIND_MUTEX },
+		{ "pthread_mutex_clocklock", FIB_KIND_MUTEX },
+		{ "pthread_cond_wait", FIB_KIND_CONDITION },
+		{ "pthread_cond_timedwait", FIB_KIND_CONDITION },
+		{ "pthread_cond_clockwait", FIB_KIND_CONDITION },
+		{ "pthread_rwlock_rdlock", FIB_KIND_RWLOCK },
+		{ "pthread_rwlock_wrlock", FIB_KIND_RWLOCK },
+		{ "pthread_rwlock_timedrdlock", FIB_KIND_RWLOCK },
+		{ "pthread_rwlock_timedwrlock", FIB_KIND_RWLOCK },
+		{ "pthread_barrier_wait", FIB_KIND_BARRIER },
+		{ "sem_wait", FIB_KIND_SEMAPHORE },
+		{ "sem_timedwait", FIB_KIND_SEMAPHORE },
+		{ "sem_clockwait", FIB_KIND_SEMAPHORE },
+		{ "pthread_join", FIB_KIND_JOIN },
+		{ "pthread_timedjoin_np", FIB_KIND_JOIN },
+		{ "thrd_join", FIB_KIND_JOIN },
+		{ "mtx_lock", FIB_KIND_MUTEX },
+		{ "cnd_wait", FIB_KIND_CONDITION },
+	};
+	void *call = fib_lookup("syscall", NULL);
+	void *lock = fib_lookup(of[0].name, NULL);
+
+	dl_iterate_phdr(note_text, call);
+	/* Before glibc 2.34 it lies in a library of its own. */
+	dl_iterate_phdr(note_text, lock);
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		size_t size = 0;
+		void *at = fib_lookup(of[i].name, &size);
+
+		if (at)
+			fib_waits_know(of[i].kind, (uintptr_t)at, size);
+	}
+}
+
+/* --- the start -------------------------------------------------------------- */
 
 static int open_standard(const struct fib_file *file, int fd)
 {
@@ -111,10 +171,12 @@ void fib_stats_open(void)
 		fd = open_standard(&fib_stdout, STDOUT_FILENO);
 	else
 		fd = fib_tell_open(name);
-	if (fib_options.stats_full)
+	if (fib_options.stats_full) {
 		fib_stats_want_full();
+		note_waits();
+	}
 	if (fd >= 0)
 		fib_stats_at_exit(fib_fd_hide(fd));
 	else
-		fib_warn("FIBHOOK_STATS: %s: %s", name, fib_tell_error(fd));
+		fib_warn("FIBHOOK_STATS: cannot open %s: %s", name, fib_tell_error(fd));
 }

@@ -13,6 +13,7 @@
 #include "hooks/core/threads.h"
 #include "hooks/futex/futex.h"
 #include "hooks/memory/memory.h"
+#include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
 #include "runtime/futex.h"
@@ -57,7 +58,7 @@ static long deadline_of(int op, const struct timespec *ts, uint64_t *deadline)
 static long wait(int op, uint32_t *uaddr, uint32_t val,
 		 const struct timespec *ts, uint32_t bitset)
 {
-	uint64_t deadline;
+	uint64_t deadline, began;
 	long r = deadline_of(op, ts, &deadline);
 
 	if (r)
@@ -66,7 +67,9 @@ static long wait(int op, uint32_t *uaddr, uint32_t val,
 		return -EINVAL;
 	fib_cancel_begin();
 	fib_self()->io.loops /= 2; /* hooks/io/epoll.c */
+	began = fib_waits_begin();
 	r = fib_futex_wait(uaddr, val, bitset, deadline);
+	fib_waits_end(op, uaddr, began, r);
 	if (r < 0)
 		fib_cancel_end();
 	if (r == -EINTR)

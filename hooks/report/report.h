@@ -1,12 +1,19 @@
 /*
  * What the library tells of itself: the counters when the process ends (stats.c, full.c),
- * where fibers hold their workers up (holdups.c), and that a worker does not come
- * out of the runtime (stuck.c). No locks. Each says who may call.
+ * which words are waited for (waits.c), where fibers hold their workers up (holdups.c), and that a worker does not come
+ * out of the runtime (stuck.c). One lock, in waits.c. Each says who may call.
  */
 #ifndef FIB_REPORT_H
 #define FIB_REPORT_H
 
 #include "runtime/sched.h"
+
+/* What threads wait for by futex. */
+enum fib_kind {
+#define FIB_KIND(name, text, hint) FIB_KIND_##name,
+#include "shared/hints.def"
+#undef FIB_KIND
+};
 
 /* --- stats.c: for who starts or ends the process ---------------------------- */
 
@@ -25,6 +32,43 @@ void fib_stats_resume(void);
 void fib_stats_left(void);
 /** The process is about to end. */
 void fib_stats_end(void);
+
+/* --- waits.c: which words are waited for by futex ----------------------------- */
+
+#define FIB_WAITED 64
+struct fib_waited {
+	uint64_t addr; /* of the word; 0: none */
+	uint64_t count, total_ns, longest_ns;
+	uint64_t before_ns; /* of total_ns: it may be another's */
+	uint64_t at;	    /* who waits there; 0: not known */
+	enum fib_kind kind;
+};
+
+/** Before the first fiber: they are noted from now on. */
+void fib_waits_start(void);
+/** There is code of libc's; and a function there that waits for a @kind. */
+void fib_waits_libc(uintptr_t from, size_t size);
+void fib_waits_know(enum fib_kind kind, uintptr_t from, size_t size);
+/** All of them, in no order. Any thread. */
+void fib_waits_take(struct fib_waited to[FIB_WAITED]);
+
+extern bool fib_waits_on;
+void fib_waits_note(int op, const uint32_t *word, uint64_t began_ns);
+/**
+ * Around a wait of the calling fiber for @word: one load and a branch where nobody
+ * wants to know.
+ */
+static inline uint64_t fib_waits_begin(void)
+{
+	return fib_unlikely(fib_waits_on) ? fib_now_ns() : 0;
+}
+static inline void fib_waits_end(int op, const uint32_t *word, uint64_t began_ns,
+				 long r)
+{
+	/* -EAGAIN: it has not waited. */
+	if (fib_unlikely(began_ns) && r != -EAGAIN)
+		fib_waits_note(op, word, began_ns);
+}
 
 /* --- holdups.c, stuck.c: for the monitor's thread alone ----------------------- */
 

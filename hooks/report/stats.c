@@ -15,6 +15,7 @@ static bool full;
 void fib_stats_want_full(void)
 {
 	full = true;
+	fib_waits_start();
 }
 
 void fib_stats_at_exit(int fd)
@@ -39,7 +40,7 @@ static bool has_room(int fd)
  * sees all of it or nothing.
  */
 static struct {
-	char text[8192];
+	char text[24576];
 	size_t n;
 } block;
 

@@ -3,7 +3,7 @@
 CT := $(B)/tests/cli
 CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
-            $(CT)/stderr_data $(CT)/whoami $(CT)/stack_of $(CT)/waits $(CT)/holds $(CT)/fights $(B)/tests/support/filter \
+            $(CT)/stderr_data $(CT)/whoami $(CT)/stack_of $(CT)/waits $(CT)/holds $(CT)/fights $(CT)/words $(B)/tests/support/filter \
             $(addprefix $(B)/tests/hooks/,io/eventfd io/fifo io/echo \
               thread/create_join) \
             $(B)/tests/hooks/thread/sealed $(B)/tests/support/libtfutex.so \

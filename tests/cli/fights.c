@@ -1,14 +1,16 @@
 /*
  * Three threads that fight for a mutex, which each holds for 5 ms, until SIGTERM;
- * and one that waits for a condition.
+ * and one that waits for a condition. With an argument it ends after 20 turns.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <unistd.h>
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t of_idle = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
+static sem_t turns;
 static volatile int sink;
 
 static __attribute__((noinline)) void in_turn(void)
@@ -17,6 +19,7 @@ static __attribute__((noinline)) void in_turn(void)
 	usleep(5000); /* the load that is measured */
 	pthread_mutex_unlock(&guard);
 	sink++;
+	sem_post(&turns);
 }
 
 static void *fight(void *arg)
@@ -34,15 +37,19 @@ static void *rest(void *arg)
 	return arg;
 }
 
-int main(void)
+int main(int argc, char **argv __attribute__((unused)))
 {
 	pthread_t t;
 
+	sem_init(&turns, 0, 0);
 	for (int i = 0; i < 4; i++)
 		if (pthread_create(&t, NULL, i ? fight : rest, NULL))
 			return 1;
 	printf("ready\n");
 	fflush(stdout);
-	pause();
+	for (int i = 0; argc > 1 && i < 20; i++)
+		sem_wait(&turns);
+	if (argc == 1)
+		pause();
 	return 0;
 }

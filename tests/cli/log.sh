@@ -73,7 +73,7 @@ run env FIBHOOK_WRONG=1 FIBHOOK_LOG_FILE="$T/log.%e.%p" LD_PRELOAD="$LIB" \
 lines "before the first thread, %p" "$T/log.bash.$out" 1 ".* bash$wrong"
 run "$F" --log-file "$T/none" "$threads"
 check "nothing said, no file" [ ! -e "$T/none" -o ! -s "$T/none" ]
-for bad in "$T/no/log:No such file" "$T/log_link:is a link" \
+for bad in "$T/no/log:No such file" "$T/log_link:it is a link" \
 	   "$T/log_fifo:No such device" "$T/dir:Is a directory"; do
 	ln -sf "$T/aim" "$T/log_link"
 	[ -p "$T/log_fifo" ] || mkfifo "$T/log_fifo"
@@ -81,7 +81,7 @@ for bad in "$T/no/log:No such file" "$T/log_link:is a link" \
 		--log-file "${bad%:*}" "$threads"
 	check "--log-file $bad: it runs" [ "$status$out" = "0a thread" ]
 	check "--log-file $bad: one line tells" [ "$(grep -c \
-		"\]: FIBHOOK_LOG_FILE: ${bad%:*}: ${bad#*:}.*using stderr$" \
+		"\]: FIBHOOK_LOG_FILE: cannot open ${bad%:*}: ${bad#*:}.*using stderr$" \
 		"$T/err")" = 1 ]
 	check "--log-file $bad: the others are on stderr" \
 		[ "$(grep -c "" "$T/err")" = 4 ]
@@ -120,7 +120,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 	run unshare -m sh -c 'mount -t tmpfs none /dev && exec "$@"' sh \
 		env FIBHOOK_WRONG=1 "$F" --log-file syslog "$threads"
 	check "no syslog: a line tells" grep -q \
-		"\]: FIBHOOK_LOG_FILE: syslog: No such file.*using stderr" "$T/err"
+		"\]: FIBHOOK_LOG_FILE: cannot open syslog: No such file.*using stderr" "$T/err"
 	check "no syslog: stderr" grep -Eq "$wrong" "$T/err"
 	# A filter that would kill for the socket.
 	run unshare -m sh -c 'mount -t tmpfs none /dev && exec "$@"' sh \

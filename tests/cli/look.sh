@@ -150,5 +150,29 @@ if command -v addr2line >/dev/null; then
 fi
 run timeout 60 env FIBHOOK_STATS=full "$F" --workers 1 "$B/tests/cli/holds" ends
 check "FIBHOOK_STATS=full: on stderr" grep -q "^held_up .* flock holds" "$T/err"
+check "--stats=full: a hint" grep -q "^# flock: a lock on a file" "$T/full"
+check "--stats=full: who waits at the end" \
+	grep -Eq "^waits [0-9]+\.[0-9]{3} flock [0-9]+ holds$" "$T/full"
+run timeout 60 "$F" --workers 2 --stats=full "$B/tests/cli/fights" ends
+line=$(grep "^waited [0-9]* [0-9.]* [0-9.]* mutex 0x[0-9a-f]* fights+0x[0-9a-f]*\$" \
+	"$T/err")
+check "--stats=full: a mutex, since the start: $line" awk -v line="$line" 'BEGIN {
+	split(line, w); exit !(w[2] >= 10 && w[3] > 0.05 && w[3] >= w[4] && w[4] >= 0.004) }'
+if command -v addr2line >/dev/null; then
+	check "--stats=full: who fights for it" grep -qx in_turn <<<"$(addr2line -f \
+		-e "$B/tests/cli/fights" "${line##*+}")"
+fi
+check "--stats=full: what a mutex tells" grep -q "^# mutex: held for too long" "$T/err"
+check "--stats=full: who waits for longest, a condition" \
+	[ "$(grep -m1 -c "^waits .* futex 1 fights$" "$T/err")" = 1 ]
+run "$F" --stats "$B/tests/cli/fights" ends
+check "--stats: no words" [ "$(grep -Ec "^(waited|waits|#) " "$T/err")" = 1 ]
+# More words than there are places for: that on which most time goes is there.
+run timeout 60 "$F" --workers 2 --stats=full "$B/tests/cli/words"
+check "--stats=full: many words: status" [ "$status" = 0 ]
+check "--stats=full: as many as there are places for" \
+	[ "$(grep -c "^waited " "$T/err")" = 64 ]
+check "--stats=full: the one is there, behind main's join" \
+	[ "$(grep -m2 "^waited " "$T/err" | tail -1 | cut -d" " -f6)" = "${out:-none}" ]
 run "$F" --stats "$B/tests/cli/threads"
 check "--stats: none of that" [ "$(grep -c "^held_up .* .*" "$T/err")" = 0 ]
