@@ -419,6 +419,7 @@ static const char *start(uint64_t mask)
 	fib_libc.setcancelstate = pthread_setcancelstate;
 	fib_libc.fork_child = fork_child;
 	find_syscall();
+	fib_baseline_find();
 	why = prepare(n);
 	if (why) {
 		fib_store(&f->tid, 0, relaxed);

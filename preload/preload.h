@@ -87,6 +87,8 @@ bool fib_in_handler(uint64_t mask);
 bool fib_cpu_has_host_reg(void);
 /** NULL, or what the CPU or its kernel lacks. arch/ */
 const char *fib_cpu_obstacle(void);
+/** Fills in fib_baseline, if libc says what it was compiled for. arch/ */
+void fib_baseline_find(void);
 /** Options and real functions; whoever comes first. */
 void fib_init(void);
 

@@ -102,7 +102,7 @@
  *				costs nothing
  *	fib_host_park(w, f), fib_host_yield(w, f)	true: the host has done it
  *	fib_host_exit()		returns, if not
- *	fib_host_keeps_vectors(f)	@f parks where vector registers are live
+ *	fib_host_vectors(f)	those that are live where @f parks
  *	fib_host_runs_others(w)	@w takes what comes from outside
  *	fib_host_prepare(w, f)	@f is about to be run: false, not now
  *	fib_host_resumes(w, f)	it is run

@@ -5,6 +5,7 @@
 #ifndef FIB_RUNQ_H
 #define FIB_RUNQ_H
 
+#include "ctx_arch.h"
 #include "runtime/chaos.h"
 #include "runtime/sched.h"
 #include "runtime/trace.h"

@@ -244,7 +244,8 @@ void fib_sched_look(struct fib_sched *s)
 	uint32_t n = fib_load(&s->workers, acquire);
 
 	for (uint32_t i = 0; i < n && fib_load(&s->nidle, relaxed); i++) {
-		if (!is_long(fib_load(fib_shared(&s->worker[i]->put_off), relaxed)))
+		if (!is_long(fib_load(fib_shared(&s->worker[i]->put_off),
+				      relaxed)))
 			continue;
 		fib_store(&s->at_once, AT_ONCE, relaxed);
 		fib_notify_one(s);
@@ -488,14 +489,28 @@ fib_leave(void (*action)(struct fib_worker *, struct fib *))
 	fib_errno_restore(err);
 }
 
-static void __attribute__((noinline)) leave_with_vectors(void)
+static void __attribute__((noinline))
+leave_with_vectors(void (*action)(struct fib_worker *, struct fib *),
+		   enum fib_vectors which)
 {
-	char area[fib_xsave_size + 64];
+	char area[fib_xsave_room(which) + 64];
 	void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
 
-	fib_xsave(at);
-	fib_leave(do_park);
-	fib_xrstor(at);
+	fib_xsave(at, which);
+	fib_leave(action);
+	fib_xrstor(at, which);
+}
+
+/* What the caller's code has live is on its stack meanwhile. */
+static inline void
+leave_whole(struct fib *f, void (*action)(struct fib_worker *, struct fib *))
+{
+	enum fib_vectors which = fib_host_vectors(f);
+
+	if (which)
+		leave_with_vectors(action, which);
+	else
+		fib_leave(action);
 }
 
 void fib_park(void)
@@ -515,10 +530,7 @@ void fib_park(void)
 	    fib_cas(&f->permit, &notified, FIB_PERMIT_NONE, seq_cst))
 		return;
 	FIB_PROBE(park, f->index, f->wait);
-	if (fib_host_keeps_vectors(f))
-		leave_with_vectors();
-	else
-		fib_leave(do_park);
+	leave_whole(f, do_park);
 }
 
 void fib_wake(struct fib *f)
@@ -549,20 +561,6 @@ void fib_launch(struct fib *f)
 	queue_fiber(f);
 }
 
-static void leave_queued(struct fib *f)
-{
-	if (fib_host_keeps_vectors(f)) {
-		char area[fib_xsave_size + 64];
-		void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
-
-		fib_xsave(at);
-		fib_leave(fib_do_yield);
-		fib_xrstor(at);
-		return;
-	}
-	fib_leave(fib_do_yield);
-}
-
 void fib_sched_yield(void)
 {
 	struct fib_worker *w;
@@ -570,12 +568,12 @@ void fib_sched_yield(void)
 
 	fib_no_lock("a yield");
 	if (!fib_host_yield(w, f))
-		leave_queued(f);
+		leave_whole(f, fib_do_yield);
 }
 
 void fib_sched_move(void)
 {
-	leave_queued(fib_self());
+	leave_whole(fib_self(), fib_do_yield);
 }
 
 void fib_sched_preempted(void)

@@ -2,6 +2,7 @@
 #include "hooks/core/hook.h"
 
 struct fib_libc fib_libc FIB_SEALED;
+struct fib_baseline fib_baseline FIB_SEALED;
 
 static const char *const names[] = {
 #define FIB_HOOK(nm, params, args, fl) [SYS_##nm] = #nm,

@@ -5,6 +5,8 @@
 #ifndef FIB_HOST_LOOP_H
 #define FIB_HOST_LOOP_H
 
+#include "regs_arch.h"
+
 /* --- workers ----------------------------------------------------------------- */
 
 static inline void fib_host_worker_init(struct fib_sched *s,
@@ -110,9 +112,14 @@ static inline bool fib_host_runs_others(const struct fib_worker *w)
 	return true;
 }
 
-static inline bool fib_host_keeps_vectors(const struct fib *f)
+static inline enum fib_vectors fib_host_vectors(const struct fib *f)
 {
-	return f->hook.door == FIB_DOOR_SITE;
+	if (f->hook.door != FIB_DOOR_SITE)
+		return FIB_VECTORS_NONE;
+	return fib_regs_pc(f->hook.regs) - fib_baseline.from <
+			       fib_baseline.size ?
+		       FIB_VECTORS_BASELINE :
+		       FIB_VECTORS_ALL;
 }
 
 static inline bool fib_host_prepare(struct fib_worker *w, struct fib *f)

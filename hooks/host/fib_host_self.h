@@ -17,6 +17,16 @@ extern struct fib_sched fib_sched;
 
 extern const struct fib_host fib_host;
 
+/*
+ * libc's text, if it was compiled for the baseline of the architecture: at its
+ * system calls no other vector register is live, since its callers expect none of
+ * them back. The preload's: fib_baseline_find().
+ */
+struct fib_baseline {
+	uintptr_t from, size;
+};
+extern struct fib_baseline fib_baseline;
+
 /* A spare may come at any time. */
 static inline bool fib_runq_alone(const struct fib_sched *s)
 {

@@ -144,9 +144,9 @@ handle_with_vectors(struct fib *f, int sig, siginfo_t *info,
 	char area[fib_xsave_size + 64];
 	void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
 
-	fib_xsave(at);
+	fib_xsave(at, FIB_VECTORS_ALL);
 	handle_in_hook(f, sig, info, a, again);
-	fib_xrstor(at);
+	fib_xrstor(at, FIB_VECTORS_ALL);
 }
 
 void fib_sig_run_handler(struct fib *f, int sig, siginfo_t *info,

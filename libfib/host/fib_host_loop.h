@@ -124,9 +124,9 @@ static inline bool fib_host_runs_others(const struct fib_worker *w)
 	return !w->lib.passing;
 }
 
-static inline bool fib_host_keeps_vectors(const struct fib *f)
+static inline enum fib_vectors fib_host_vectors(const struct fib *f)
 {
-	return false;
+	return FIB_VECTORS_NONE;
 }
 
 /* A stack, when its turn has come; without memory for it, later. */

@@ -162,28 +162,34 @@ START_TEST(starts_afresh)
 }
 END_TEST
 
-START_TEST(keeps_vectors)
+static void keeps(enum fib_vectors which)
 {
 	static char area[16384] __attribute__((aligned(64)));
 	uint64_t in[2] = { 0x1122334455667788, 0x99aabbccddeeff00 };
 	uint64_t out[2] = { 0 };
 
-	fib_xsave_init();
-	ck_assert_uint_ge(fib_xsave_size, 576);
-	ck_assert_uint_le(fib_xsave_size, sizeof(area));
-	ck_assert_uint_eq(fib_xsave_size % 64, 0);
+	ck_assert_uint_eq(fib_xsave_room(which) % 64, 0);
+	ck_assert_uint_le(fib_xsave_room(which), sizeof(area));
 	memset(area, 0xa5, sizeof(area));
 	__asm__ volatile("movdqu %0, %%xmm15\n\tfld1" : : "m"(in) : "xmm15");
-	fib_xsave(area);
+	fib_xsave(area, which);
 	__asm__ volatile("pxor %%xmm15, %%xmm15\n\tfstp %%st(0)" ::: "xmm15");
-	fib_xrstor(area);
+	fib_xrstor(area, which);
 	__asm__ volatile("movdqu %%xmm15, %0" : "=m"(out));
 	ck_assert_uint_eq(out[0], in[0]);
 	ck_assert_uint_eq(out[1], in[1]);
 	__asm__ volatile("fstpl %0" : "=m"(out[0]));
 	ck_assert_uint_eq(out[0], 0x3ff0000000000000);
-	for (size_t i = fib_xsave_size; i < sizeof(area); i++)
+	for (size_t i = fib_xsave_room(which); i < sizeof(area); i++)
 		ck_assert_int_eq(area[i], (char)0xa5);
+}
+
+START_TEST(keeps_vectors)
+{
+	fib_xsave_init();
+	ck_assert_uint_ge(fib_xsave_size, FIB_XSAVE_BASELINE);
+	keeps(FIB_VECTORS_ALL);
+	keeps(FIB_VECTORS_BASELINE);
 }
 END_TEST
 

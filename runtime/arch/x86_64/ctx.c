@@ -3,12 +3,9 @@
 #include "runtime/base.h"
 #include "ctx_arch.h"
 
-/*
- * x87, SSE, AVX, the three AVX-512 components, and APX's registers. Not AMX's
- * tiles, which no code has live across a call of libc.
- */
-#define XSAVE_MASK   0x800e7u
 #define XSAVE_LEGACY 512 /* x87 and SSE; a header of 64 follows */
+
+_Static_assert(FIB_XSAVE_BASELINE == XSAVE_LEGACY + 64, "ctx_arch.h");
 
 extern const char fib_ctx_entry[];
 _Static_assert(offsetof(struct fib_ctx_frame, rip) == 56, "see switch.S");
@@ -57,14 +54,14 @@ void fib_xsave_init(void)
 			continue;
 		if (i != XSAVE_AMX_DATA && at + size > native)
 			native = at + size;
-		if (XSAVE_MASK & 1u << i)
+		if (FIB_VECTORS_ALL & 1u << i)
 			end = (ecx & 2 ? FIB_ALIGN_UP(end, 64) : end) + size;
 	}
 	fib_xsave_size = FIB_ALIGN_UP(end, 64);
 	fib_xsave_native_size = native + XSAVE_MAGIC2;
 }
 
-void fib_xsave(void *area)
+void fib_xsave(void *area, enum fib_vectors which)
 {
 	uint64_t *header = (uint64_t *)((char *)area + XSAVE_LEGACY);
 
@@ -72,14 +69,14 @@ void fib_xsave(void *area)
 		header[i] = 0;
 	__asm__ volatile("xsavec64 (%0)"
 			 :
-			 : "r"(area), "a"(XSAVE_MASK), "d"(0)
+			 : "r"(area), "a"(which), "d"(0)
 			 : "memory");
 }
 
-void fib_xrstor(void *area)
+void fib_xrstor(void *area, enum fib_vectors which)
 {
 	__asm__ volatile("xrstor64 (%0)"
 			 :
-			 : "r"(area), "a"(XSAVE_MASK), "d"(0)
+			 : "r"(area), "a"(which), "d"(0)
 			 : "memory");
 }

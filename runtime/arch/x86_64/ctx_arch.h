@@ -34,11 +34,30 @@ void fib_ctx_switch(void **save, void *load);
 /** First context on a stack: calls @fn(@arg), which must not return. */
 void *fib_ctx_make(void *stack_top, void (*fn)(void *), void *arg);
 
-/* Vector state, for a switch in the midst of code that keeps it live. */
-extern size_t fib_xsave_size;
+/*
+ * Vector state, for a switch in the midst of code that keeps it live. The sets of
+ * registers are masks of XSAVEC: x87, SSE, AVX, the three AVX-512 components, and
+ * APX's registers; not AMX's tiles, which no code has live across a call of libc.
+ */
+enum fib_vectors {
+	FIB_VECTORS_NONE = 0,
+	FIB_VECTORS_BASELINE = 0x3, /* what every CPU of this kind has */
+	FIB_VECTORS_ALL = 0x800e7,
+};
+
+#define FIB_XSAVE_BASELINE 576 /* bytes: x87 and SSE, and a header */
+
+extern size_t fib_xsave_size;	     /* of all */
 extern size_t fib_xsave_native_size; /* in a signal frame of the kernel's */
 void fib_xsave_init(void);
-void fib_xsave(void *area); /* 64-aligned, fib_xsave_size bytes */
-void fib_xrstor(void *area);
+/* @area: 64-aligned, fib_xsave_room(@which) bytes. */
+void fib_xsave(void *area, enum fib_vectors which);
+void fib_xrstor(void *area, enum fib_vectors which);
+
+static inline size_t fib_xsave_room(enum fib_vectors which)
+{
+	return which == FIB_VECTORS_BASELINE ? FIB_XSAVE_BASELINE :
+					       fib_xsave_size;
+}
 
 #endif
