@@ -105,7 +105,9 @@ struct fib_range {
 	uintptr_t image; /* of it, in a memory file */
 };
 
+/* None is in use from fib_nsites on: their pages are not touched. */
 extern struct fib_site fib_sites[FIB_MAX_SITES];
+extern uint32_t fib_nsites;
 extern struct fib_range fib_ranges[FIB_MAX_RANGES]; /* [0] are the slots */
 extern uint32_t fib_nranges;
 

@@ -40,7 +40,7 @@ struct object {
 	uintptr_t *hits; /* 0f 05 */
 	uint32_t nhits, max;
 	uint8_t *near;	  /* a byte for 64 of text: a hit is not far */
-	uint8_t *targets; /* a byte for each of text: branched to */
+	uint64_t *targets; /* a bit for each byte of text: branched to */
 	bool targets_found;
 	uint8_t *marks;	 /* of the function at hand, */
 	uintptr_t *leas; /* and what `lea` points at in it */
@@ -76,7 +76,7 @@ static void note_target(struct object *o, size_t i)
 	to = i + 1 + FIB_SCAN_REACH;
 	to += (uint64_t)fib_scan_reach((const uint8_t *)o->text.start + i + 1);
 	if (to < size && o->near[to / 64])
-		o->targets[to] = 1;
+		o->targets[to / 64] |= 1ull << to % 64;
 }
 
 /*
@@ -294,23 +294,23 @@ static bool has_marked_site(const struct object *o, const struct fib_code *code)
 static int mark_jumps(struct object *o, const struct fib_fde *fn,
 		      struct fib_code *code)
 {
-	const uint8_t *target = o->targets + (fn->start - o->text.start);
-	uint64_t any;
+	size_t from = fn->start - o->text.start, to = from + code->len;
 
 	find_targets(o);
 	code->mark[0] |= FIB_MARK_TARGET;
-	for (uint32_t i = 0; i < code->len; i++) {
-		/* Most are none. */
-		while (i + sizeof(any) <= code->len &&
-		       (memcpy(&any, target + i, sizeof(any)), !any))
-			i += sizeof(any);
-		/*
-		 * What looks like a jump may be none; it is none that leads
-		 * from another function into the midst of an instruction.
-		 */
-		if (i < code->len && target[i] &&
-		    (code->mark[i] & FIB_MARK_START))
-			code->mark[i] |= FIB_MARK_TARGET;
+	for (size_t w = from / 64; w * 64 < to; w++) {
+		for (uint64_t b = o->targets[w]; b; b &= b - 1) {
+			size_t at = w * 64 + (size_t)__builtin_ctzll(b);
+
+			/*
+			 * What looks like a jump may be none; it is none that
+			 * leads from another function into the midst of an
+			 * instruction.
+			 */
+			if (at >= from && at < to &&
+			    (code->mark[at - from] & FIB_MARK_START))
+				code->mark[at - from] |= FIB_MARK_TARGET;
+		}
 	}
 	mark_tables(o, code);
 	if (fn->lsda && !fib_frames_pads(code, fn->lsda))
@@ -423,7 +423,7 @@ static int scratch_map(struct object *o)
 	size_t leas = MAX_LEAS * sizeof(o->leas[0]);
 	long p;
 
-	o->scratch_size = hits + leas + 3 * text + 2 * 4096;
+	o->scratch_size = hits + leas + 2 * text + 2 * 4096;
 	p = fib_raw(SYS_mmap, 0, o->scratch_size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p < 0)
@@ -432,8 +432,8 @@ static int scratch_map(struct object *o)
 	o->max = 65536;
 	o->hits = (uintptr_t *)p;
 	o->leas = (uintptr_t *)(p + (long)hits);
-	o->targets = (uint8_t *)p + hits + leas;
-	o->near = o->targets + text;
+	o->targets = (uint64_t *)(p + (long)(hits + leas));
+	o->near = (uint8_t *)(o->targets + text / 64);
 	o->marks = o->near + text / 64 + 4096;
 	return 0;
 }

@@ -34,6 +34,7 @@ struct object {
 };
 
 struct fib_site fib_sites[FIB_MAX_SITES];
+uint32_t fib_nsites;
 static struct object objects[FIB_MAX_OBJECTS]; /* [0] stands for none */
 static uint32_t nobjects = 1;
 struct fib_range fib_ranges[FIB_MAX_RANGES];
@@ -84,7 +85,7 @@ const char *fib_rewrite_reason(void)
 void fib_rewrite_stats(struct fib_rewrite_stats *out)
 {
 	*out = stats;
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
+	for (uint32_t i = 0; i < fib_nsites; i++) {
 		const struct fib_site *s = &fib_sites[i];
 
 		if (!s->object)
@@ -121,6 +122,8 @@ uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site)
 		if (fib_sites[i].object)
 			continue;
 		hint = i + 1;
+		if (i >= fib_nsites)
+			fib_nsites = i + 1;
 		fib_sites[i] = (struct fib_site){ .object = scan->object };
 		scan->nsites++;
 		*site = &fib_sites[i];
@@ -173,7 +176,7 @@ uintptr_t fib_scan_near_block(struct fib_scan *scan, uintptr_t slot,
 
 static void forget_object(uint16_t id)
 {
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+	for (uint32_t i = 0; i < fib_nsites; i++)
 		if (fib_sites[i].object == id)
 			fib_sites[i] = (struct fib_site){ 0 };
 	for (uint32_t i = 1; i < fib_nranges;)
@@ -316,7 +319,7 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 		forget_object(scan.object);
 		return err;
 	}
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+	for (uint32_t i = 0; i < fib_nsites; i++)
 		objects[scan.object].nsites +=
 			fib_sites[i].object == scan.object;
 	return scan.object;

@@ -49,7 +49,7 @@ static bool needed(const struct fib_range *r)
 {
 	if (r == fib_ranges)
 		return true;
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+	for (uint32_t i = 0; i < fib_nsites; i++)
 		if (is_pending(&fib_sites[i]) &&
 		    (in_range(r, fib_sites[i].start) ||
 		     in_range(r, fib_sites[i].block)))
@@ -72,7 +72,7 @@ static void write_slot(const struct fib_site *s, uint8_t *slot)
 /* Writes what belongs in the range, `delta` bytes away from it. */
 static void write_range(const struct fib_range *r, uintptr_t delta)
 {
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
+	for (uint32_t i = 0; i < fib_nsites; i++) {
 		struct fib_site *s = &fib_sites[i];
 
 		if (!is_pending(s))
@@ -104,7 +104,7 @@ static int put_slots(int fd)
 	size_t n = 0;
 	int err = 0;
 
-	for (uint32_t i = 0; i < FIB_MAX_SITES && !err; i++) {
+	for (uint32_t i = 0; i < fib_nsites && !err; i++) {
 		const struct fib_site *s = &fib_sites[i];
 
 		if (!is_pending(s) || !s->slot)
@@ -149,7 +149,7 @@ static int put_text(int fd)
 	int err = 0;
 	uint32_t i;
 
-	for (i = 0; i < FIB_MAX_SITES && !err; i++) {
+	for (i = 0; i < fib_nsites && !err; i++) {
 		const struct fib_site *s = &fib_sites[i];
 
 		if (!is_pending(s) || append(&r, s))
@@ -179,7 +179,7 @@ static int write_through(void)
 	if (fd < 0)
 		return fd;
 	err = put_slots(fd);
-	for (uint32_t i = 0; i < FIB_MAX_SITES && !err; i++) {
+	for (uint32_t i = 0; i < fib_nsites && !err; i++) {
 		const struct fib_site *s = &fib_sites[i];
 
 		if (is_pending(s) && s->block != s->slot)
@@ -188,7 +188,7 @@ static int write_through(void)
 	if (!err)
 		err = put_text(fd);
 	fib_raw(SYS_close, fd);
-	for (uint32_t i = 0; i < FIB_MAX_SITES && !err; i++)
+	for (uint32_t i = 0; i < fib_nsites && !err; i++)
 		if (is_pending(&fib_sites[i]))
 			fib_sites[i].applied = true;
 	return err;
@@ -228,7 +228,7 @@ close:
 /* Sites whose text the range is, which now holds what its image held. */
 static void range_applied(const struct fib_range *r)
 {
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++)
+	for (uint32_t i = 0; i < fib_nsites; i++)
 		if (is_pending(&fib_sites[i]) && r != fib_ranges &&
 		    in_range(r, fib_sites[i].start))
 			fib_sites[i].applied = true;
@@ -268,7 +268,7 @@ static int write_images(void)
 /* No other preload has been here in the meantime; or a parent, as it forked. */
 static int verify(void)
 {
-	for (uint32_t i = 0; i < FIB_MAX_SITES; i++) {
+	for (uint32_t i = 0; i < fib_nsites; i++) {
 		const struct fib_site *s = &fib_sites[i];
 
 		if (is_pending(s) && memcmp((void *)s->start, s->old, s->len) &&

@@ -41,6 +41,8 @@ LOOP_MORE = 0.3
 ACCEPTS = ("close", "serve")
 CONNECTIONS = (400, 1600)
 ACCEPT_MORE = 1
+# The library's own pages, libc's that it writes, those that it reads.
+START_FAULTS = 320
 
 
 def wrap(argv, env, out):
@@ -155,6 +157,26 @@ def check_accepts(build, out, hooked):
     return bad
 
 
+def faults(build, env):
+    """Page faults of a program that makes one thread, without its exec."""
+    pid = os.posix_spawn(build + "/tests/counts/birth", ["birth", "1", "1"],
+                         dict(os.environ, **env))
+    _, status, usage = os.wait4(pid, 0)
+    if status:
+        raise RuntimeError("birth: %x" % status)
+    return usage.ru_minflt
+
+
+def check_start(build, hooked):
+    """What a start touches: memory that is zeroed or copied for it."""
+    native = faults(build, {"FIBHOOK_DISABLE": "1"})
+    got = faults(build, hooked)
+    ok = 0 < native and got <= native + START_FAULTS
+    print("%-4s start, page faults: native %d, hooked %d" %
+          ("ok" if ok else "FAIL", native, got))
+    return not ok
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -193,8 +215,9 @@ def main():
                   (("ok" if ok else "FAIL",) + case + (native, got)))
         bad += check_births(build, out, hooked)
         bad += check_accepts(build, out, hooked)
+        bad += check_start(build, hooked)
     cases = (len(CASES) * len(MORE) + len(CHAT) + len(LOOPS) +
-             len(BIRTHS) * 2 + len(ACCEPTS) * 2)
+             len(BIRTHS) * 2 + len(ACCEPTS) * 2 + 1)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 
