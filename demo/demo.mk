@@ -1,7 +1,8 @@
 # The demonstration and the benchmarks. Their programs are plain POSIX: no
 # folder of the project is on their include path.
 #
-#   make demo    make bench [BENCH="--same-core echo"]    make deps
+#   make demo    make bench [ROUNDS=5] [BENCH="echo memory"]    make deps
+#   make bench-report   at most 12 minutes, and into docs/PERFORMANCE.md
 
 DEMO_DEPS := gcc make libc6-dev libunwind-dev pkg-config \
              util-linux
@@ -9,15 +10,24 @@ DEMO_CFLAGS := -std=gnu11 $(OPT) -g -pthread -D_GNU_SOURCE -Wall -Wextra \
                -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(WERROR)
 
 DEMO_BIN  := $(patsubst %,$(B)/demo/%,echo chat relay load files slow)
-BENCH_BIN := $(patsubst %,$(B)/bench/%,epoll_echo micro)
-BENCH_LIB := $(patsubst %,$(B)/bench/libfib/%,fib boost pth st)
+BENCH_BIN := $(patsubst %,$(B)/bench/%,epoll_echo micro scale)
+BENCH_LIB := $(patsubst %,$(B)/bench/libfib/%,fib boost pth st uv)
+# Each is left out where its library is missing, and so is its part of the report.
+BENCH_MAY := $(BENCH_LIB) $(B)/bench/uring_echo $(B)/bench/mhd
 
-# The libraries that libfib is compared with.
-BENCH_DEPS := g++ gnuplot-nox python3 libboost-fiber-dev libpth-dev libst-dev
+# The libraries and servers that are compared.
+BENCH_DEPS := g++ gnuplot-nox python3 libboost-fiber-dev libpth-dev libst-dev \
+              libuv1-dev liburing-dev libmicrohttpd-dev nginx tinyproxy \
+              microsocks stunnel4 mariadb-server apache2-utils redis-server \
+              memcached haproxy linux-perf
 
 .PHONY: demo-programs bench-programs
 demo-programs: $(DEMO_BIN) $(BENCH_BIN)
-bench-programs: $(DEMO_BIN) $(BENCH_BIN) $(BENCH_LIB)
+bench-programs: $(DEMO_BIN) $(BENCH_BIN) $(B)/tests/counts/birth \
+    $(B)/tests/counts/trip $(B)/tests/counts/loop
+	@for p in $(BENCH_MAY); do \
+	  $(MAKE) --no-print-directory $$p >&2 || echo "bench: without $$p" >&2; \
+	done
 
 define demo_program
 $(B)/demo/$(1): demo/$(1)/$(1).c
@@ -50,6 +60,18 @@ $(B)/bench/libfib/st: tests/bench/libfib/st.c $(BENCH_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) $< -o $@ -lst
 
+$(B)/bench/libfib/uv: tests/bench/libfib/uv.c $(BENCH_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) $< -o $@ -luv -pthread
+
+$(B)/bench/uring_echo: tests/bench/uring_echo.c
+	@mkdir -p $(@D)
+	$(CC) $(DEMO_CFLAGS) $< -o $@ -luring
+
+$(B)/bench/mhd: tests/bench/mhd.c
+	@mkdir -p $(@D)
+	$(CC) $(DEMO_CFLAGS) $< -o $@ -lmicrohttpd
+
 $(B)/bench/libfib/boost: tests/bench/libfib/boost.cc $(BENCH_HDR)
 	@mkdir -p $(@D)
 	$(CXX) $(BENCH_CFLAGS) $< -o $@ -lboost_fiber -lboost_context -pthread
@@ -64,8 +86,19 @@ demo:
 	@$(MAKE) --no-print-directory all demo-programs >&2
 	@B='$(B)' bash demo/demo.sh
 
-BENCH ?=
-bench:
-	@sh demo/deps.sh $(DEMO_DEPS) $(BENCH_DEPS)
+# Without its packages too, where they cannot be had: what is missing is told.
+BENCH   ?=
+ROUNDS  ?= 5
+SECONDS ?= 0.3
+.PHONY: bench-report bench-build
+bench-build:
+	@sh demo/deps.sh $(DEMO_DEPS)
+	@sh demo/deps.sh $(BENCH_DEPS) || echo "bench: some packages are missing" >&2
 	@$(MAKE) --no-print-directory all bench-programs >&2
-	@B='$(B)' bash tests/bench/run.sh $(BENCH)
+
+bench: bench-build
+	@B='$(B)' BENCH_COMMAND='make bench ROUNDS=$(ROUNDS) SECONDS=$(SECONDS)' \
+	  python3 tests/bench/bench.py --rounds $(ROUNDS) --seconds $(SECONDS) $(BENCH)
+
+bench-report: bench-build
+	@B='$(B)' python3 tests/bench/bench.py --quick --publish $(BENCH)

@@ -1,8 +1,9 @@
 // Boost.Fiber, see bench.h. One thread, the default (round robin) algorithm,
 // and its default stacks.
 #include <boost/fiber/all.hpp>
+#include <functional>
 #include <mutex>
-#include <vector>
+#include <thread>
 #include "bench.h"
 
 namespace bf = boost::fibers;
@@ -96,11 +97,40 @@ static void channel(uint64_t n)
 	other.join();
 }
 
+// A fiber in another thread runs what comes through a channel.
+static void across(uint64_t n)
+{
+	bf::buffered_channel<std::function<void()>> work(16);
+	std::thread other([&] {
+		std::function<void()> f;
+
+		while (work.pop(f) == bf::channel_op_status::success)
+			f();
+	});
+	bf::mutex m;
+	bf::condition_variable c;
+	uint64_t ran = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		work.push([&] {
+			std::unique_lock<bf::mutex> lock(m);
+
+			ran++;
+			c.notify_one();
+		});
+		std::unique_lock<bf::mutex> lock(m);
+
+		c.wait(lock, [&] { return ran > i; });
+	}
+	work.close();
+	other.join();
+}
+
 static const struct bench benches[] = {
 	{ "latency", latency },	      { "throughput", throughput },
 	{ "switch", yields },	      { "create", create },
 	{ "timed_wait", timed_wait }, { "channel", channel },
-	{ nullptr, nullptr },
+	{ "across", across },	      { nullptr, nullptr },
 };
 
 int main(int argc, char **argv)
