@@ -45,7 +45,7 @@ class Bench:
     def __init__(self, build, out, rounds, seconds, limit, quick):
         self.build, self.out = build, out
         self.rounds, self.seconds, self.quick = rounds, seconds, quick
-        self.library = build + "/libfibhook.so"
+        self.preload = build + "/libfibhook.so"
         self.fibhook = build + "/fibhook"
         self.end = time.monotonic() + limit if limit else None
         self.children = set()
@@ -67,7 +67,7 @@ class Bench:
         e = {k: v for k, v in os.environ.items()
              if not k.startswith("FIBHOOK_") and k != "LD_PRELOAD"}
         if mode == "hooked":
-            e["LD_PRELOAD"] = self.library
+            e["LD_PRELOAD"] = self.preload
         e.update(more)
         return e
 

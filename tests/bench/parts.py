@@ -293,7 +293,7 @@ def counts(b):
     count.wrap.perf = can_count()
     out = b.work + "/count"
     native = {"FIBHOOK_DISABLE": "1"}
-    hooked = {"LD_PRELOAD": b.library, "FIBHOOK_WORKERS": "1"}
+    hooked = {"LD_PRELOAD": b.preload, "FIBHOOK_WORKERS": "1"}
 
     def both(title, fn, *args):
         b.check_time()

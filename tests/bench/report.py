@@ -259,10 +259,11 @@ def figure(parts):
 
 def publish(parts, machine, out, root):
     """The report of docs/PERFORMANCE.md, its plots, and README's figure."""
+    made = plot(parts, out)
     lines = [""] + list(markdown(parts, machine, "###"))
     for name, words in (("echo-cpu", "CPU time a request over connections"),
                         ("scale-create", "cost of a thread over their number")):
-        if os.path.exists("%s/%s.svg" % (out, name)):
+        if name in made:
             shutil.copy("%s/%s.svg" % (out, name), root + "/docs/")
             lines += ["![%s](%s.svg)" % (words, name), ""]
     replace(root + "/docs/PERFORMANCE.md", "report", lines[:-1] + [""])
