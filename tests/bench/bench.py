@@ -41,7 +41,7 @@ PARTS = {
     "echo": parts.echo1, "threads": parts.threads1, "memory": parts.memory,
     "start": parts.start, "servers": servers.servers, "loops": servers.loops,
     "echo2": parts.echo2, "threads2": parts.threads2,
-    "workers": parts.workers, "library": parts.library,
+    "workers": parts.workers, "library": parts.libfib,
     "watched": parts.watched, "counts": parts.counts, "scale": parts.scale,
 }
 

@@ -378,7 +378,7 @@ ROWS = ("latency", "throughput", "switch", "resume", "create", "timer",
         "timed_wait", "channel", "across")
 
 
-def library(b):
+def libfib(b):
     part = Part("library", "libfib beside Boost.Fiber, GNU Pth, State Threads "
                 "and libuv: CPU time an operation, on CPU 0", LIBRARIES,
                 [("fib", m) for m in LIBRARIES[2:]],
