@@ -33,6 +33,18 @@ static void left(struct fib_watch *x)
 	x->published = false;
 }
 
+/*
+ * Files of /proc whose poll functions tell of a change once, to whoever asks first:
+ * mounts_poll(), swaps_poll(), proc_sys_poll(). That would be epoll.
+ */
+static bool tells_once(const struct fib_fd *s)
+{
+	const struct fib_known *k = s->registered ? NULL : fib_fd_know(s->fd);
+
+	return k && k->kind == FIB_FD_ALWAYS;
+}
+
+/* False: the kernel is to wait. */
 static bool publish_all(struct fib_many *m)
 {
 	for (unsigned i = 0; i < m->n; i++) {
@@ -44,7 +56,7 @@ static bool publish_all(struct fib_many *m)
 			continue;
 		left(x);
 		x->s = s = fib_fd_get(x->fd);
-		if (!s)
+		if (!s || tells_once(s))
 			return false;
 		r = fib_iom_observe(s, &x->w, x->events);
 		if (r == 0)
