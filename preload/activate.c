@@ -52,6 +52,7 @@
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40
 #endif
+#define TID_WITHIN	     512 /* words: struct pthread has more */
 #define RSEQ_FLAG_UNREGISTER 1
 #define RSEQ_SIGNATURE	     0x53053053
 #define RSEQ_FAILED	     ((uint32_t)-2)
@@ -221,23 +222,43 @@ static void find_syscall(void)
 /* --- the caller becomes a fiber ------------------------------------------ */
 
 /*
- * Where struct pthread has its thread's id, as libc tells libthread_db: bits,
- * number, offset. To look for the id there finds other words where it is small:
- * a container's first process has 1.
+ * Where struct pthread has its thread's id. libc tells libthread_db: bits, number,
+ * offset; before 2.34 in a table that is not exported. Then it is what the kernel
+ * clears when the thread ends, as it was told when the program began; and where the
+ * kernel does not say so (no CHECKPOINT_RESTORE), the only word that is the id: of
+ * a container's first process, 1, there are several.
  */
-static ptrdiff_t tid_offset = -1;
+static ptrdiff_t find_tid(void)
+{
+	const uint32_t *told = fib_lookup("_thread_db_pthread_tid", NULL);
+	const int *own = (const int *)pthread_self(), *at = NULL;
+	struct fib *f =
+		fib_load(&fib_symtab.active, relaxed) ? fib_caller() : NULL;
+	int id = f ? fib_load(&f->tid, relaxed) : (int)fib_raw(SYS_gettid);
+	ptrdiff_t found = -1;
+
+	if (told)
+		return told[0] == 32 && told[1] == 1 ? (int32_t)told[2] : -1;
+	if (!f && fib_raw(SYS_prctl, PR_GET_TID_ADDRESS, &at) == 0 &&
+	    at >= own && at < own + TID_WITHIN && *at == id)
+		return (const char *)at - (const char *)own;
+	for (int i = 0; i < TID_WITHIN; i++) {
+		if (own[i] != id)
+			continue;
+		if (found >= 0)
+			return -1;
+		found = i * (ptrdiff_t)sizeof(int);
+	}
+	return found;
+}
 
 int *fib_tid_word(pthread_t t)
 {
-	const uint32_t *told;
+	static ptrdiff_t offset = -1;
 
-	if (tid_offset < 0) {
-		told = fib_lookup("_thread_db_pthread_tid", NULL);
-		if (!told || told[0] != 32 || told[1] != 1)
-			return NULL;
-		tid_offset = (int32_t)told[2];
-	}
-	return (int *)(t + (uintptr_t)tid_offset);
+	if (offset < 0)
+		offset = find_tid();
+	return offset < 0 ? NULL : (int *)(t + (uintptr_t)offset);
 }
 
 static struct fib *adopt_caller(void)
