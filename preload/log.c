@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 #include "preload/preload.h"
 #include "runtime/hidden.h"
 #include "runtime/symtab.h"
