@@ -151,7 +151,7 @@ static bool can_try_again(void)
 {
 	long pid = make_child(true);
 
-	for (; pid == 0;)
+	while (pid == 0)
 		fib_raw(SYS_exit_group, 0);
 	return pid > 0 && fib_raw(SYS_wait4, pid, 0, 0x40000000, 0) == pid;
 }
