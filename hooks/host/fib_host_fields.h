@@ -127,6 +127,12 @@ struct fib_worker_signal {
 	_Atomic bool kicked;	   /* in its sleep */
 };
 
+/* hooks/dispatch.c: the turn of one that has no need to wait. */
+struct fib_worker_turn {
+	uint32_t run;	/* of the worker, in which it was last looked at */
+	uint32_t calls; /* that are left of it */
+};
+
 /* hooks/report/holdups.c: the monitor writes it, who takes slot reads it. */
 struct fib_worker_report {
 	_Atomic uint32_t slot; /* in fib_symtab.holdups, and 1; 0: none */
@@ -136,6 +142,7 @@ struct fib_worker_report {
 
 #define FIB_HOST_WORKER_FIRST
 #define FIB_HOST_WORKER                                                        \
+	struct fib_worker_turn turn;                                           \
 	struct fib_worker_process process;                                     \
 	struct fib_worker_signal sig;                                          \
 	struct fib_worker_report report;

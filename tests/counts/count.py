@@ -44,6 +44,10 @@ ACCEPT_MORE = 1
 # The library's own pages, libc's that it writes, those that it reads.
 START_FAULTS = 320
 
+# Threads that take turns, calls of one that never waits, and the rounds of the
+# others meanwhile: it has 32 calls a turn, and beside them one for each of those.
+TURNS = ((8, 3200, 60, 110), (1000, 20000, 17, 60))
+
 
 def wrap(argv, env, out):
     """@argv, whose system calls are counted in file @out."""
@@ -127,6 +131,23 @@ def check_births(build, out, hooked):
             print("%-4s threads, %d at a time, %s workers: native %.2f, "
                   "hooked %.2f" % ("ok" if ok else "FAIL", width, workers,
                                    native, got))
+    return bad
+
+
+def check_turns(build, hooked):
+    """What one that never waits gets. The number of those that failed."""
+    bad = 0
+    for threads, calls, least, most in TURNS:
+        r = subprocess.run([build + "/tests/counts/turn", str(threads),
+                            str(calls)], env=dict(os.environ, **hooked),
+                           capture_output=True, text=True, timeout=120)
+        m = re.fullmatch(r"rounds=(\d+)-(\d+)\n", r.stdout)
+        ok = (m and r.returncode == 0 and int(m.group(1)) <= most and
+              int(m.group(2)) >= least)
+        bad += not ok
+        print("%-4s turn, %d threads, %d calls: %s" %
+              ("ok" if ok else "FAIL", threads, calls,
+               (r.stdout + r.stderr).strip()))
     return bad
 
 
@@ -214,10 +235,11 @@ def main():
                   "native %.2f, hooked %.2f" %
                   (("ok" if ok else "FAIL",) + case + (native, got)))
         bad += check_births(build, out, hooked)
+        bad += check_turns(build, hooked)
         bad += check_accepts(build, out, hooked)
         bad += check_start(build, hooked)
     cases = (len(CASES) * len(MORE) + len(CHAT) + len(LOOPS) +
-             len(BIRTHS) * 2 + len(ACCEPTS) * 2 + 1)
+             len(BIRTHS) * 2 + len(ACCEPTS) * 2 + len(TURNS) + 1)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 

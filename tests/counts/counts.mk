@@ -5,7 +5,7 @@ CHECKS    += counts
 
 .PHONY: check-counts
 
-COUNTED = $(addprefix $(B)/tests/counts/,trip birth loop accept)
+COUNTED = $(addprefix $(B)/tests/counts/,trip birth loop turn accept)
 
 $(COUNTED): $(B)/tests/counts/%: tests/counts/%.c tests/support/t.h
 	@mkdir -p $(@D)
