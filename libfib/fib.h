@@ -17,7 +17,9 @@
  * bad argument (NULL, a descriptor out of range, an unknown flag) is -EINVAL
  * where nothing else is said, and never ends the process. Objects are opaque
  * and made by *_create(), which stores them only when it returns 0; they are
- * given back with *_destroy(). What waits may be cancelled: -ECANCELED, where it is
+ * given back with *_destroy(). A pointer to anything else must not be used as one:
+ * nobody can tell. (Fibers that have been destroyed can be told, and schedulers
+ * by fib_sched_destroy().) What waits may be cancelled: -ECANCELED, where it is
  * not said. Mutex, condition and semaphore lie in storage of
  * the caller's. Times are nanoseconds of CLOCK_MONOTONIC; a timeout counts from
  * the call, 0 does not wait, FIB_NEVER waits for ever; for one in between a
@@ -296,7 +298,10 @@ FIB_API int fib_sched_create(struct fib_sched **out, unsigned threads,
 			     bool use_caller, const char *name);
 #define FIB_THREADS_MAX 1024
 
-/** 0; -EBUSY: it runs, or there is work in it (fibers, events, timers). */
+/**
+ * 0; -EBUSY: it runs, or there is work in it (fibers, events, timers). -EINVAL:
+ * there is none, or none any more.
+ */
 FIB_API int fib_sched_destroy(struct fib_sched *s);
 
 /**
@@ -330,7 +335,8 @@ FIB_API int fib_sched_start(struct fib_sched *s);
  * wait for the last two), and the threads are gone. With use_caller, the
  * caller's thread works as well. What is submitted from outside after the end
  * waits for the next start. A second call returns 0 at once; one that comes
- * during the first waits for the same end. fib_sched_start() may follow.
+ * during the first waits for the same end. fib_sched_start() may follow. It waits
+ * for ever where fibers wait for each other: fib_dump() lists who waits where.
  *
  * 0; -EPERM: with use_caller, from any thread but the one that created it (with
  * a fiber of another scheduler as the caller, the thread it was in);

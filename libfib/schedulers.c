@@ -113,9 +113,21 @@ static void join_all(struct fib_sched *s)
 		fib_cpu_relax();
 }
 
+/* Has @s been made and not given back? Its memory may be gone. */
+static bool is_known(const struct fib_sched *s)
+{
+	bool found = false;
+
+	fib_lock(&all_lock);
+	fib_list_for_each (it, &all)
+		found |= fib_container_of(it, struct fib_sched, lib.all) == s;
+	fib_unlock(&all_lock);
+	return found;
+}
+
 int fib_sched_destroy(struct fib_sched *s)
 {
-	if (!fib_sched_exists(s))
+	if (!is_known(s) || !fib_sched_exists(s))
 		return -EINVAL;
 	if (fib_mutex_trylock(&s->lib.lifecycle))
 		return -EBUSY;

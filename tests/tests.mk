@@ -25,7 +25,7 @@ RUNS   ?= 1
 TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              binutils libunwind-dev python3 openssl microsocks \
              tinyproxy-bin stunnel4 memcached redis-tools man-db groff-base \
-             mandoc valgrind debootstrap gdb \
+             mandoc valgrind debootstrap gdb ltrace \
              openssh-server openssh-client vsftpd chrony nginx-light \
              bubblewrap libcap2-bin strace prometheus tmux \
              systemtap-sdt-dev libncurses-dev iproute2 libjemalloc2 \

@@ -132,6 +132,8 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 . "$HERE/core.sh"
 . "$HERE/text.sh"
 . "$HERE/log.sh"
+. "$HERE/wrong.sh"
+. "$HERE/readme.sh"
 . "$HERE/trace.sh"
 
 # --- locks that are never given back -----------------------------------------

@@ -109,6 +109,8 @@ START_TEST(idempotent)
 	OK(fib_sched_stop(s));
 	OK(fib_sched_stop(s));
 	OK(fib_sched_destroy(s));
+	ck_assert_int_eq(fib_sched_destroy(s), -EINVAL);
+	ck_assert_int_eq(fib_sched_destroy((void *)0x1234), -EINVAL);
 	ck_assert_int_eq(fib_sched_stop(NULL), -EINVAL);
 	ck_assert_int_eq(fib_sched_start(NULL), -EINVAL);
 	ck_assert_int_eq(fib_sched_destroy(NULL), -EINVAL);
