@@ -79,7 +79,7 @@ static const char help_text[] =
 	"      --log-file FILE|syslog  what --log tells goes there\n"
 	"      --only GLOB,...    hook programs of these names alone\n"
 	"      --except GLOB,...  hook all but programs of these names\n"
-	"      --no-hook FAMILY,...  leave io, poll or sleep to the kernel\n"
+	"      --no-hook FAMILY,...  leave io, poll, sleep to the kernel; no uring\n"
 	"      --stack-size SIZE  of threads that ask for none; 256K, 8M\n"
 	"      --chaos SEED    for tests: random delays, migrations and slow "
 	"paths\n"
@@ -211,17 +211,19 @@ static void set_globs(const char *option, const char *variable, const char *arg)
 
 static void set_no_hook(const char *arg)
 {
-	static const char *const families[] = { "io", "poll", "sleep" };
+	static const char *const families[] = { "io", "poll", "sleep",
+						"uring" };
 
 	for (const char *p = arg; *arg; p += strcspn(p, ",") + 1) {
 		size_t n = strcspn(p, ","), i = 0;
 
-		while (i < 3 && (strlen(families[i]) != n ||
+		while (i < 4 && (strlen(families[i]) != n ||
 				 strncmp(families[i], p, n) != 0))
 			i++;
-		if (i == 3)
+		if (i == 4)
 			cli_fail(CLI_USAGE,
-				 "--no-hook: '%.*s' is none of io, poll, sleep",
+				 "--no-hook: '%.*s' is none of io, poll, "
+				 "sleep, uring",
 				 (int)n, p);
 		if (!p[n])
 			break;

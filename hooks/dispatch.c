@@ -10,6 +10,7 @@
 #include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
+#include "runtime/uring.h"
 #include "regs_arch.h"
 
 #define FIB_HOOK(nm, params, args, fl)                                         \
@@ -61,6 +62,7 @@ static const struct family {
 	  left_out,
 	  { SYS_poll + 1, SYS_select + 1, SYS_epoll_wait + 1 } },
 	{ "sleep", left_out, { SYS_nanosleep + 1, SYS_clock_nanosleep + 1 } },
+	{ "uring", NULL, { 0 } }, /* runtime/uring.h */
 };
 
 bool fib_hooks_leave_out(const char *name, size_t len)
@@ -73,6 +75,8 @@ bool fib_hooks_leave_out(const char *name, size_t len)
 			n++;
 		if (n < len || m->name[n])
 			continue;
+		if (!m->call)
+			fib_uring_leave_out();
 		/* Numbers are one more than they are: read is 0. */
 		for (const uint16_t *c = m->calls; *c; c++)
 			table[*c - 1].call = m->call;

@@ -45,6 +45,7 @@
 #include "runtime/chaos.h"
 #include "runtime/hidden.h"
 #include "runtime/iom.h"
+#include "runtime/uring.h"
 #include "shared/text.h"
 #include "ctx_arch.h"
 #include "pkru_arch.h"
@@ -457,6 +458,8 @@ static const char *start(uint64_t mask)
 	fib_stats_open();
 	fib_fd_reach(false);
 	fib_main_fiber = f;
+	/* A filter may take offence at what it needs. */
+	fib_uring_allow(!filtered);
 	fib_hooks_start(f, mask);
 	fib_state_begins();
 	fib_sched_run(&fib_sched, f);

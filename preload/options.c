@@ -174,7 +174,7 @@ static void read_no_hook(const char *val)
 		if (n && !fib_hooks_leave_out(val, n))
 			bad_value("NO_HOOK", val,
 				  "what can be left out: io, "
-				  "poll, sleep");
+				  "poll, sleep, uring");
 	}
 }
 

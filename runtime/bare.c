@@ -15,6 +15,7 @@
 #include "runtime/cputime.h"
 #include "runtime/iom.h"
 #include "runtime/runq.h"
+#include "runtime/uring.h"
 
 /* --- kernel threads --------------------------------------------------------- */
 
@@ -164,6 +165,7 @@ void fib_sched_forget(struct fib_sched *s)
 
 	fib_worker_set(NULL);
 	fib_messenger_forget();
+	fib_uring_forget();
 	fib_store(&fib_symtab.active, 0, relaxed);
 	/* The stacks and structs stay for the next start. */
 	for (uint32_t i = 0; i < n; i++) {

@@ -70,6 +70,8 @@ void fib_worker_answer(struct fib_worker *w);
 void fib_worker_bury(struct fib_worker *w);
 /** The caller's kernel thread, @w's, ends. */
 void fib_worker_end(struct fib_worker *w);
+/** So does that of a fiber of the engine's own, as if it had not been there. */
+void fib_worker_quit(struct fib_worker *w);
 
 /** Bind the calling fiber to a kernel thread: 0, or -EAGAIN. */
 int fib_bind_self(void);

@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include "runtime/iom.h"
 #include "runtime/runq.h"
+#include "runtime/uring.h"
 
 struct fib_worker *fib_worker_create(struct fib_sched *s, struct fib *bound)
 {
@@ -88,6 +89,13 @@ void fib_worker_end(struct fib_worker *w)
 		fib_raw(SYS_set_tid_address, &w->tid);
 	}
 	fib_raw(SYS_exit, 0);
+}
+
+void fib_worker_quit(struct fib_worker *w)
+{
+	fib_store(&w->cur->on, NULL, release);
+	fib_store(fib_shared(&w->cur), NULL, relaxed);
+	fib_worker_end(w);
 }
 
 /*
@@ -175,6 +183,7 @@ void fib_sched_end_others(struct fib_sched *s)
 	fib_store(&s->ending, 1, seq_cst);
 	/* It answers no summons, being in its own loop. */
 	fib_messenger_end();
+	fib_uring_end();
 	n = fib_load(&s->workers, acquire);
 	for (uint32_t i = 1; i < n; i++) {
 		struct fib_worker *w = s->worker[i];
@@ -227,6 +236,7 @@ void fib_sched_renew(struct fib_sched *s)
 	first = fib_load(fib_shared(&s->first), acquire);
 	if (fresh && (!first || !fib_load(&first->tid, acquire)))
 		end_first(s);
+	fib_uring_quit();
 	/* Last: others are woken by it meanwhile. */
 	if (fresh && fib_messenger_renew() == 0)
 		fib_store(&s->model, fib_self(), seq_cst);

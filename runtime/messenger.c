@@ -21,14 +21,6 @@ static struct fib *messenger;
 static _Atomic uint32_t errands; /* futex */
 static _Atomic int end_status;
 
-/* For good: its worker's place is for others, as if no fiber had been there. */
-static void leave(struct fib_worker *w)
-{
-	fib_store(&w->cur->on, NULL, release);
-	fib_store(fib_shared(&w->cur), NULL, relaxed);
-	fib_worker_end(w);
-}
-
 static void run_errands(void *arg)
 {
 	for (;;) {
@@ -46,7 +38,7 @@ static void run_errands(void *arg)
 		if (todo & FIB_ERRAND_END)
 			fib_host.process_end(fib_load(&end_status, relaxed));
 		if (todo & FIB_ERRAND_LEAVE)
-			leave(fib_worker_self());
+			fib_worker_quit(fib_worker_self());
 	}
 }
 

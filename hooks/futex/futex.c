@@ -26,11 +26,12 @@ static _Atomic int foreign_waiters;
 void fib_futex_init(void)
 {
 	fib_store(&foreign_waiters, 0, relaxed);
+	fib_futex_shared_init();
 }
 
 /* --- the call ------------------------------------------------------------ */
 
-static long deadline_of(int op, const struct timespec *ts, uint64_t *deadline)
+long fib_futex_deadline(int op, const struct timespec *ts, uint64_t *deadline)
 {
 	int cmd = op & FUTEX_CMD_MASK;
 	int64_t ns, now;
@@ -59,7 +60,7 @@ static long wait(int op, uint32_t *uaddr, uint32_t val,
 		 const struct timespec *ts, uint32_t bitset)
 {
 	uint64_t deadline, began;
-	long r = deadline_of(op, ts, &deadline);
+	long r = fib_futex_deadline(op, ts, &deadline);
 
 	if (r)
 		return r;
@@ -113,6 +114,7 @@ static long shared(const long a[6])
 	switch (cmd) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
+		return fib_futex_shared_wait(a);
 	case FUTEX_LOCK_PI:
 	case FUTEX_LOCK_PI2:
 	case FUTEX_WAIT_REQUEUE_PI:
@@ -168,7 +170,7 @@ static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
 	long r;
 
 	/* FUTEX_LOCK_PI is always in real time. */
-	r = deadline_of(cmd == FUTEX_LOCK_PI2 ? op : op | FUTEX_CLOCK_REALTIME,
+	r = fib_futex_deadline(cmd == FUTEX_LOCK_PI2 ? op : op | FUTEX_CLOCK_REALTIME,
 			cmd == FUTEX_TRYLOCK_PI ? NULL : ts, &deadline);
 	if (r)
 		return r;
@@ -184,7 +186,7 @@ static long wait_requeue_pi(int op, uint32_t *uaddr, uint32_t val,
 			    const struct timespec *ts, uint32_t *to)
 {
 	uint64_t deadline;
-	long r = deadline_of(op, ts, &deadline);
+	long r = fib_futex_deadline(op, ts, &deadline);
 
 	if (r)
 		return r;
@@ -248,7 +250,7 @@ long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
 			    fib_blocking(SYS_futex_waitv, a);
 		goto out;
 	}
-	r = deadline_of(
+	r = fib_futex_deadline(
 		FUTEX_WAIT_BITSET |
 			(clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0),
 		ts, &deadline);

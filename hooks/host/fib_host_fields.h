@@ -60,6 +60,7 @@ struct fib_in_io {
 	struct fib_hold *hold;	   /* of the file: hooks/io/parts.c */
 	struct fib_place *place;   /* in a line: hooks/wait/line.h */
 	uintptr_t blocking_sp;	   /* where it blocks in the kernel, or 0 */
+	_Atomic int *counted;	   /* it counts there while it does; or NULL */
 	bool part;		   /* it has had a part of its effect */
 	uint8_t loops;		   /* its waits as an event loop, in a row */
 	_Atomic uint8_t stop;	   /* enum fib_stop: hooks/signal/stop.c */

@@ -31,6 +31,7 @@
 #include "hooks/fd/fd.h"
 #include "hooks/process/process.h"
 #include "hooks/thread/thread.h"
+#include "runtime/uring.h"
 
 #define FILTER_TSYNC	1 /* SECCOMP_FILTER_FLAG_TSYNC, */
 #define FILTER_LISTENER 8 /* _NEW_LISTENER */
@@ -345,8 +346,12 @@ long fib_sys_seccomp(unsigned op, unsigned flags, void *args)
 	fib_store(&fib_fd_compares, false, relaxed);
 	if (op == 0 || !(flags & FILTER_TSYNC))
 		return fib_filter_install(SYS_seccomp, a);
-	if (fib_runtime_leave() || (!fib_self()->thread.confined &&
-				    workers_live(SYS_seccomp, a, &report)))
+	if (fib_runtime_leave())
 		return fib_pass(SYS_seccomp, a);
+	if (!fib_self()->thread.confined &&
+	    workers_live(SYS_seccomp, a, &report)) {
+		fib_uring_stop();
+		return fib_pass(SYS_seccomp, a);
+	}
 	return install_on_each(SYS_seccomp, a);
 }

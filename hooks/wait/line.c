@@ -62,16 +62,6 @@ static bool has_turn(const void *arg)
 	return fib_load(&p->turn, acquire);
 }
 
-/* What came was for no handler. */
-static bool goes_on(struct fib *f)
-{
-	if (fib_cancel_is_near() || !fib_attention_clear(f))
-		return false;
-	if (fib_xchg(&f->sig.preempt, false, relaxed))
-		fib_sched_preempted();
-	return true;
-}
-
 int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 {
 	struct line *l = line_of(p->key);
@@ -89,7 +79,7 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 	FIB_CHAOS_POINT(line_stood);
 	do
 		r = fib_park_until(has_turn, p, deadline_ns, FIB_WAIT_LINE, 0);
-	while (r == -EINTR && goes_on(f));
+	while (r == -EINTR && fib_wait_goes_on(f));
 	if (r) {
 		fib_line_leave(p);
 		if (r == -EINTR)
@@ -134,7 +124,7 @@ long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 		do
 			r = fib_blocking(nr, a);
 		while ((r == -EINTR || r == -FIB_ERESTARTNOINTR) &&
-		       p->in_line && goes_on(f));
+		       p->in_line && fib_wait_goes_on(f));
 	fib_line_leave(p);
 	return r;
 }

@@ -22,6 +22,9 @@ static void let_go(struct fib *f)
 	f->io.hold = NULL;
 	if (f->io.place)
 		fib_line_leave(f->io.place);
+	if (f->io.counted)
+		fib_sub(f->io.counted, 1, relaxed);
+	f->io.counted = NULL;
 	if (f->io.reserved)
 		fib_reserved_free(f->io.reserved - 1);
 	f->io.reserved = 0;
@@ -132,6 +135,28 @@ long fib_blocking(long nr, const long a[6])
 	if (r < 0)
 		fib_cancel_end();
 	return r;
+}
+
+long fib_blocking_counted(long nr, const long a[6], _Atomic int *count)
+{
+	struct fib *f = fib_self();
+	long r;
+
+	f->io.counted = count;
+	r = fib_blocking(nr, a);
+	if (f->io.counted)
+		fib_sub(count, 1, relaxed);
+	f->io.counted = NULL;
+	return r;
+}
+
+bool fib_wait_goes_on(struct fib *f)
+{
+	if (fib_cancel_is_near() || !fib_attention_clear(f))
+		return false;
+	if (fib_xchg(&f->sig.preempt, false, relaxed))
+		fib_sched_preempted();
+	return true;
 }
 
 static bool never(const void *arg)

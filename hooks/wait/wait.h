@@ -38,6 +38,9 @@
 /** fib_io_park(), as a cancellation point: it may unwind. */
 int fib_io_wait(struct fib_io *io);
 
+/** A park of the caller's, @f, was ended by what is for no handler. */
+bool fib_wait_goes_on(struct fib *f);
+
 /** Park until @deadline_ns or a signal: -ETIMEDOUT or -EINTR. */
 int fib_wait_until(uint64_t deadline_ns, uint8_t why);
 
@@ -51,6 +54,9 @@ long fib_blocking(long nr, const long a[6]);
  * them is looked after by its FIB_TELLS (hooks.def).
  */
 long fib_blocking_for_event(long nr, const long a[6]);
+
+/** fib_blocking(), and *@count, which the caller has raised, is one less after it. */
+long fib_blocking_counted(long nr, const long a[6], _Atomic int *count);
 
 /* Around every interruptible park. */
 void fib_cancel_begin(void);

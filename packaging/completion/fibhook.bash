@@ -64,7 +64,7 @@ _fibhook()
 			-- "$cur") ;;
 		--log-file) mapfile -t COMPREPLY < <(compgen -f -W syslog \
 			-- "$cur") ;;
-		--no-hook) mapfile -t COMPREPLY < <(compgen -W 'io poll sleep' \
+		--no-hook) mapfile -t COMPREPLY < <(compgen -W 'io poll sleep uring' \
 			-- "$cur") ;;
 		esac
 	elif [[ $cur == -* ]]; then

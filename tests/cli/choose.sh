@@ -32,7 +32,7 @@ hooked "--only is inherited by whom it names" yes \
 hooked "FIBHOOK_ONLY alone" no env FIBHOOK_ONLY=x LD_PRELOAD="$LIB" "$threads"
 hooked "an empty FIBHOOK_ONLY" yes env FIBHOOK_ONLY= LD_PRELOAD="$LIB" "$threads"
 refuses "--only nothing" 2 "which programs" "$F" --only '' true
-refuses "--no-hook futex" 2 "'futex' is none of io, poll, sleep" \
+refuses "--no-hook futex" 2 "'futex' is none of io, poll, sleep, uring" \
 	"$F" --no-hook io,futex true
 refuses "--stack-size 1K" 2 "'1K'" "$F" --stack-size 1K true
 refuses "--stack-size 2G" 2 "'2G'" "$F" --stack-size 2G true

@@ -70,12 +70,13 @@ DENIED = [line.strip().split(None, 1) for line in """
     readlink           a look at `/proc/self/fd` shows descriptors of the library
     preadv2            files that are no sockets are polled first
     pwritev2           files that are no sockets are polled first
+    io_uring_setup     all waits on memory shared between processes hold a kernel thread
+    io_uring_enter     all waits on memory shared between processes hold a kernel thread
     statx              nothing: it is not used
     pidfd_open         nothing: it is not used
     pidfd_getfd        nothing: it is not used
     futex_waitv        nothing: it is not used
     process_vm_writev  nothing: it is not used
-    io_uring_setup     nothing: it is not used
     timerfd_create     nothing: it is not used
     openat2            nothing: it is not used
     mremap             nothing: it is not used

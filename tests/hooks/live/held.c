@@ -29,13 +29,21 @@
  * t-case: flock
  * t-case: fcntl
  * t-case: fcntl_ofd
+ * t-case: futex
+ * t-case: futex_limit
+ * t-case: semaphore
  */
 #include "t.h"
+#include <linux/futex.h>
 #include <mqueue.h>
+#include <semaphore.h>
 #include <sys/ioctl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
 
 enum { N = 1000, BIG = 4 << 20 };
 
@@ -505,6 +513,84 @@ static void feed_lock(void)
 	t_wait_ok(holder);
 }
 
+/* --- memory that is shared between processes --------------------------------- */
+
+static union {
+	uint32_t word;
+	sem_t sem;
+} *shared;
+
+/* Linux 6.7 has such waits, and 6.10 rings in memory that the caller chooses. */
+static void need_ring(void)
+{
+	struct { unsigned word[30]; } params = { { 0 } };
+	struct utsname u;
+	int major = 0, minor = 0, fd;
+
+	CHECK(uname(&u) == 0 &&
+	      sscanf(u.release, "%d.%d", &major, &minor) == 2);
+	if (major < 6 || (major == 6 && minor < 10))
+		t_skip("the kernel is older than 6.10");
+	fd = (int)syscall(SYS_io_uring_setup, 1, &params);
+	if (fd < 0)
+		t_skip("no io_uring is to be had");
+	t_close(fd);
+}
+
+static void setup_shared(void)
+{
+	need_ring();
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+}
+
+static void setup_semaphore(void)
+{
+	setup_shared();
+	CHECK(sem_init(&shared->sem, 1, 0) == 0);
+}
+
+static long wait_word(const struct timespec *limit)
+{
+	while (!__atomic_load_n(&shared->word, __ATOMIC_SEQ_CST))
+		CHECK(syscall(SYS_futex, &shared->word, FUTEX_WAIT, 0, limit,
+			      NULL, 0) == 0 ||
+		      errno == EAGAIN);
+	return 1;
+}
+
+static long call_futex(void)
+{
+	return wait_word(NULL);
+}
+
+static long call_futex_limit(void)
+{
+	struct timespec hour = { 3600, 0 };
+
+	return wait_word(&hour);
+}
+
+static long call_semaphore(void)
+{
+	CHECK(sem_wait(&shared->sem) == 0);
+	return 1;
+}
+
+static void feed_word(void)
+{
+	__atomic_store_n(&shared->word, 1, __ATOMIC_SEQ_CST);
+	CHECK(syscall(SYS_futex, &shared->word, FUTEX_WAKE, INT_MAX, NULL, NULL,
+		      0) >= 0);
+}
+
+static void feed_semaphore(void)
+{
+	for (int i = 0; i < N; i++)
+		CHECK(sem_post(&shared->sem) == 0);
+}
+
 static const struct wait {
 	const char *name;
 	void (*setup)(void);
@@ -537,6 +623,9 @@ static const struct wait {
 	{ "flock", setup_lock, call_flock, feed_lock, 0 },
 	{ "fcntl", setup_lock, call_fcntl, feed_lock, 0 },
 	{ "fcntl_ofd", setup_lock, call_ofd, feed_lock, 0 },
+	{ "futex", setup_shared, call_futex, feed_word, 0 },
+	{ "futex_limit", setup_shared, call_futex_limit, feed_word, 0 },
+	{ "semaphore", setup_semaphore, call_semaphore, feed_semaphore, 0 },
 };
 
 static const struct wait *w;

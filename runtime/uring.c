@@ -1,0 +1,553 @@
+/* Waits in the kernel on one thread for all, see uring.h. */
+#include <linux/futex.h>
+#include <sched.h>
+#include "ctx_arch.h"
+#include "runtime/chaos.h"
+#include "runtime/iom.h"
+#include "runtime/sched.h"
+#include "runtime/timer.h"
+#include "runtime/uring.h"
+
+/* include/uapi/linux/io_uring.h, which older systems lack in part */
+#define SETUP_CQSIZE		 (1u << 3)
+#define SETUP_SUBMIT_ALL	 (1u << 7)
+#define SETUP_SINGLE_ISSUER	 (1u << 12)
+#define SETUP_DEFER_TASKRUN	 (1u << 13)
+#define SETUP_NO_MMAP		 (1u << 14)
+#define SETUP_REGISTERED_FD_ONLY (1u << 15)
+#define SETUP_NO_SQARRAY	 (1u << 16)
+#define ENTER_GETEVENTS		 (1u << 0)
+#define ENTER_REGISTERED_RING	 (1u << 4)
+#define OP_ASYNC_CANCEL		 14
+#define OP_FUTEX_WAIT		 51
+#define CANCEL_ALL		 (1u << 0)
+#define CANCEL_ANY		 (1u << 2)
+#define CQE_SKIP_SUCCESS	 (1u << 6)
+/* include/uapi/linux/futex.h */
+#define SIZE_U32 2u
+#define PRIVATE	 128u
+
+struct sqe {
+	uint8_t opcode, flags;
+	uint16_t ioprio;
+	uint32_t fd;  /* of a futex its flags */
+	uint64_t off; /* of a futex its value */
+	uint64_t addr;
+	uint32_t len;
+	uint32_t op_flags;
+	uint64_t user_data;
+	uint64_t unused;
+	uint64_t addr3; /* of a futex its bitset */
+	uint64_t unused2;
+};
+
+struct cqe {
+	uint64_t user_data;
+	int32_t res;
+	uint32_t flags;
+};
+
+struct offsets {
+	uint32_t head, tail, mask, entries, more[4];
+	uint64_t user_addr;
+};
+
+struct params {
+	uint32_t sq_entries, cq_entries, flags, unused[7];
+	struct offsets sq, cq;
+};
+
+_Static_assert(sizeof(struct sqe) == 64 && sizeof(struct params) == 120,
+	       "the kernel's");
+
+#define STACK_SIZE (32ul * 1024)
+#define REQUESTS   64u	 /* submitted at once: a page of them */
+#define RESULTS	   4096u /* room: none is ever left to the kernel's own memory */
+/* At once: each has a result, and so has one turn's cancels that come late. */
+#define LIMIT	  (RESULTS - 2 * REQUESTS)
+#define RING_SIZE (RESULTS * sizeof(struct cqe) + FIB_PAGE)
+
+/* user_data of what is no wait */
+#define OF_NOBODY 0ul
+#define OF_BELL	  1ul
+
+struct op {
+	struct op *next;
+	struct wait *wait;
+	bool cancels;
+};
+
+struct wait {
+	struct fib_list node; /* the server's: in flight */
+	struct fib *fib;
+	uint32_t *uaddr;
+	uint32_t val, bitset;
+	struct op op, cancel;
+	int result;
+	_Atomic bool done, cancel_taken;
+};
+
+enum state {
+	FORBIDDEN, /* or impossible; final */
+	POSSIBLE,  /* no server is there */
+	SERVED,
+	STOPPING, /* to be FORBIDDEN */
+};
+
+static bool left_out; /* by the user */
+static struct fib_lock lock = FIB_LOCK(URING);
+static _Atomic uint32_t state; /* futex of who stops it */
+static struct fib *server;
+static struct op *_Atomic todo; /* the last one first */
+static _Atomic uint32_t bell;	/* futex */
+static _Atomic bool asleep;
+static _Atomic bool leaves;
+
+/* The server's own. */
+static struct {
+	long index; /* of the ring, among the thread's registered ones */
+	struct sqe *sqe;
+	char *base; /* where the kernel's words are */
+	_Atomic uint32_t *sq_head, *sq_tail, *cq_head, *cq_tail;
+	struct cqe *cqe;
+	uint32_t tail;	 /* of what was put, */
+	uint32_t in;	 /* and of what the kernel has */
+	bool ready;	 /* there is a ring, and it knows what is needed */
+	bool bell_armed; /* a request for it is there */
+	struct op *first, *last; /* taken, and not put yet */
+	struct fib_list waits;	 /* in flight */
+	uint32_t nwaits;
+} ring;
+
+/* --- the ring ------------------------------------------------------------------ */
+
+static struct sqe *put(uint8_t opcode, uint64_t user_data)
+{
+	struct sqe *e = &ring.sqe[ring.tail++ & (REQUESTS - 1)];
+
+	*e = (struct sqe){ .opcode = opcode, .user_data = user_data };
+	return e;
+}
+
+static bool has_room(void)
+{
+	return ring.tail - fib_load(ring.sq_head, acquire) < REQUESTS;
+}
+
+static void put_futex(const void *word, uint32_t val, uint32_t bitset,
+		      uint32_t flags, uint64_t user_data)
+{
+	struct sqe *e = put(OP_FUTEX_WAIT, user_data);
+
+	e->fd = SIZE_U32 | flags;
+	e->off = val;
+	e->addr = (uintptr_t)word;
+	e->addr3 = bitset;
+}
+
+static void put_bell(uint32_t seen)
+{
+	put_futex(&bell, seen, ~0u, PRIVATE, OF_BELL);
+	ring.bell_armed = true;
+}
+
+static void put_cancel(const struct wait *w)
+{
+	struct sqe *e = put(OP_ASYNC_CANCEL, OF_NOBODY);
+
+	e->flags = CQE_SKIP_SUCCESS;
+	e->addr = (uintptr_t)w;
+	e->op_flags = w ? 0 : CANCEL_ALL | CANCEL_ANY;
+}
+
+/* Submits what was put, and sleeps until there are @min results, or less. */
+static long enter(uint32_t min)
+{
+	long r;
+
+	fib_store(ring.sq_tail, ring.tail, release);
+	r = fib_raw(SYS_io_uring_enter, ring.index, ring.tail - ring.in, min,
+		    ENTER_GETEVENTS | ENTER_REGISTERED_RING, 0, 0);
+	if (r > 0)
+		ring.in += (uint32_t)r;
+	return r;
+}
+
+static bool next_result(struct cqe *to)
+{
+	uint32_t head = fib_load(ring.cq_head, relaxed);
+
+	if (head == fib_load(ring.cq_tail, acquire))
+		return false;
+	*to = ring.cqe[head & (RESULTS - 1)];
+	fib_store(ring.cq_head, head + 1, release);
+	return true;
+}
+
+static bool map_ring(void)
+{
+	static char *memory; /* stays, for a fork child's */
+
+	if (!memory)
+		memory = fib_pages_alloc(RING_SIZE + FIB_PAGE);
+	if (!memory)
+		return false;
+	memset(memory, 0, RING_SIZE + FIB_PAGE);
+	ring.sqe = (struct sqe *)memory;
+	ring.base = memory + FIB_PAGE;
+	return true;
+}
+
+/* It answers a wait for a word that is another by now, if it knows any. */
+static bool knows_futex(void)
+{
+	struct cqe c;
+
+	put_futex(&bell, fib_load(&bell, relaxed) - 1, ~0u, PRIVATE, OF_BELL);
+	return enter(1) == 1 && next_result(&c) && c.res == -EAGAIN;
+}
+
+/* By the server's thread, whose ring it is. */
+static bool set_up(void)
+{
+	struct params p = {
+		.cq_entries = RESULTS,
+		.flags = SETUP_CQSIZE | SETUP_SUBMIT_ALL | SETUP_SINGLE_ISSUER |
+			 SETUP_DEFER_TASKRUN | SETUP_NO_MMAP |
+			 SETUP_REGISTERED_FD_ONLY | SETUP_NO_SQARRAY,
+	};
+
+	memset(&ring, 0, sizeof(ring));
+	fib_list_init(&ring.waits);
+	if (!map_ring())
+		return false;
+	p.sq.user_addr = (uintptr_t)ring.sqe;
+	p.cq.user_addr = (uintptr_t)ring.base;
+	ring.index = fib_raw(SYS_io_uring_setup, REQUESTS, &p);
+	if (ring.index < 0 || p.sq_entries != REQUESTS ||
+	    p.cq_entries != RESULTS)
+		return false;
+	ring.sq_head = (void *)(ring.base + p.sq.head);
+	ring.sq_tail = (void *)(ring.base + p.sq.tail);
+	ring.cq_head = (void *)(ring.base + p.cq.head);
+	ring.cq_tail = (void *)(ring.base + p.cq.tail);
+	/* cq_off.cqes */
+	ring.cqe = (void *)(ring.base + p.cq.more[1]);
+	return knows_futex();
+}
+
+/* --- the server ---------------------------------------------------------------- */
+
+/* (H) */
+static void finish(struct wait *w, int result)
+{
+	struct fib *f = w->fib;
+
+	FIB_CHAOS_POINT(uring_finish);
+	w->result = result;
+	fib_store(&w->done, true, release); /* it may be gone after this */
+	fib_wake(f);
+}
+
+static void begin_wait(struct wait *w)
+{
+	if (!ring.ready || ring.nwaits == LIMIT) {
+		finish(w, -ENOSYS);
+		return;
+	}
+	ring.nwaits++;
+	fib_list_add_tail(&ring.waits, &w->node);
+	put_futex(w->uaddr, w->val, w->bitset, 0, (uintptr_t)w);
+}
+
+static void begin(struct op *o)
+{
+	struct wait *w = o->wait;
+	struct fib *f = w->fib;
+
+	if (!o->cancels) {
+		begin_wait(w);
+		return;
+	}
+	if (!fib_load(&w->done, relaxed))
+		put_cancel(w);
+	fib_store(&w->cancel_taken, true, release); /* as in finish() */
+	fib_wake(f);
+}
+
+/* (E), in the order they came. */
+static void take(void)
+{
+	struct op *o = fib_xchg(&todo, NULL, seq_cst), *next, *list = NULL;
+
+	for (; o; o = next) {
+		next = o->next;
+		o->next = list;
+		list = o;
+	}
+	if (!list)
+		return;
+	if (ring.first)
+		ring.last->next = list;
+	else
+		ring.first = list;
+	for (ring.last = list; ring.last->next; ring.last = ring.last->next)
+		;
+}
+
+static void begin_all(void)
+{
+	while (ring.first && (!ring.ready || has_room())) {
+		struct op *o = ring.first;
+
+		ring.first = o->next;
+		begin(o); /* and then it may be gone */
+	}
+}
+
+static void harvest(void)
+{
+	struct cqe c;
+
+	while (next_result(&c)) {
+		struct wait *w = (struct wait *)c.user_data;
+
+		if (c.user_data == OF_BELL) {
+			ring.bell_armed = false;
+		} else if (c.user_data != OF_NOBODY) {
+			ring.nwaits--;
+			fib_list_del(&w->node);
+			finish(w, c.res);
+		}
+	}
+}
+
+/* Every wait ends, and so does the request for bell. */
+static void close_ring(void)
+{
+	while (ring.nwaits || ring.bell_armed) {
+		if (has_room())
+			put_cancel(NULL);
+		enter(0);
+		harvest();
+	}
+	ring.ready = false;
+}
+
+/* For good. */
+static void forbid(void)
+{
+	fib_store(&state, FORBIDDEN, seq_cst);
+	fib_raw(SYS_futex, &state, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+static void wait_for_bell(uint32_t seen)
+{
+	long r;
+
+	FIB_CHAOS_POINT(uring_sleep);
+	if (!ring.ready) {
+		fib_raw(SYS_futex, &bell, FUTEX_WAIT_PRIVATE, seen, 0);
+		return;
+	}
+	r = enter(!ring.first && ring.bell_armed); /* (F) */
+	/* Interrupted, or the kernel has no memory now: that passes. */
+	fib_assert(r >= 0 || r == -EINTR || r == -EAGAIN || r == -EBUSY ||
+		   r == -ENOMEM);
+}
+
+static void serve(void *arg)
+{
+	ring.ready = set_up();
+	if (!ring.ready)
+		forbid();
+	for (;;) {
+		uint32_t seen;
+
+		fib_store(&asleep, true, seq_cst); /* (C) */
+		seen = fib_load(&bell, seq_cst);   /* (D) */
+		if (fib_load(&leaves, seq_cst))
+			fib_worker_quit(fib_worker_self());
+		if (fib_load(&state, seq_cst) == STOPPING) {
+			close_ring();
+			forbid();
+		}
+		if (ring.ready && !ring.bell_armed && has_room())
+			put_bell(seen);
+		take();
+		begin_all();
+		wait_for_bell(seen);
+		fib_store(&asleep, false, relaxed);
+		if (ring.ready)
+			harvest();
+	}
+}
+
+/* --- fibers -------------------------------------------------------------------- */
+
+void fib_uring_allow(bool may)
+{
+	fib_store(&state, may && !left_out ? POSSIBLE : FORBIDDEN, seq_cst);
+}
+
+void fib_uring_leave_out(void)
+{
+	left_out = true;
+}
+
+bool fib_uring_allowed(void)
+{
+	uint32_t now = fib_load(&state, relaxed);
+
+	return now == POSSIBLE || now == SERVED;
+}
+
+static bool make_server(void)
+{
+	static void *stack;
+	struct fib *f;
+
+	if (!stack)
+		stack = fib_thread_stack(STACK_SIZE);
+	f = stack ? fib_alloc() : NULL;
+	if (!f)
+		return false;
+	f->sp = fib_ctx_make(stack, serve, NULL);
+	fib_host_shield(f);
+	if (fib_bind(f)) {
+		fib_free(f);
+		return false;
+	}
+	server = f;
+	return true;
+}
+
+/* Is somebody there who looks at todo? */
+static bool is_served(void)
+{
+	if (fib_load(&state, acquire) == SERVED)
+		return true;
+	fib_lock(&lock);
+	if (fib_load(&state, relaxed) == POSSIBLE && !make_server()) {
+		fib_store(&state, FORBIDDEN, seq_cst);
+	} else if (fib_load(&state, relaxed) == POSSIBLE) {
+		fib_store(&state, SERVED, seq_cst);
+		fib_store(&server->permit, FIB_PERMIT_PARKED, seq_cst);
+		fib_wake(server);
+	}
+	fib_unlock(&lock);
+	return fib_load(&state, acquire) == SERVED;
+}
+
+static void ring_bell(void)
+{
+	fib_add(&bell, 1, seq_cst);
+	FIB_CHAOS_POINT(uring_ring);
+	if (fib_load(&asleep, seq_cst)) /* (B) */
+		fib_raw(SYS_futex, &bell, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* (A), (G) */
+static void push(struct op *o)
+{
+	struct op *first = fib_load(&todo, relaxed);
+
+	do
+		o->next = first;
+	while (!fib_cas(&todo, &first, o, seq_cst));
+	ring_bell();
+}
+
+static bool is_done(const void *arg)
+{
+	const struct wait *w = arg;
+
+	return fib_load(&w->done, acquire);
+}
+
+static int cancel(struct wait *w, int why)
+{
+	push(&w->cancel);
+	while (!fib_load(&w->done, acquire) ||
+	       !fib_load(&w->cancel_taken, acquire))
+		fib_park();
+	return w->result == -ECANCELED ? why : w->result;
+}
+
+long fib_uring_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
+			  uint64_t deadline_ns, bool (*goes_on)(struct fib *f))
+{
+	struct wait w = {
+		.fib = fib_self(), .uaddr = uaddr, .val = val, .bitset = bitset
+	};
+	int r;
+
+	w.op = (struct op){ .wait = &w };
+	w.cancel = (struct op){ .wait = &w, .cancels = true };
+	if (!is_served())
+		return -ENOSYS;
+	push(&w.op);
+	do
+		r = fib_park_until(is_done, &w, deadline_ns, FIB_WAIT_FUTEX,
+				   (uintptr_t)uaddr);
+	while (r == -EINTR && goes_on(w.fib));
+	r = r ? cancel(&w, r) : w.result;
+	switch (r) {
+	case 0:
+	case -EAGAIN:
+	case -EINTR:
+	case -ETIMEDOUT:
+		return r;
+	}
+	return -ENOSYS; /* as for want of memory: nobody has woken it */
+}
+
+void fib_uring_stop(void)
+{
+	uint32_t served = SERVED;
+
+	fib_lock(&lock);
+	if (!fib_cas(&state, &served, STOPPING, seq_cst))
+		fib_store(&state, FORBIDDEN, seq_cst);
+	else
+		ring_bell();
+	fib_unlock(&lock);
+	while (fib_load(&state, acquire) == STOPPING)
+		fib_raw(SYS_futex, &state, FUTEX_WAIT_PRIVATE, STOPPING, 0);
+}
+
+void fib_uring_end(void)
+{
+	fib_store(&leaves, true, seq_cst);
+	ring_bell();
+}
+
+void fib_uring_quit(void)
+{
+	struct fib_worker *w;
+	struct fib *old;
+	int last_tid;
+
+	fib_uring_stop();
+	fib_lock(&lock);
+	old = server;
+	server = NULL;
+	fib_unlock(&lock);
+	if (!old)
+		return;
+	w = old->bound;
+	last_tid = w->last_tid;
+	fib_uring_end();
+	fib_bare_join(w, last_tid);
+	fib_free(old);
+}
+
+void fib_uring_forget(void)
+{
+	server = NULL;
+	fib_lock_init(&lock, URING);
+	fib_store(&todo, NULL, relaxed);
+	fib_store(&leaves, false, relaxed);
+	fib_store(&asleep, false, relaxed);
+	fib_store(&state, FORBIDDEN, relaxed);
+}
