@@ -13,6 +13,7 @@ usage: bench.py [--rounds N] [--seconds S] [--quick] [--limit MINUTES]
     memory             an idle connection
     start              short programs
     counts             system calls of round trips, requests and threads
+    path               where the CPU time of a request goes, by function
     servers, loops     servers of the demo and of packages, by fibhook bench
     library            libfib beside other libraries
     watched            what fibhook trace, top and stats cost the process
@@ -39,7 +40,7 @@ from harness import ROOT, Part, Skip, say
 # In this order: when time is short, it is the last ones that are skipped.
 PARTS = {
     "echo": parts.echo1, "threads": parts.threads1, "memory": parts.memory,
-    "start": parts.start, "servers": servers.servers, "loops": servers.loops,
+    "start": parts.start, "path": parts.path, "servers": servers.servers, "loops": servers.loops,
     "echo2": parts.echo2, "threads2": parts.threads2,
     "workers": parts.workers, "library": parts.libfib,
     "watched": parts.watched, "counts": parts.counts, "scale": parts.scale,

@@ -333,7 +333,7 @@ def watched(b):
                 [(m, "alone") for m in modes[1:]],
                 "Server and load on CPU 0. Long slices: the tools need a "
                 "part of a second to begin.")
-    seconds = max(b.seconds, 1.0)
+    seconds = max(b.seconds, 0.5)
     rounds = max(b.rounds, 5)
     got = {m: [] for m in modes}
     s = Server(b, [b.build + "/demo/echo", "0"], "hooked", {0},
@@ -368,6 +368,66 @@ def watched(b):
         part.skip("the rest", why)
     finally:
         s.stop()
+    return part
+
+
+# --- where a request's time goes ---------------------------------------------------
+
+SMALL_NS = 25
+
+
+def profile(b, mode, program):
+    """ns of CPU a request, by (object, function), and in all"""
+    s = Server(b, [program, "0"], mode, {0}, FIBHOOK_WORKERS="1")
+    data = b.work + "/perf.data"
+    try:
+        said = named(b.run(["perf", "record", "-q", "-e", "cpu-clock", "-F",
+                            "4000", "-p", str(s.pid), "-o", data, "--",
+                            b.build + "/demo/load", "-c", "100", "-w", "0",
+                            "-t", str(max(3, 10 * b.seconds)), "-P",
+                            str(s.pid), s.port], cpus={0}))
+    except FileNotFoundError as none:
+        raise Skip("perf is not installed") from none
+    finally:
+        s.stop()
+    text = b.run(["perf", "report", "-i", data, "--stdio", "-g", "none", "-F",
+                  "overhead,dso,symbol", "-t", ";"])
+    got = {}
+    for line in text.split("\n"):
+        cells = [c.strip() for c in line.split(";")]
+        if len(cells) >= 3 and cells[0].endswith("%"):
+            key = cells[1], cells[2].split("] ")[-1]
+            got[key] = (got.get(key, 0) +
+                        float(cells[0][:-1]) / 100 * said["cpu_us"] * 1e3)
+    return got, said["cpu_us"] * 1e3
+
+
+def path(b):
+    modes = ["hooked", "epoll"]
+    part = Part("path", "Where the CPU time of a request goes: an echo server, "
+                "100 connections, one worker, on CPU 0", modes, [],
+                "By perf's samples (`perf record -e cpu-clock`). Functions of "
+                "the library with less than %d ns are summed up." % SMALL_NS)
+    try:
+        got = {"hooked": profile(b, "hooked", b.build + "/demo/echo"),
+               "epoll": profile(b, "epoll", b.build + "/bench/epoll_echo")}
+    except Skip as why:
+        part.skip("all of it", why)
+        return part
+    rows, rest = {}, 0
+    for mode in modes:
+        for (dso, symbol), ns in got[mode][0].items():
+            if dso == "libfibhook.so" and ns < SMALL_NS:
+                rest += ns
+                continue
+            name = ("libfibhook: " + symbol if dso == "libfibhook.so" else
+                    "the kernel" if "kernel" in dso else "the program, libc")
+            row = rows.setdefault(name, dict.fromkeys(modes, 0))
+            row[mode] += ns
+    rows["libfibhook: the rest"] = {"hooked": rest, "epoll": 0}
+    for name, row in sorted(rows.items(), key=lambda r: -r[1]["hooked"]):
+        part.row(name, "ns", {m: [v] for m, v in row.items() if v}, "none")
+    part.row("in all", "ns", {m: [got[m][1]] for m in modes}, "none")
     return part
 
 
