@@ -1,10 +1,5 @@
 /* The futex table, see futex.h. */
-#include <linux/futex.h>
-#include "runtime/chaos.h"
-#include "runtime/fault.h"
-#include "runtime/futex.h"
-#include "runtime/futex_table.h"
-#include "runtime/timer.h"
+#include "runtime/futex_int.h"
 
 static void lock_bucket(struct bucket *b)
 {
@@ -13,8 +8,7 @@ static void lock_bucket(struct bucket *b)
 		fib_list_init(&b->waiters);
 }
 
-/* The bucket of @uaddr, locked. */
-static struct bucket *lock_word(const uint32_t *uaddr)
+struct bucket *fib_futex_lock_word(const uint32_t *uaddr)
 {
 	for (;;) {
 		struct bucket *b = fib_futex_bucket(uaddr);
@@ -40,21 +34,21 @@ static bool try_two(struct bucket *a, struct bucket *b)
 	return fib_likely(!a->moved && !b->moved);
 }
 
-static void unlock_two(struct bucket *a, struct bucket *b)
+void fib_futex_unlock_two(struct bucket *a, struct bucket *b)
 {
 	fib_unlock(&a->lock);
 	if (b != a)
 		fib_unlock(&b->lock);
 }
 
-static void lock_two(const uint32_t *x, const uint32_t *y, struct bucket **a,
-		     struct bucket **b)
+void fib_futex_lock_two(const uint32_t *x, const uint32_t *y, struct bucket **a,
+			struct bucket **b)
 {
 	for (;;) {
 		fib_futex_two(x, y, a, b);
 		if (try_two(*a, *b))
 			return;
-		unlock_two(*a, *b);
+		fib_futex_unlock_two(*a, *b);
 		fib_futex_grown();
 	}
 }
@@ -73,7 +67,7 @@ void fib_futex_add_locked(struct bucket *b, struct waiter *w)
 }
 
 /* One that is not dedicated is as its worker, which has none. */
-static int own_priority(void)
+int fib_futex_priority(void)
 {
 	int priority = 0;
 
@@ -82,7 +76,7 @@ static int own_priority(void)
 	return priority;
 }
 
-static void give_up(struct waiter *w)
+void fib_futex_give_up(struct waiter *w)
 {
 	for (;;) {
 		struct bucket *b = fib_load(&w->bucket, acquire);
@@ -116,11 +110,7 @@ static bool any_woken(const void *arg)
 	return false;
 }
 
-/*
- * Park until @w[0..n) has a woken one, the time is up, or a signal came. @uaddr
- * is for the dump; the waiter's own may be changed by a requeue at any time.
- */
-static int sleep_on(const struct waiter *w, unsigned n, const uint32_t *uaddr,
+int fib_futex_sleep(const struct waiter *w, unsigned n, const uint32_t *uaddr,
 		    uint64_t deadline_ns)
 {
 	fib_count(futex_waits);
@@ -128,8 +118,7 @@ static int sleep_on(const struct waiter *w, unsigned n, const uint32_t *uaddr,
 			      FIB_WAIT_FUTEX, (uintptr_t)uaddr);
 }
 
-/* 0, -EAGAIN if *@uaddr is not @val, -EFAULT. */
-static int compare(const uint32_t *uaddr, uint32_t val)
+int fib_futex_compare(const uint32_t *uaddr, uint32_t val)
 {
 	uint32_t now;
 	int r = fib_peek32(uaddr, &now);
@@ -137,11 +126,11 @@ static int compare(const uint32_t *uaddr, uint32_t val)
 	return r == 0 && now != val ? -EAGAIN : r;
 }
 
-/* Queue @w unless the word has changed. */
-static int queue(struct waiter *w, uint32_t val)
+int fib_futex_queue(struct waiter *w, uint32_t val)
 {
 	struct bucket *b;
-	int r = compare(w->uaddr, val); /* a fault goes before the lock */
+	int r = fib_futex_compare(w->uaddr,
+				  val); /* a fault goes before the lock */
 
 	if (r)
 		return r;
@@ -156,7 +145,7 @@ static int queue(struct waiter *w, uint32_t val)
 		fib_unlock(&b->lock);
 		fib_futex_grown();
 	}
-	r = compare(w->uaddr, val);
+	r = fib_futex_compare(w->uaddr, val);
 	if (r)
 		fib_sub(&b->count, 1, relaxed);
 	else
@@ -171,15 +160,15 @@ int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 	struct waiter w = { .fib = fib_self(),
 			    .uaddr = uaddr,
 			    .bitset = bitset,
-			    .priority = own_priority() };
-	int r = queue(&w, val);
+			    .priority = fib_futex_priority() };
+	int r = fib_futex_queue(&w, val);
 
 	if (r)
 		return r;
 	FIB_CHAOS_POINT(futex_queued);
-	r = sleep_on(&w, 1, uaddr, deadline_ns);
+	r = fib_futex_sleep(&w, 1, uaddr, deadline_ns);
 	if (r)
-		give_up(&w);
+		fib_futex_give_up(&w);
 	return fib_load(&w.woken, acquire) ? 0 : r;
 }
 
@@ -199,15 +188,15 @@ int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 		w[queued].fib = fib_self();
 		w[queued].uaddr = word[queued].uaddr;
 		w[queued].bitset = FIB_FUTEX_ANY;
-		w[queued].priority = own_priority();
-		r = queue(&w[queued], word[queued].val);
+		w[queued].priority = fib_futex_priority();
+		r = fib_futex_queue(&w[queued], word[queued].val);
 		if (r)
 			break;
 	}
 	if (r == 0)
-		r = sleep_on(w, n, word->uaddr, deadline_ns);
+		r = fib_futex_sleep(w, n, word->uaddr, deadline_ns);
 	for (unsigned i = 0; i < queued; i++) {
-		give_up(&w[i]);
+		fib_futex_give_up(&w[i]);
 		if (fib_load(&w[i].woken, acquire))
 			woken = (int)i;
 	}
@@ -216,7 +205,7 @@ int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 	return woken >= 0 ? woken : r;
 }
 
-static void wake_locked(struct bucket *b, struct waiter *w)
+void fib_futex_wake_locked(struct bucket *b, struct waiter *w)
 {
 	struct fib *f = w->fib;
 
@@ -241,7 +230,7 @@ static int wake_some_locked(struct bucket *b, uint32_t *uaddr, int n,
 			return -EINVAL;
 		if (!(w->bitset & bitset))
 			continue;
-		wake_locked(b, w);
+		fib_futex_wake_locked(b, w);
 		/* as the kernel does, a count of 0 wakes one */
 		if (++woken >= n)
 			break;
@@ -258,14 +247,14 @@ int fib_futex_wake(uint32_t *uaddr, int n, uint32_t bitset)
 	fib_fence(seq_cst);
 	if (!fib_load(&fib_futex_bucket(uaddr)->count, relaxed))
 		return 0;
-	b = lock_word(uaddr);
+	b = fib_futex_lock_word(uaddr);
 	woken = wake_some_locked(b, uaddr, n, bitset);
 	fib_unlock(&b->lock);
 	return woken;
 }
 
-static void move_locked(struct bucket *a, struct bucket *b, struct waiter *w,
-			uint32_t *to)
+void fib_futex_move_locked(struct bucket *a, struct bucket *b, struct waiter *w,
+			   uint32_t *to)
 {
 	fib_list_del(&w->node);
 	fib_sub(&a->count, 1, relaxed);
@@ -278,15 +267,15 @@ int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
 		      const uint32_t *cmp)
 {
 	struct bucket *a, *b;
-	int woken = 0, moved = 0, r = cmp ? compare(from, *cmp) : 0;
+	int woken = 0, moved = 0, r = cmp ? fib_futex_compare(from, *cmp) : 0;
 
 	if (r)
 		return r;
-	lock_two(from, to, &a, &b);
+	fib_futex_lock_two(from, to, &a, &b);
 	if (cmp)
-		r = compare(from, *cmp);
+		r = fib_futex_compare(from, *cmp);
 	if (r) {
-		unlock_two(a, b);
+		fib_futex_unlock_two(a, b);
 		return r;
 	}
 	fib_list_for_each (it, &a->waiters) {
@@ -299,17 +288,17 @@ int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
 			break;
 		}
 		if (woken < nwake) {
-			wake_locked(a, w);
+			fib_futex_wake_locked(a, w);
 			woken++;
 		} else if (moved < nmove) {
 			moved++;
 			if (from != to)
-				move_locked(a, b, w, to);
+				fib_futex_move_locked(a, b, w, to);
 		} else {
 			break;
 		}
 	}
-	unlock_two(a, b);
+	fib_futex_unlock_two(a, b);
 	return r ? r : woken + moved;
 }
 
@@ -378,12 +367,12 @@ int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
 	r = fib_touch32(b);
 	if (r)
 		return r;
-	lock_two(a, b, &ba, &bb);
+	fib_futex_lock_two(a, b, &ba, &bb);
 	r = apply_op(b, op, &old);
 	if (r == 0)
 		r = compare_op(op, old);
 	if (r < 0) {
-		unlock_two(ba, bb);
+		fib_futex_unlock_two(ba, bb);
 		return r;
 	}
 	woken = wake_some_locked(ba, a, nwake, FIB_FUTEX_ANY);
@@ -391,231 +380,6 @@ int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
 		r = wake_some_locked(bb, b, nwake2, FIB_FUTEX_ANY);
 		woken = r < 0 ? r : woken + r;
 	}
-	unlock_two(ba, bb);
+	fib_futex_unlock_two(ba, bb);
 	return woken;
-}
-
-/* --- priority inheritance ------------------------------------------------- */
-
-/* 1: *@uaddr was @was and is @is; 0: it was not; -EFAULT. */
-static int swap(uint32_t *uaddr, uint32_t was, uint32_t is)
-{
-	return fib_cas32(uaddr, &was, is);
-}
-
-static bool has_waiter(const struct bucket *b, const uint32_t *uaddr)
-{
-	fib_list_for_each (it, &b->waiters)
-		if (fib_container_of(it, struct waiter, node)->uaddr == uaddr)
-			return true;
-	return false;
-}
-
-/*
- * 0: it is ours; 1: we are queued; -errno. As futex_lock_pi_atomic() of
- * kernel/futex/pi.c: the bit is set before the owner is looked for.
- */
-static int take_pi_locked(struct bucket *b, struct waiter *w, bool try_only,
-			  bool (*alive)(uint32_t tid))
-{
-	for (;;) {
-		uint32_t was, is, owner;
-		int r = fib_peek32(w->uaddr, &was);
-
-		if (r)
-			return r;
-		owner = was & FUTEX_TID_MASK;
-		if (owner == w->pi_tid)
-			return -EDEADLK;
-		is = was | FUTEX_WAITERS;
-		if (!owner) {
-			is = (was & FUTEX_OWNER_DIED) | w->pi_tid;
-			if (has_waiter(b, w->uaddr))
-				is |= FUTEX_WAITERS;
-		}
-		r = swap(w->uaddr, was, is);
-		if (r < 0)
-			return r;
-		if (r == 0)
-			continue;
-		if (!owner)
-			return 0;
-		if (!alive(owner))
-			return -ESRCH;
-		if (try_only)
-			return -EAGAIN;
-		fib_add(&b->count, 1, relaxed);
-		fib_futex_add_locked(b, w);
-		return 1;
-	}
-}
-
-int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
-		      bool try_only, bool (*alive)(uint32_t tid))
-{
-	struct bucket *b;
-	struct waiter w = { .fib = fib_self(),
-			    .uaddr = uaddr,
-			    .priority = own_priority(),
-			    .pi_tid = tid };
-	uint32_t now;
-	int r = fib_peek32(uaddr, &now);
-
-	if (r == 0)
-		r = (now & FUTEX_TID_MASK) == tid ? -EDEADLK :
-						    fib_touch32(uaddr);
-	if (r)
-		return r;
-	fib_futex_grow();
-	b = lock_word(uaddr);
-	r = take_pi_locked(b, &w, try_only, alive);
-	fib_unlock(&b->lock);
-	if (r <= 0)
-		return r;
-	r = sleep_on(&w, 1, uaddr, deadline_ns);
-	if (r)
-		give_up(&w);
-	return fib_load(&w.woken, acquire) ? 0 : r;
-}
-
-int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
-{
-	struct bucket *b;
-	uint32_t bit = died ? FUTEX_OWNER_DIED : 0, was;
-	int r = fib_peek32(uaddr, &was);
-
-	if (r == 0)
-		r = (was & FUTEX_TID_MASK) == tid ? fib_touch32(uaddr) : -EPERM;
-	if (r)
-		return r;
-	b = lock_word(uaddr);
-	for (;;) {
-		struct waiter *next = NULL;
-		uint32_t is = bit;
-
-		r = fib_peek32(uaddr, &was);
-		if (r == 0 && (was & FUTEX_TID_MASK) != tid)
-			r = -EPERM;
-		if (r)
-			break;
-		fib_list_for_each (it, &b->waiters) {
-			struct waiter *w =
-				fib_container_of(it, struct waiter, node);
-
-			if (w->uaddr != uaddr || !w->pi_tid)
-				continue;
-			if (next) {
-				is |= FUTEX_WAITERS;
-				break;
-			}
-			next = w;
-			is |= w->pi_tid;
-		}
-		r = swap(uaddr, was, is);
-		if (r == 0)
-			continue;
-		if (r > 0 && next)
-			wake_locked(b, next);
-		break;
-	}
-	fib_unlock(&b->lock);
-	return r < 0 ? r : 0;
-}
-
-/*
- * Waiting for a condition whose mutex is a PI one. The waiter says where it may
- * be moved to, and from then on is one of those who wait for that mutex. The
- * mover tries to take the mutex for the first of them. kernel/futex/requeue.c
- */
-int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
-			      uint32_t tid, uint64_t deadline_ns)
-{
-	struct waiter w = { .fib = fib_self(),
-			    .uaddr = from,
-			    .priority = own_priority(),
-			    .requeue_to = to,
-			    .requeue_tid = tid };
-	int r;
-
-	if (from == to)
-		return -EINVAL;
-	r = queue(&w, val);
-	if (r)
-		return r;
-	r = sleep_on(&w, 1, from, deadline_ns);
-	if (r)
-		give_up(&w);
-	if (fib_load(&w.woken, acquire))
-		return 0;
-	/* Waiting for the mutex already: not to be repeated. */
-	return r == -EINTR && w.pi_tid ? -EAGAIN : r;
-}
-
-/* The mutex for @w, if it is free: 1; else 0 or -errno. */
-static int take_for_locked(uint32_t *to, struct waiter *w, bool more,
-			   bool (*alive)(uint32_t tid))
-{
-	for (;;) {
-		uint32_t was, is, owner;
-		int r = fib_peek32(to, &was);
-
-		if (r)
-			return r;
-		owner = was & FUTEX_TID_MASK;
-		if (owner == w->requeue_tid)
-			return -EDEADLK;
-		is = was | FUTEX_WAITERS;
-		if (!owner)
-			is = was | w->requeue_tid | (more ? FUTEX_WAITERS : 0);
-		r = swap(to, was, is);
-		if (r < 0)
-			return r;
-		if (r == 0)
-			continue;
-		if (!owner)
-			return 1;
-		return alive(owner) ? 0 : -ESRCH;
-	}
-}
-
-int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
-			     uint32_t cmp, bool (*alive)(uint32_t tid))
-{
-	struct bucket *a, *b;
-	int done = 0, r = compare(from, cmp);
-	uint32_t now;
-
-	if (r == 0)
-		r = fib_peek32(to, &now);
-	if (r)
-		return r;
-	fib_touch32(
-		to); /* only if one waits does it matter whether it is there */
-	lock_two(from, to, &a, &b);
-	r = compare(from, cmp);
-	fib_list_for_each (it, &a->waiters) {
-		struct waiter *w = fib_container_of(it, struct waiter, node);
-
-		if (r < 0 || done - 1 >= nmove)
-			break;
-		if (w->uaddr != from)
-			continue;
-		if (w->requeue_to != to || w->pi_tid) {
-			r = -EINVAL;
-			break;
-		}
-		if (!done)
-			r = take_for_locked(to, w, nmove > 0, alive);
-		if (r < 0)
-			break;
-		if (!done++ && r) {
-			wake_locked(a, w);
-			continue;
-		}
-		w->pi_tid = w->requeue_tid;
-		w->requeue_to = NULL;
-		move_locked(a, b, w, to);
-	}
-	unlock_two(a, b);
-	return r < 0 ? r : done;
 }

@@ -1,0 +1,228 @@
+/*
+ * Mutexes with priority inheritance, but for the inheritance, and conditions whose
+ * mutex is one: futex.h. kernel/futex/pi.c, kernel/futex/requeue.c.
+ */
+#include "runtime/futex_int.h"
+
+/* 1: *@uaddr was @was and is @is; 0: it was not; -EFAULT. */
+static int swap(uint32_t *uaddr, uint32_t was, uint32_t is)
+{
+	return fib_cas32(uaddr, &was, is);
+}
+
+static bool has_waiter(const struct bucket *b, const uint32_t *uaddr)
+{
+	fib_list_for_each (it, &b->waiters)
+		if (fib_container_of(it, struct waiter, node)->uaddr == uaddr)
+			return true;
+	return false;
+}
+
+/*
+ * 0: it is ours; 1: we are queued; -errno. As futex_lock_pi_atomic() of
+ * kernel/futex/pi.c: the bit is set before the owner is looked for.
+ */
+static int take_pi_locked(struct bucket *b, struct waiter *w, bool try_only,
+			  bool (*alive)(uint32_t tid))
+{
+	for (;;) {
+		uint32_t was, is, owner;
+		int r = fib_peek32(w->uaddr, &was);
+
+		if (r)
+			return r;
+		owner = was & FUTEX_TID_MASK;
+		if (owner == w->pi_tid)
+			return -EDEADLK;
+		is = was | FUTEX_WAITERS;
+		if (!owner) {
+			is = (was & FUTEX_OWNER_DIED) | w->pi_tid;
+			if (has_waiter(b, w->uaddr))
+				is |= FUTEX_WAITERS;
+		}
+		r = swap(w->uaddr, was, is);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		if (!owner)
+			return 0;
+		if (!alive(owner))
+			return -ESRCH;
+		if (try_only)
+			return -EAGAIN;
+		fib_add(&b->count, 1, relaxed);
+		fib_futex_add_locked(b, w);
+		return 1;
+	}
+}
+
+int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
+		      bool try_only, bool (*alive)(uint32_t tid))
+{
+	struct bucket *b;
+	struct waiter w = { .fib = fib_self(),
+			    .uaddr = uaddr,
+			    .priority = fib_futex_priority(),
+			    .pi_tid = tid };
+	uint32_t now;
+	int r = fib_peek32(uaddr, &now);
+
+	if (r == 0)
+		r = (now & FUTEX_TID_MASK) == tid ? -EDEADLK :
+						    fib_touch32(uaddr);
+	if (r)
+		return r;
+	fib_futex_grow();
+	b = fib_futex_lock_word(uaddr);
+	r = take_pi_locked(b, &w, try_only, alive);
+	fib_unlock(&b->lock);
+	if (r <= 0)
+		return r;
+	r = fib_futex_sleep(&w, 1, uaddr, deadline_ns);
+	if (r)
+		fib_futex_give_up(&w);
+	return fib_load(&w.woken, acquire) ? 0 : r;
+}
+
+int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
+{
+	struct bucket *b;
+	uint32_t bit = died ? FUTEX_OWNER_DIED : 0, was;
+	int r = fib_peek32(uaddr, &was);
+
+	if (r == 0)
+		r = (was & FUTEX_TID_MASK) == tid ? fib_touch32(uaddr) : -EPERM;
+	if (r)
+		return r;
+	b = fib_futex_lock_word(uaddr);
+	for (;;) {
+		struct waiter *next = NULL;
+		uint32_t is = bit;
+
+		r = fib_peek32(uaddr, &was);
+		if (r == 0 && (was & FUTEX_TID_MASK) != tid)
+			r = -EPERM;
+		if (r)
+			break;
+		fib_list_for_each (it, &b->waiters) {
+			struct waiter *w =
+				fib_container_of(it, struct waiter, node);
+
+			if (w->uaddr != uaddr || !w->pi_tid)
+				continue;
+			if (next) {
+				is |= FUTEX_WAITERS;
+				break;
+			}
+			next = w;
+			is |= w->pi_tid;
+		}
+		r = swap(uaddr, was, is);
+		if (r == 0)
+			continue;
+		if (r > 0 && next)
+			fib_futex_wake_locked(b, next);
+		break;
+	}
+	fib_unlock(&b->lock);
+	return r < 0 ? r : 0;
+}
+
+/*
+ * Waiting for a condition whose mutex is a PI one. The waiter says where it may
+ * be moved to, and from then on is one of those who wait for that mutex. The
+ * mover tries to take the mutex for the first of them. kernel/futex/requeue.c
+ */
+int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
+			      uint32_t tid, uint64_t deadline_ns)
+{
+	struct waiter w = { .fib = fib_self(),
+			    .uaddr = from,
+			    .priority = fib_futex_priority(),
+			    .requeue_to = to,
+			    .requeue_tid = tid };
+	int r;
+
+	if (from == to)
+		return -EINVAL;
+	r = fib_futex_queue(&w, val);
+	if (r)
+		return r;
+	r = fib_futex_sleep(&w, 1, from, deadline_ns);
+	if (r)
+		fib_futex_give_up(&w);
+	if (fib_load(&w.woken, acquire))
+		return 0;
+	/* Waiting for the mutex already: not to be repeated. */
+	return r == -EINTR && w.pi_tid ? -EAGAIN : r;
+}
+
+/* The mutex for @w, if it is free: 1; else 0 or -errno. */
+static int take_for_locked(uint32_t *to, struct waiter *w, bool more,
+			   bool (*alive)(uint32_t tid))
+{
+	for (;;) {
+		uint32_t was, is, owner;
+		int r = fib_peek32(to, &was);
+
+		if (r)
+			return r;
+		owner = was & FUTEX_TID_MASK;
+		if (owner == w->requeue_tid)
+			return -EDEADLK;
+		is = was | FUTEX_WAITERS;
+		if (!owner)
+			is = was | w->requeue_tid | (more ? FUTEX_WAITERS : 0);
+		r = swap(to, was, is);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		if (!owner)
+			return 1;
+		return alive(owner) ? 0 : -ESRCH;
+	}
+}
+
+int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
+			     uint32_t cmp, bool (*alive)(uint32_t tid))
+{
+	struct bucket *a, *b;
+	int done = 0, r = fib_futex_compare(from, cmp);
+	uint32_t now;
+
+	if (r == 0)
+		r = fib_peek32(to, &now);
+	if (r)
+		return r;
+	fib_touch32(
+		to); /* only if one waits does it matter whether it is there */
+	fib_futex_lock_two(from, to, &a, &b);
+	r = fib_futex_compare(from, cmp);
+	fib_list_for_each (it, &a->waiters) {
+		struct waiter *w = fib_container_of(it, struct waiter, node);
+
+		if (r < 0 || done - 1 >= nmove)
+			break;
+		if (w->uaddr != from)
+			continue;
+		if (w->requeue_to != to || w->pi_tid) {
+			r = -EINVAL;
+			break;
+		}
+		if (!done)
+			r = take_for_locked(to, w, nmove > 0, alive);
+		if (r < 0)
+			break;
+		if (!done++ && r) {
+			fib_futex_wake_locked(a, w);
+			continue;
+		}
+		w->pi_tid = w->requeue_tid;
+		w->requeue_to = NULL;
+		fib_futex_move_locked(a, b, w, to);
+	}
+	fib_futex_unlock_two(a, b);
+	return r < 0 ? r : done;
+}
