@@ -11,6 +11,9 @@
 #include "preload/preload.h"
 #include "runtime/sched.h"
 
+#ifndef PT_GNU_PROPERTY /* glibc before 2.32 */
+#define PT_GNU_PROPERTY 0x6474e553
+#endif
 #define ISA_NEEDED   0xc0008002u /* GNU_PROPERTY_X86_ISA_1_NEEDED */
 #define ISA_BASELINE 1u		 /* and no bit of a later level */
 
