@@ -50,7 +50,8 @@ static long one_part(struct fib_parts *p)
 	struct fib *f = fib_self();
 	long n = fib_io_window(p, v), r;
 
-	if (n <= 0 && p->done)
+	/* The first try could read it: it has gone meanwhile. */
+	if (n < 0 || (n == 0 && p->done))
 		return n;
 	/* A cancel came near, and did not act. */
 	if (!f->io.hold && fib_iom_hold(p->io.s, &p->hold, p->io.closes))
@@ -58,7 +59,7 @@ static long one_part(struct fib_parts *p)
 	if (!f->io.hold || !fib_io_try(&p->io, &p->hold))
 		return -EBADF;
 	fib_io_begin(&p->io);
-	r = p->part(p, p->io.s->fd, v, n < 0 ? 0 : (unsigned)n);
+	r = p->part(p, p->io.s->fd, v, (unsigned)n);
 	fib_iom_tried(&p->hold);
 	return r;
 }

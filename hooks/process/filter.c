@@ -348,6 +348,12 @@ long fib_sys_seccomp(unsigned op, unsigned flags, void *args)
 		return fib_filter_install(SYS_seccomp, a);
 	if (fib_runtime_leave())
 		return fib_pass(SYS_seccomp, a);
+	/* Nobody would answer for the child: it is the supervisor's to judge. */
+	if (flags & FILTER_LISTENER) {
+		fib_self()->thread.confined = true;
+		fib_uring_stop();
+		return fib_pass(SYS_seccomp, a);
+	}
 	if (!fib_self()->thread.confined &&
 	    workers_live(SYS_seccomp, a, &report)) {
 		fib_uring_stop();

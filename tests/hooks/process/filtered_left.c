@@ -9,6 +9,7 @@
  * t-case: late
  * t-case: other
  * t-case: tsync
+ * t-case: listener
  * t-no-stats: under a filter the counters are not written
  */
 #include <dirent.h>
@@ -18,20 +19,26 @@
 #include <sys/prctl.h>
 #include "t.h"
 
-/* @nr fails with EXDEV. */
-static void deny(unsigned nr, unsigned flags)
+/* @nr is @action from now on. */
+static int filter(unsigned nr, unsigned action, unsigned flags)
 {
 	struct sock_filter f[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EXDEV),
+		BPF_STMT(BPF_RET | BPF_K, action),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog p = { T_LEN(f), f };
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &p) == 0);
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &p);
+}
+
+/* @nr fails with EXDEV. */
+static void deny(unsigned nr, unsigned flags)
+{
+	CHECK(filter(nr, SECCOMP_RET_ERRNO | EXDEV, flags) == 0);
 	CHECK_ERR(syscall((long)nr, 0), EXDEV);
 }
 
@@ -203,6 +210,21 @@ static void for_all(void)
 	look("others have ended", "Seccomp:\t2");
 }
 
+/* Who tries the filter before waits for an answer that nobody gives. */
+static void with_listener(void)
+{
+	pthread_t t = t_thread(reads, NULL);
+	int fd = filter(SYS_memfd_create, SECCOMP_RET_USER_NOTIF,
+			SECCOMP_FILTER_FLAG_TSYNC |
+				SECCOMP_FILTER_FLAG_TSYNC_ESRCH |
+				SECCOMP_FILTER_FLAG_NEW_LISTENER);
+
+	CHECK(fd > 0);
+	t_put(pipes[1], 'x');
+	t_join(t);
+	look("with a listener", "Seccomp:\t2");
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc >= 2);
@@ -214,6 +236,8 @@ int main(int argc, char **argv)
 		by_main(argc > 2);
 	} else if (!strcmp(argv[1], "tsync")) {
 		for_all();
+	} else if (!strcmp(argv[1], "listener")) {
+		with_listener();
 	} else {
 		t_thread(argv[1][0] == 'o' ? other : filtered,
 			 argv[1][0] == 'l' ? &bar : NULL);
