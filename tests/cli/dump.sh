@@ -202,7 +202,7 @@ start echo "$F" "$B/demo/echo" 0 && {
 	check "server: main in accept" grep -Eq "^fiber 0 .*\
 (accept: .* tcp 127.0.0.1:$port listening|running on worker [0-9]+, in accept,)" "$T/out"
 	check "server: addresses" [ "$(grep -Ec \
-		"read: .* tcp 127.0.0.1:$port with 127.0.0.1:[0-9]+" \
+		"read: .* tcp 127.0.0.1:$port with 127(\.[0-9]+){3}:[0-9]+" \
 		"$T/out")" = $connections ]
 	check "server: at most 3 s ($ms ms)" [ "$ms" -lt 3000 ]
 	echo "dump of $((connections + 1)) fibers: $ms ms"
