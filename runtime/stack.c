@@ -1,11 +1,5 @@
 /* Thread stacks, see stack.h. */
-#include <sys/mman.h>
 #include "runtime/stack.h"
-
-#ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102
-#define MADV_GUARD_REMOVE  103
-#endif
 
 #define KEEP_MAX  16384u  /* free blocks kept of a size */
 #define KEEP_FEW  1024u	  /* of these, with what is warm: */
@@ -345,6 +339,26 @@ int fib_stack_protect(uintptr_t addr, size_t size, int prot)
 	} else if (b && prot == b->prot && addr < b->base + b->guard &&
 		   end == b->base + b->guard) {
 		/* the guard shrinks from above */
+		set_guard(b, addr - b->base);
+		r = 0;
+	}
+	fib_unlock(&lock);
+	return r;
+}
+
+int fib_stack_guard(uintptr_t addr, size_t size, bool install)
+{
+	uintptr_t end = addr + size;
+	struct block *b;
+	int r = 1;
+
+	fib_lock(&lock);
+	b = holds_locked(addr, size);
+	if (b && install && addr == b->base) {
+		set_guard(b, size);
+		r = 0;
+	} else if (b && !install && addr < b->base + b->guard &&
+		   end == b->base + b->guard) {
 		set_guard(b, addr - b->base);
 		r = 0;
 	}

@@ -5,7 +5,8 @@
  * two VMAs a thread; vm.max_map_count then ends the party at 32k threads. We
  * map it readable and writable at once and make the guard with
  * MADV_GUARD_INSTALL (Linux 6.13), which splits nothing, so that neighbouring
- * stacks merge into one VMA; older kernels get a PROT_NONE page. Where there are
+ * stacks merge into one VMA; older kernels get a PROT_NONE page. (From glibc 2.42
+ * on NPTL does so itself, if it can.) Where there are
  * many already, more than one is mapped at a time. A stack that
  * NPTL unmaps is kept for the next thread of the same size, without what its
  * thread has left there, until nobody wants it or address space runs out. What
@@ -23,7 +24,13 @@
 #ifndef FIB_STACK_H
 #define FIB_STACK_H
 
+#include <sys/mman.h>
 #include "runtime/sched.h"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE  103
+#endif
 
 /**
  * A block of @size bytes as mmap would give it, or -errno. With PROT_NONE it is
@@ -35,6 +42,11 @@ long fib_stack_map(size_t size, int prot);
  * kernel has to do it.
  */
 int fib_stack_protect(uintptr_t addr, size_t size, int prot);
+/**
+ * The same of madvise with MADV_GUARD_INSTALL, or MADV_GUARD_REMOVE: where the
+ * kernel has no such guards, it is a page of the other kind.
+ */
+int fib_stack_guard(uintptr_t addr, size_t size, bool install);
 /**
  * munmap of a whole block: false if it is not one of ours. @clean: who gets it
  * next finds nothing in it, and the program may have changed its mapping.

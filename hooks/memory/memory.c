@@ -104,6 +104,10 @@ long fib_sys_madvise(uintptr_t addr, size_t len, int advice)
 {
 	struct fib *f = fib_self();
 
+	if ((advice == MADV_GUARD_INSTALL || advice == MADV_GUARD_REMOVE) &&
+	    f->thread.creating &&
+	    fib_stack_guard(addr, len, advice == MADV_GUARD_INSTALL) == 0)
+		return 0;
 	/* When it has left the stack, all of it is given back at once. */
 	if (advice == MADV_DONTNEED && ends(f, addr, len) && !fib_filtered()) {
 		f->thread.leaves_stack = true;

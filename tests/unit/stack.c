@@ -126,6 +126,52 @@ START_TEST(open_from_the_start)
 }
 END_TEST
 
+/* As NPTL does from glibc 2.42 on: open from the start, the guard by madvise. */
+static char *map_and_guard(size_t size, size_t guard)
+{
+	long p = fib_stack_map(size, PROT_READ | PROT_WRITE);
+
+	ck_assert(p > 0 || p < -4095);
+	ck_assert_int_eq(fib_stack_guard((uintptr_t)p, guard, true), 0);
+	return (char *)p;
+}
+
+START_TEST(advised_guard_is_of_one_thread)
+{
+	char *p = map_and_guard(SIZE, 3 * FIB_PAGE);
+
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
+	ck_assert_ptr_eq(map_and_guard(SIZE, FIB_PAGE), p);
+	memset(p + FIB_PAGE, 1, SIZE - FIB_PAGE);
+	/* nearly all of it: what is kept warm is not */
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
+	ck_assert_ptr_eq(map_and_guard(SIZE, SIZE - FIB_PAGE), p);
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
+	ck_assert_int_eq(fib_stack_map(SIZE, PROT_READ | PROT_WRITE), (long)p);
+	memset(p, 1, SIZE);
+}
+END_TEST
+
+/* NPTL gives a stack that it has kept to a thread with another guard. */
+START_TEST(advised_guard_grows_and_shrinks)
+{
+	char *p = map_and_guard(SIZE, FIB_PAGE);
+
+	ck_assert_int_eq(fib_stack_guard((uintptr_t)p, 4 * FIB_PAGE, true), 0);
+	ck_assert_int_eq(fib_stack_guard((uintptr_t)p + 2 * FIB_PAGE,
+					 2 * FIB_PAGE, false),
+			 0);
+	memset(p + 2 * FIB_PAGE, 1, SIZE - 2 * FIB_PAGE);
+	/* neither of these is a guard of NPTL's */
+	ck_assert_int_eq(fib_stack_guard((uintptr_t)p + FIB_PAGE, FIB_PAGE,
+					 true),
+			 1);
+	ck_assert_int_eq(fib_stack_guard((uintptr_t)p, FIB_PAGE, false), 1);
+	ck_assert_int_eq(fib_stack_guard((uintptr_t)&p, FIB_PAGE, true), 1);
+	*(volatile char *)(p + 2 * FIB_PAGE - 1) = 1;
+}
+END_TEST
+
 START_TEST(trim)
 {
 	char *p = map(SIZE, FIB_PAGE), *q = map(SIZE, FIB_PAGE);
@@ -178,6 +224,9 @@ TCase *unit_stack(void)
 	tcase_add_test(t, guard_shrinks);
 	tcase_add_test_raise_signal(t, exec_keeps_the_guard, SIGSEGV);
 	tcase_add_test(t, open_from_the_start);
+	tcase_add_test(t, advised_guard_is_of_one_thread);
+	tcase_add_test_raise_signal(t, advised_guard_grows_and_shrinks,
+				    SIGSEGV);
 	tcase_add_test(t, trim);
 	tcase_add_test(t, churn);
 	return t;
