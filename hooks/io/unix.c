@@ -50,21 +50,12 @@ static bool find_line(struct fib_place *p, const void *addr, unsigned len)
 	return true;
 }
 
-/* Call @nr in the kernel, when the turn in line @p has come. */
+/* Call @nr in the kernel, on the file of @k, when the turn in line @p has come. */
 static long in_line(struct fib_place *p, struct fib_known *k, long nr,
 		    const long a[6])
 {
-	uint32_t closes = fib_load(&k->slot->closes, relaxed);
-	long r;
-
 	p->key[2] = (uint64_t)nr;
-	if (fib_line_stand(p, FIB_NEVER))
-		return -FIB_ERESTARTSYS;
-	r = fib_load(&k->slot->closes, relaxed) == closes ?
-		    fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a) :
-		    -EBADF;
-	fib_line_leave(p);
-	return r;
+	return fib_io_whole(k, FIB_IO_WRITE, false, nr, a, NULL, p);
 }
 
 long fib_io_connect_unix(struct fib_known *k, const long a[6])
