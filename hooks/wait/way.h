@@ -30,10 +30,11 @@ static inline bool fib_way_enter(_Atomic int *way, bool likes)
 	return kernel;
 }
 
-/** The caller, which has entered, is the only one there. */
+/** The caller is the only one there. One that a cancel may unwind has left. */
 static inline bool fib_way_alone(void)
 {
-	int n = fib_load(fib_self()->io.way, relaxed);
+	_Atomic int *way = fib_self()->io.way;
+	int n = way ? fib_load(way, relaxed) : 0;
 
 	return n == 1 || n == -1;
 }

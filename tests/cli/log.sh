@@ -71,8 +71,8 @@ check "--log-file: beside where it was started, %e" [ -s "$T/dir/here.threads" ]
 run env FIBHOOK_WRONG=1 FIBHOOK_LOG_FILE="$T/log.%e.%p" LD_PRELOAD="$LIB" \
 	bash -c 'echo $$'
 lines "before the first thread, %p" "$T/log.bash.$out" 1 ".* bash$wrong"
-run "$F" --log-file "$T/none" "$threads"
-check "nothing said, no file" [ ! -e "$T/none" -o ! -s "$T/none" ]
+run "$F" --log-file "$T/quiet" "$threads"
+check "nothing said, no file" [ ! -e "$T/quiet" -o ! -s "$T/quiet" ]
 for bad in "$T/no/log:No such file" "$T/log_link:it is a link" \
 	   "$T/log_fifo:No such device" "$T/dir:Is a directory"; do
 	ln -sf "$T/aim" "$T/log_link"
