@@ -16,8 +16,10 @@ else
 	elif start probed "$F" --workers 1 "$B/tests/cli/holds"; then
 		lines=${lines//PID/$pid}
 		lines=${lines//\/usr\/lib\/libfibhook.so/$LIB}
-		# A bound of time for each: it ends with what it has seen.
-		printf '%s\n' "${lines//bpftrace/timeout -s INT 8 bpftrace}" \
+		# A bound of time for each, by its own clock: a SIGINT may come
+		# between its last look and its sleep.
+		lines=${lines//bpftrace/timeout -k 5 60 bpftrace}
+		printf '%s\n' "${lines//-e \'/-e \'interval:s:3 { exit(); \} }" \
 			>"$T/lines"
 		run bash "$T/lines"
 		check "bpftrace: delays: $err" grep -q "^@us:" "$T/out"
