@@ -92,7 +92,10 @@ static bool receive_rest(struct fib_rest *rest, long r, long *nr, long v[6])
 	return true;
 }
 
-/* One that the kernel refuses, before it waits. */
+/* Where programs have no memory: TASK_SIZE_MAX, without five-level paging. */
+#define BEYOND ((1ul << 47) - FIB_PAGE)
+
+/* One that the kernel refuses, before it waits; or that it may. */
 static bool is_refused(const struct msghdr *h)
 {
 	struct iovec v;
@@ -101,9 +104,18 @@ static bool is_refused(const struct msghdr *h)
 		return true;
 	for (size_t i = 0; i < h->msg_iovlen; i++)
 		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)) ||
-		    (ssize_t)v.iov_len < 0)
+		    v.iov_len > BEYOND ||
+		    (uintptr_t)v.iov_base > BEYOND - v.iov_len)
 			return true;
 	return false;
+}
+
+/* The same of the first message of recvmmsg's @vec. */
+static bool is_first_refused(const void *vec)
+{
+	struct msghdr h;
+
+	return fib_copy(&h, vec, sizeof(h)) || is_refused(&h);
 }
 
 static long receive_much(struct fib_known *k, long nr, const long a[6],
@@ -118,7 +130,7 @@ static long receive_much(struct fib_known *k, long nr, const long a[6],
 		c.all = (struct iovec){ (void *)a[1], (size_t)a[2] };
 	else if (fib_copy(&h, (void *)a[1], sizeof(h)))
 		return -EFAULT;
-	waits = nr == SYS_recvmsg && is_refused(&h) ? false : !lowat;
+	waits = !is_refused(&h) && !lowat;
 	all = length(&h);
 	c.left.iov = h.msg_iov;
 	c.left.n = h.msg_iovlen;
@@ -166,7 +178,10 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		return fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
 	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat))
 		return nr == SYS_recvmmsg ?
-			       fib_io_in_kernel(k, FIB_IO_READ, !lowat, nr, a) :
+			       fib_io_in_kernel(
+				       k, FIB_IO_READ,
+				       !lowat && !is_first_refused((void *)a[1]),
+				       nr, a) :
 			       receive_much(k, nr, a, *flags, lowat);
 	*flags |= MSG_DONTWAIT;
 	if (k->kind == FIB_FD_DGRAM)
@@ -260,8 +275,9 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 	if (!timeout && (n == 1 || (flags & MSG_WAITFORONE)))
 		return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
 	if ((flags & ~PLAIN_RECV) || fib_fd_timed(k) || fib_fd_nonblock(k))
-		return fib_io_in_kernel(k, FIB_IO_READ, !timeout, SYS_recvmmsg,
-					a);
+		return fib_io_in_kernel(k, FIB_IO_READ,
+					!timeout && !is_first_refused(vec),
+					SYS_recvmmsg, a);
 	if (timeout) {
 		ns = fib_timespec_ns(timeout);
 		if (ns < 0)

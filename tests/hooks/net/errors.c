@@ -1,6 +1,27 @@
 /* Socket errors that are immediate: ENOTCONN, ENOTSOCK, EOPNOTSUPP, ... */
 #include "t.h"
 
+/* Memory that no program has is refused before anything is waited for. */
+static void no_memory(void)
+{
+	char *beyond = (char *)((1l << 47) - 4), c;
+	struct iovec v[2] = { { &c, 1 }, { beyond, 64 } };
+	struct msghdr h = { .msg_iov = v, .msg_iovlen = 2 };
+	struct mmsghdr m[2] = { { .msg_hdr = h }, { .msg_hdr = h } };
+	static const int flags[] = { 0, MSG_WAITALL };
+	int sv[2];
+
+	t_pair(sv);
+	for (size_t i = 0; i < T_LEN(flags); i++) {
+		CHECK_ERR(recv(sv[0], beyond, 64, flags[i]), EFAULT);
+		CHECK_ERR(recvmsg(sv[0], &h, flags[i]), EFAULT);
+		CHECK_ERR(recvmmsg(sv[0], m, 1, flags[i], NULL), EFAULT);
+		CHECK_ERR(recvmmsg(sv[0], m, 2, flags[i], NULL), EFAULT);
+	}
+	t_close(sv[0]);
+	t_close(sv[1]);
+}
+
 static void *check(void *arg)
 {
 	int s = socket(AF_INET, SOCK_STREAM, 0), u, p[2];
@@ -34,6 +55,7 @@ static void *check(void *arg)
 	t_close(p[1]);
 	t_close(s);
 	t_close(u);
+	no_memory();
 	return arg;
 }
 
