@@ -72,10 +72,10 @@ CLI_O  := $(patsubst %.c,$(B)/host/%.o,$(CLI) $(SHARED))
 # The engine as a library, but for what a host needs that is below libc: bare
 # kernel threads, dedicated fibers, filters, the monitor.
 BARE    := $(addprefix runtime/,aside.c bare.c below.c dedicated.c messenger.c monitor.c \
-             trace.c uring.c watch.c)
+             trace.c uring.c uring_ring.c uring_try.c watch.c)
 LIB_SRC := $(filter-out $(BARE),$(RUNTIME)) \
            $(wildcard libfib/*.c)
-LIB_ASM := $(filter-out %/clone.S %/raw.S,$(RUNASM))
+LIB_ASM := $(filter-out %/clone.S %/raw.S,$(RUNASM)) $(call sources,libfib,S)
 LIB_OBJ := $(LIB_SRC:.c=.o) $(LIB_ASM:.S=.o)
 LIB_O   := $(addprefix $(B)/lib/,$(LIB_OBJ))
 
@@ -117,12 +117,13 @@ $(B)/libfib.so: $(LIB_O) libfib/libfib.map
 	$(V)ln -sf libfib.so $(B)/libfib.so.0
 
 # One object, in which only the public names are global. A program that is built
-# with a sanitizer needs the library built so as well. $(1): -asan, -tsan or
+# with a sanitizer needs the library built so as well: libfib/undefined.c. $(1): -asan, -tsan or
 # nothing, $(2): the variant.
 define FIB_ARCHIVE
 $(B)/libfib$(1).a: $(addprefix $(B)/$(2)/,$(LIB_OBJ))
-	$$(V)ld -r -o $$(@:.a=.o) $$^
-	$$(V)objcopy --localize-hidden $$(@:.a=.o)
+	$$(V)ld -r -o $$(@:.a=.o) $$^ $(if $(findstring asan,$(1)),$$$$(nm -u $$^ | sed -n \
+	  's/^ *U \(__ubsan_[a-z0-9_]*\)$$$$/--defsym=\1=fib_san_undefined/p' | sort -u))
+	$$(V)objcopy --localize-hidden -w --localize-symbol='__ubsan_*' $$(@:.a=.o)
 	$$(V)rm -f $$@
 	$$(V)ar rcs $$@ $$(@:.a=.o)
 endef

@@ -36,7 +36,9 @@ static void print_text(void)
 	       FIB_VERSION, (int)dump_pid, dump_sched.target, start_time(),
 	       dump_seconds(), dump_process_name());
 	for (unsigned i = 0; i < FIB_STATS; i++)
-		printf("%s %lu\n", dump_stat_name(i), dump_tab.stats[i]);
+		if (!dump_stat_missing(i))
+			printf("%s %lu\n", dump_stat_name(i),
+			       dump_tab.stats[i]);
 }
 
 static void print_json(void)
@@ -45,11 +47,12 @@ static void print_json(void)
 	       "%d,\"fibers\":%u,\"start\":\"%s\",\"seconds\":%.3f,"
 	       "\"counters\":{",
 	       FIB_VERSION, (int)dump_pid, dump_json(dump_process_name()),
-	       dump_sched.running, dump_fibers_count(),
-	       start_time(), dump_seconds());
-	for (unsigned i = 0; i < FIB_STATS; i++)
-		printf("%s\"%s\":%lu", i ? "," : "", dump_stat_name(i),
-		       dump_tab.stats[i]);
+	       dump_sched.running, dump_fibers_count(), start_time(),
+	       dump_seconds());
+	for (unsigned i = 0, n = 0; i < FIB_STATS; i++)
+		if (!dump_stat_missing(i))
+			printf("%s\"%s\":%lu", n++ ? "," : "",
+			       dump_stat_name(i), dump_tab.stats[i]);
 	printf("}}\n");
 }
 
@@ -76,6 +79,8 @@ static void print_prometheus(void)
 	for (unsigned i = 0; i < FIB_STATS; i++) {
 		char name[64];
 
+		if (dump_stat_missing(i))
+			continue;
 		snprintf(name, sizeof(name), "%s_total", dump_stat_name(i));
 		print_metric(name, help[i], "counter", "%.0f",
 			     (double)dump_tab.stats[i]);
@@ -93,12 +98,13 @@ static int look(void)
 	dump_open(wanted);
 	if (born && dump_born() != born)
 		cli_fail(CLI_ERROR, "process %d has ended", (int)wanted);
-	dump_table_need();
+	dump_table_need_any();
 	if (!dump_tab.active)
-		cli_fail(CLI_ERROR,
-			 "process %d: no fibers run, so nothing is counted; see "
-			 "fibhook status",
-			 (int)dump_pid);
+		cli_fail(
+			CLI_ERROR,
+			"process %d: no fibers run, so nothing is counted; see "
+			"fibhook status",
+			(int)dump_pid);
 	if (form == JSON)
 		print_json();
 	else if (form == PROMETHEUS)

@@ -46,7 +46,8 @@ static const char *text_of(const char *s, size_t len)
 
 static struct row describe(enum dump_table found)
 {
-	static const char *const states[] = { "loaded", "unhooked", "disabled" };
+	static const char *const states[] = { "loaded", "unhooked",
+					      "disabled" };
 	struct row r = { .state = "not loaded" };
 	bool known = dump_tab.state < sizeof(states) / sizeof(*states);
 
@@ -60,10 +61,12 @@ static struct row describe(enum dump_table found)
 	snprintf(r.version, sizeof(r.version), "%s",
 		 cli_text_of(dump_tab.version, sizeof(dump_tab.version)));
 	if (dump_tab.active) {
-		r.state = "active";
+		r.state = dump_library->seen ? "library" : "active";
 		if (found == DUMP_TABLE_OTHER)
 			r.reason = "the library is of another version";
-		r.counts = found == DUMP_TABLE;
+		else if (found == DUMP_TABLE_LIB)
+			r.reason = "not hooked: it uses libfib itself";
+		r.counts = found != DUMP_TABLE_OTHER;
 		return r;
 	}
 	r.state = known ? states[dump_tab.state] : "unknown";
@@ -93,10 +96,13 @@ static void print_text(const struct row *r)
 	printf("%7d %-15s %-10s ", (int)dump_pid, dump_process_name(),
 	       r->state);
 	if (r->counts)
-		printf("%7d %7u %7.1f", dump_sched.running,
-		       dump_fibers_count(), held_per_second());
+		printf("%7d %7u ", dump_sched.running, dump_fibers_count());
 	else
-		printf("%7s %7s %7s", "-", "-", "-");
+		printf("%7s %7s ", "-", "-");
+	if (r->counts && !dump_is_lib)
+		printf("%7.1f", held_per_second());
+	else
+		printf("%7s", "-");
 	printf(" %s\n", r->reason ? r->reason : "-");
 }
 
@@ -108,10 +114,11 @@ static void print_json(const struct row *r)
 	if (*r->version)
 		printf(",\"version\":\"%s\"", dump_json(r->version));
 	if (r->counts)
-		printf(",\"workers\":%d,\"fibers\":%u,\"held_up\":%lu,"
-		       "\"held_up_per_second\":%.3f,\"seconds\":%.3f",
-		       dump_sched.running, dump_fibers_count(), held_up(),
-		       held_per_second(), dump_seconds());
+		printf(",\"workers\":%d,\"fibers\":%u,\"seconds\":%.3f",
+		       dump_sched.running, dump_fibers_count(), dump_seconds());
+	if (r->counts && !dump_is_lib)
+		printf(",\"held_up\":%lu,\"held_up_per_second\":%.3f",
+		       held_up(), held_per_second());
 	if (r->reason)
 		printf(",\"reason\":\"%s\"", dump_json(r->reason));
 	printf("}");
@@ -133,7 +140,9 @@ static int look(void)
 		print_text(&r);
 	if (dump_ended())
 		dump_explain(0);
-	return strcmp(r.state, "active") ? FOUND_OTHER : FOUND_ACTIVE;
+	return strcmp(r.state, "active") && strcmp(r.state, "library") ?
+		       FOUND_OTHER :
+		       FOUND_ACTIVE;
 }
 
 /* --- all of them ---------------------------------------------------------- */

@@ -36,6 +36,8 @@ $(B)/demo/$(1): demo/$(1)/$(1).c
 endef
 $(foreach name,echo chat relay load files,$(eval $(call demo_program,$(name))))
 
+$(B)/demo/load: demo/load/hist.h demo/load/watched.h
+
 $(B)/demo/slow: demo/files/slow.c
 	@mkdir -p $(@D)
 	$(CC) $(DEMO_CFLAGS) $< -o $@
@@ -43,6 +45,8 @@ $(B)/demo/slow: demo/files/slow.c
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(DEMO_CFLAGS) $< -o $@
+
+$(B)/bench/epoll_echo $(B)/bench/uring_echo: tests/bench/listen.h
 
 BENCH_CFLAGS := $(OPT) -g -Wall -Wextra -Wno-unused-parameter $(WERROR)
 BENCH_HDR    := tests/bench/libfib/bench.h

@@ -277,9 +277,11 @@ static void __attribute__((noinline, cold)) hook_chaos(struct fib *f)
 }
 
 /* What is known of the call that @f is in. */
-static inline void note_call(struct fib *f, unsigned nr, uint8_t door,
-			     struct fib_regs *regs, bool restarted)
+static inline void note_call(struct fib *f, unsigned nr, long first,
+			     uint8_t door, struct fib_regs *regs,
+			     bool restarted)
 {
+	f->io.fd = (int)first;
 	f->hook.door = door;
 	f->hook.regs = regs;
 	f->hook.call = (uint16_t)nr;
@@ -315,7 +317,7 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 
 	fib_store(&f->hook.in_hook, 1, relaxed);
 	fib_barrier();
-	note_call(f, nr, door, regs, false);
+	note_call(f, nr, a[0], door, regs, false);
 	if (fib_unlikely(++f->hook.calls % TURN_CALLS == 0))
 		end_turn();
 	if (fib_unlikely(fib_chaos_on))
@@ -345,7 +347,7 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		/* The same, in a handler: it goes on without us. */
 		if (fib_unlikely(!fib_worker_self()))
 			return fib_pass(nr, a);
-		note_call(f, nr, door, regs, true);
+		note_call(f, nr, a[0], door, regs, true);
 	}
 }
 

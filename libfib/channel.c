@@ -197,7 +197,8 @@ int fib_channel_send(struct fib_channel *c, const void *value,
 	fib_lock(&c->lock);
 	r = send_locked(c, value);
 	if (r == -EAGAIN)
-		return wait_unlock(c, (void *)value, true, timeout_ns);
+		return fib_called(
+			wait_unlock(c, (void *)value, true, timeout_ns));
 	fib_unlock(&c->lock);
 	return r;
 }
@@ -213,7 +214,7 @@ int fib_channel_recv(struct fib_channel *c, void *value, uint64_t timeout_ns)
 	fib_lock(&c->lock);
 	r = recv_locked(c, value);
 	if (r == -EAGAIN)
-		return wait_unlock(c, value, false, timeout_ns);
+		return fib_called(wait_unlock(c, value, false, timeout_ns));
 	fib_unlock(&c->lock);
 	return r;
 }

@@ -215,6 +215,8 @@ static void put_wait(struct fib_text *t, const struct fib *f)
 		fib_text_put(t, " for the word at ");
 		fib_text_number(t, f->wait_arg, 16);
 		break;
+	case FIB_WAIT_TIME:
+		break;
 	default:
 		return;
 	}

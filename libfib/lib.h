@@ -60,6 +60,17 @@ enum fib_life {
 	FIB_LIFE_BEGUN = 32,   /* there are frames on its stack */
 };
 
+/*
+ * The result of a call that may wait, at the end of a public function: no jump,
+ * so that a backtrace of who waits there shows what the program has called.
+ */
+#define fib_called(r)                                                          \
+	({                                                                     \
+		__typeof__(r) r_ = (r);                                        \
+		__asm__ volatile("");                                          \
+		r_;                                                            \
+	})
+
 /* --- thread.c ---------------------------------------------------------------- */
 
 /** The innermost fiber, NULL on a thread's own stack. */
@@ -179,6 +190,8 @@ void fib_starve(struct fib_sched *s, struct fib *f);
 void fib_feed(struct fib_sched *s);
 /** A thread of the library's own that runs what belongs to no scheduler. */
 struct fib_sched *fib_sched_service(void);
+/** All of them: for fib_sched_each(), and for who reads it from outside. */
+extern struct fib_list fib_scheds;
 /** Call @fn for each scheduler; none is destroyed meanwhile. */
 void fib_sched_each(void (*fn)(struct fib_sched *s, void *arg), void *arg);
 int fib_sched_check_thread(const struct fib_sched *s, int thread);

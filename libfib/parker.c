@@ -35,7 +35,7 @@ int fib_parker_wait_slow(struct fib_parker *p, uint64_t deadline_ns)
 		return -ETIMEDOUT;
 	if (!p->fib)
 		return wait_thread(p, deadline_ns);
-	r = fib_park_until(woken, p, deadline_ns, FIB_WAIT_NONE, 0);
+	r = fib_park_until(woken, p, deadline_ns, FIB_WAIT_TIME, 0);
 	return r == -EINTR ? -ECANCELED : r;
 }
 

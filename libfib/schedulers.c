@@ -12,7 +12,7 @@
 #define CALLER_STACK (FIB_WORKER_STACK + FIB_PAGE)
 
 static struct fib_lock all_lock = FIB_LOCK(SCHEDULERS);
-static struct fib_list all = { &all, &all };
+struct fib_list fib_scheds = { &fib_scheds, &fib_scheds };
 
 /* --- life ------------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ int fib_sched_create(struct fib_sched **out, unsigned threads, bool use_caller,
 		return r;
 	}
 	fib_lock(&all_lock);
-	fib_list_add_tail(&all, &s->lib.all);
+	fib_list_add_tail(&fib_scheds, &s->lib.all);
 	fib_unlock(&all_lock);
 	*out = s;
 	return 0;
@@ -82,7 +82,7 @@ int fib_sched_create(struct fib_sched **out, unsigned threads, bool use_caller,
 void fib_sched_each(void (*fn)(struct fib_sched *s, void *arg), void *arg)
 {
 	fib_lock(&all_lock);
-	fib_list_for_each (it, &all) {
+	fib_list_for_each (it, &fib_scheds) {
 		fn(fib_container_of(it, struct fib_sched, lib.all), arg);
 	}
 	fib_unlock(&all_lock);
@@ -119,7 +119,7 @@ static bool is_known(const struct fib_sched *s)
 	bool found = false;
 
 	fib_lock(&all_lock);
-	fib_list_for_each (it, &all)
+	fib_list_for_each (it, &fib_scheds)
 		found |= fib_container_of(it, struct fib_sched, lib.all) == s;
 	fib_unlock(&all_lock);
 	return found;
@@ -276,8 +276,8 @@ int fib_sched_start(struct fib_sched *s)
 	fib_mutex_lock(&s->lib.lifecycle);
 	if (fib_load(&s->lib.phase, acquire) == FIB_STOPPED) {
 		fib_store(&s->lib.phase, FIB_STARTED, seq_cst);
-		r = fib_workers_start(
-			s, 0, s->lib.threads - s->lib.use_caller, true);
+		r = fib_workers_start(s, 0, s->lib.threads - s->lib.use_caller,
+				      true);
 		if (r)
 			fib_store(&s->lib.phase, FIB_STOPPED, seq_cst);
 	}
@@ -576,7 +576,7 @@ struct fib_sched *fib_sched_service(void)
 /* The parent's epoll is not ours to look at. */
 void fib_scheds_forked(void)
 {
-	fib_list_for_each (it, &all) {
+	fib_list_for_each (it, &fib_scheds) {
 		struct fib_sched *s =
 			fib_container_of(it, struct fib_sched, lib.all);
 
@@ -586,7 +586,7 @@ void fib_scheds_forked(void)
 		fib_store(&s->lib.phase, FIB_STOPPED, relaxed);
 		fib_store(fib_shared(&s->lib.alive), 0, relaxed);
 	}
-	fib_list_init(&all);
+	fib_list_init(&fib_scheds);
 	fib_store(&service, NULL, relaxed);
 	pthread_mutex_init(&service_lock, NULL);
 }

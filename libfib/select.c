@@ -264,7 +264,7 @@ static int pause_until(struct choice *x)
 
 	if (!x->offer.parker.fib)
 		return fib_parker_wait(&x->offer.parker, x->deadline_ns);
-	r = fib_park_until(stirred, x, x->deadline_ns, FIB_WAIT_NONE, 0);
+	r = fib_park_until(stirred, x, x->deadline_ns, FIB_WAIT_TIME, 0);
 	return r == -EINTR ? -ECANCELED : r;
 }
 

@@ -519,7 +519,10 @@ refuse:
 
 void fib_activate(void)
 {
+	int saved = errno;
+
 	activate(false);
+	errno = saved;
 }
 
 void fib_init(void)
@@ -549,7 +552,10 @@ void fib_init(void)
 /* A constructor that runs before this one may have had the first thread. */
 __attribute__((constructor)) static void constructor(void)
 {
+	int saved = errno; /* main() finds 0 */
+
 	fib_init();
 	if (fib_options.eager)
 		activate(true);
+	errno = saved;
 }

@@ -167,14 +167,17 @@ void fib_sched_forget(struct fib_sched *s)
 	fib_messenger_forget();
 	fib_uring_forget();
 	fib_store(&fib_symtab.active, 0, relaxed);
-	/* The stacks and structs stay for the next start. */
+	/* The stacks, rings and structs stay for the next start. */
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib_worker *w = s->worker[i];
 		void *stack = w->stack, *altstack = w->altstack;
+		struct fib_tries *tries = w->tries;
 
 		memset(w, 0, sizeof(*w));
 		w->stack = stack;
 		w->altstack = altstack;
+		w->tries = tries;
+		fib_uring_forget_tries(tries);
 	}
 	fib_store(&s->workers, 0, relaxed);
 	/* The table of workers and that of descriptors stay as well. */

@@ -131,8 +131,11 @@ void fib_watch(struct fib_sched *s);
 long fib_read_stat(int tid, char *text, size_t size);
 /** Put one more worker to work: one that has retired, or a new one. */
 bool fib_start_spare(struct fib_sched *s);
-/** Around a kernel call that may block for long: others need a worker. */
-void fib_block_enter(void);
+/**
+ * Around a kernel call that may block for long: others need a worker. @briefly: it
+ * hardly will, and the monitor need not come before its next tick.
+ */
+void fib_block_enter(bool briefly);
 void fib_block_leave(void);
 
 /* --- the messenger: messenger.c ------------------------------------------------- */

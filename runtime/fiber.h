@@ -57,6 +57,8 @@ struct fib {
 	_Atomic uint32_t attention; /* leave waits: fib_host_attention() */
 	FIB_HOST_FIBER_FIRST
 	uint8_t wait;		       /* enum fib_wait */
+	uint8_t passed_over;	       /* for a futex, in a row: sched.h */
+	int16_t brief;		       /* its worker's: keep.h */
 	_Atomic int state;	       /* enum fib_fiber_state */
 	struct fib_worker *_Atomic on; /* the worker that runs it */
 	struct fib_worker *bound;      /* runs on this one alone */
@@ -70,8 +72,8 @@ struct fib {
 	uint32_t index;		       /* in the slabs, for ever */
 	uint32_t generation;	       /* lives of this slab entry */
 	_Atomic int tid;	       /* 0 while free */
-	uint32_t pkru;		 /* while off a worker: pkru_arch.h */
-	char name[FIB_NAME_MAX]; /* may be read and written by others */
+	uint32_t pkru;		       /* while off a worker: pkru_arch.h */
+	char name[FIB_NAME_MAX];       /* may be read and written by others */
 	/* CPU clock, cputime.h: has it asked for it? is it on a worker? */
 	_Atomic bool metered;
 	bool cpu_runs;

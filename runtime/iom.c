@@ -50,10 +50,11 @@ struct fib_fd *fib_iom_slot(struct fib_sched *sched, int fd)
 	return fib_iom_peek(sched, fd);
 }
 
-long fib_iom_control(struct fib_fd *s, int op)
+long fib_iom_control(struct fib_fd *s, int op, uint8_t events)
 {
 	struct epoll_event ev = {
-		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET,
+		.events = EPOLLIN | EPOLLRDHUP | EPOLLPRI | EPOLLET |
+			  (events & FIB_IO_WRITE ? EPOLLOUT : 0u),
 		.data.u64 = (uint64_t)s->generation << 32 | (uint32_t)s->fd,
 	};
 	unsigned use = fib_fd_use();
@@ -63,17 +64,36 @@ long fib_iom_control(struct fib_fd *s, int op)
 	return r;
 }
 
-int fib_iom_register_locked(struct fib_fd *s)
+void fib_iom_lost_locked(struct fib_fd *s)
 {
-	long r = fib_iom_control(s, EPOLL_CTL_ADD);
+	fib_count(io_lost);
+	fib_add(&s->files, FIB_FILE_NEXT, release);
+	fib_store(&s->untrusted, false, relaxed);
+	fib_iom_read_begins(s);
+	fib_iom_feed_locked(s, FIB_IO_BOTH, true);
+}
 
-	/* Closed behind our back and opened anew as the same file. */
-	if (r == -EEXIST)
-		r = fib_iom_control(s, EPOLL_CTL_MOD);
-	if (r == 0) {
-		s->registered = true;
-		fib_count(io_registered);
+int fib_iom_register_locked(struct fib_fd *s, uint8_t events)
+{
+	bool more = s->registered;
+	long r = -ENOENT;
+
+	events |= s->registered | FIB_IO_READ;
+	if (more)
+		r = fib_iom_control(s, EPOLL_CTL_MOD, events);
+	if (r == -ENOENT) {
+		s->registered = 0;
+		r = fib_iom_control(s, EPOLL_CTL_ADD, events);
+		/* Closed behind our back and opened anew as the same file. */
+		if (r == -EEXIST)
+			r = fib_iom_control(s, EPOLL_CTL_MOD, events);
+		if (r == 0)
+			fib_count(io_registered);
+		if (more)
+			fib_iom_lost_locked(s);
 	}
+	if (r == 0)
+		s->registered = events;
 	return (int)r;
 }
 
@@ -84,22 +104,24 @@ int fib_iom_rearm_locked(struct fib_fd *s)
 
 		/* An event that a worker has by now is of what was, not of now. */
 		s->generation++;
-		r = fib_iom_control(s, EPOLL_CTL_MOD);
+		r = fib_iom_control(s, EPOLL_CTL_MOD, FIB_IO_BOTH);
+		if (r == 0)
+			s->registered = FIB_IO_BOTH;
 		if (r == 0)
 			return 0;
 		/* Closed behind our back. */
-		s->registered = false;
+		s->registered = 0;
 		if (r != -ENOENT)
 			return (int)r;
 	}
-	return fib_iom_register_locked(s);
+	return fib_iom_register_locked(s, FIB_IO_BOTH);
 }
 
 void fib_iom_disarm_locked(struct fib_fd *s)
 {
 	if (s->registered && fib_list_empty(&s->waiters)) {
-		fib_iom_control(s, EPOLL_CTL_DEL);
-		s->registered = false;
+		fib_iom_control(s, EPOLL_CTL_DEL, 0);
+		s->registered = 0;
 	}
 }
 
@@ -136,8 +158,10 @@ static void queue_locked(struct fib_fd *s, struct fib_waiter *w, uint32_t *turn)
 	fib_list_add_tail(at, &w->node);
 }
 
+/* @since: if no edge came since it was @seq. */
 static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
-		   bool observer, bool keeps, uint32_t seq, uint32_t *turn)
+		   bool observer, bool keeps, bool since, uint32_t seq,
+		   uint32_t *turn)
 {
 	int r = 0;
 
@@ -150,9 +174,9 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	fib_list_init(&w->node);
 	FIB_CHAOS_POINT(iom_publish);
 	fib_lock(&s->lock);
-	if (!s->registered)
-		r = fib_iom_register_locked(s);
-	if (r == 0 && !observer && fib_load(&s->edges, relaxed) != seq)
+	if (!s->registered || (events & ~s->registered))
+		r = fib_iom_register_locked(s, events);
+	if (r == 0 && since && fib_load(&s->edges, relaxed) != seq)
 		r = 1;
 	if (r == 0) {
 		if (observer)
@@ -172,18 +196,20 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    bool observer, uint32_t seq)
 {
-	return publish(s, w, events, observer, false, seq, &(uint32_t){ 0 });
+	return publish(s, w, events, observer, false, !observer, seq,
+		       &(uint32_t){ 0 });
 }
 
-int fib_iom_observe(struct fib_fd *s, struct fib_waiter *w, uint8_t events)
+int fib_iom_observe(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
+		    uint32_t seq)
 {
-	return publish(s, w, events, true, true, 0, &(uint32_t){ 0 });
+	return publish(s, w, events, true, true, true, seq, &(uint32_t){ 0 });
 }
 
 int fib_iom_publish_turn(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 			 uint32_t seq, uint32_t *turn)
 {
-	return publish(s, w, events, false, false, seq, turn);
+	return publish(s, w, events, false, false, true, seq, turn);
 }
 
 void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w)

@@ -3,7 +3,8 @@
  * slot for each file descriptor of the program.
  *
  * A slot's life: a descriptor is registered when somebody first has to wait
- * for it, for both directions at once, and stays so until it is closed. An
+ * for it, and stays so until it is closed: for reading, and for writing as well once
+ * somebody waits for that (most sockets have room, and would say so at once). An
  * edge wakes one waiting consumer per direction (readers and writers eat what
  * made the descriptor ready) and every waiting observer (poll, select). Edges
  * are counted, so that one is not lost where no consumer waits.
@@ -146,20 +147,21 @@ struct fib_fd {
 	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
 	uint8_t busy;		 /* FIB_IO_*: poll-then-call under way */
 	uint8_t contended;	 /* FIB_IO_*: somebody waits for busy */
-	bool registered;
-	_Atomic bool untrusted;	 /* short reads prove nothing */
-	_Atomic uint8_t fresh;	 /* enum fib_fresh */
+	uint8_t registered; /* FIB_IO_*: what epoll has it for; 0: not at all */
+	_Atomic bool untrusted;	   /* short reads prove nothing */
+	_Atomic uint8_t fresh;	   /* enum fib_fresh */
 	_Atomic uint16_t evicting; /* for closes alone: who waits at (F) */
-	_Atomic uint32_t guests; /* fibers that a close moved here */
-	_Atomic uint32_t tries; /* of calls in parts, under way */
-	uint32_t turns;		/* of consumers, ever; lock */
+	_Atomic uint32_t guests;   /* fibers that a close moved here */
+	_Atomic uint32_t tries;	   /* of calls in parts, under way */
+	uint32_t turns;		   /* of consumers, ever; lock */
 	/* the monitor's: fib_iom_look() */
 	uint64_t seen_ns, look_ns; /* who waits; when to look at it again */
 	FIB_HOST_FD
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct fib_fd, tries) < 64 ||
-		       sizeof(struct fib_lock) > sizeof(int), /* with its rank */
+		       sizeof(struct fib_lock) >
+			       sizeof(int), /* with its rank */
 	       "one cache line");
 
 struct fib_waiter {
@@ -169,7 +171,7 @@ struct fib_waiter {
 	bool observer;
 	bool hold;
 	_Atomic bool woken;
-	uint32_t turn; /* of a consumer */
+	uint32_t turn;		     /* of a consumer */
 	struct fib_fd *_Atomic slot; /* where it is published */
 };
 
@@ -228,9 +230,11 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    bool observer, uint32_t seq);
 /**
  * An observer that stays with the file: if the number is closed, it is a guest of
- * another slot (w->slot), which it leaves when it has been woken or retracted.
+ * another slot (w->slot), which it leaves when it has been woken or retracted. 1, as
+ * for a consumer.
  */
-int fib_iom_observe(struct fib_fd *s, struct fib_waiter *w, uint8_t events);
+int fib_iom_observe(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
+		    uint32_t seq);
 /**
  * The same for a consumer that has waited before perhaps: *@turn says where it
  * stands. 0: behind all, and it becomes its turn; FIB_TURN_FIRST: before all.
@@ -274,6 +278,8 @@ static inline void fib_iom_leave(struct fib_fd *s)
 /** (E): the slot of the file, until fib_iom_tried(); NULL: it is lost. */
 struct fib_fd *fib_iom_try(struct fib_hold *h);
 void fib_iom_tried(struct fib_hold *h);
+/** The number of its file, for now; -1: it is lost. */
+int fib_iom_number(struct fib_hold *h);
 void fib_iom_let_go(struct fib_hold *h);
 /** As that, but it stays a guest where it is: there. NULL: it has lost the file. */
 struct fib_fd *fib_iom_unhold(struct fib_hold *h);

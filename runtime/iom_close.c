@@ -48,6 +48,16 @@ void fib_iom_tried(struct fib_hold *h)
 	fib_iom_leave(h->tried);
 }
 
+int fib_iom_number(struct fib_hold *h)
+{
+	struct fib_fd *s = fib_iom_try(h);
+
+	if (!s)
+		return -1;
+	fib_iom_tried(h);
+	return s->fd;
+}
+
 void fib_iom_tried_all(struct fib_fd *s)
 {
 	fib_raw(SYS_futex, &s->tries, FUTEX_WAKE_PRIVATE, INT_MAX);
@@ -133,7 +143,7 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 			s->fd, 0);
 		fib_fd_used(use);
 	}
-	s->registered = false;
+	s->registered = 0;
 	fib_store(&s->untrusted, false, relaxed);
 	fib_iom_read_begins(s);
 	s->generation++;
@@ -154,7 +164,7 @@ void fib_iom_closed(struct fib_fd *s)
 	if (fib_load(&s->closes, relaxed) & FIB_CLOSING)
 		fib_add(&s->closes, FIB_CLOSED - 1, relaxed);
 	again = s->registered;
-	s->registered = false;
+	s->registered = 0;
 	s->generation++;
 	fib_add(&s->files, FIB_FILE_NEXT, release);
 	/* They try again, each by itself or handed on. */
@@ -218,7 +228,7 @@ void fib_iom_evict(struct fib_fd *s, struct fib_fd *to)
 	to->turns = s->turns;
 	fib_store(&to->guests, moved, relaxed);
 	if (moved)
-		fib_iom_register_locked(to);
+		fib_iom_register_locked(to, FIB_IO_BOTH);
 	fib_unlock(&to->lock);
 	fib_unlock(&s->lock);
 	if (!moved)

@@ -10,10 +10,14 @@
 /** No slot above it was ever waited at. */
 extern _Atomic int fib_iom_watched_top;
 
-/** epoll_ctl() @op for @s. */
-long fib_iom_control(struct fib_fd *s, int op);
-/** Register @s, anew if it was: 0 or -errno. */
-int fib_iom_register_locked(struct fib_fd *s);
+#define FIB_IO_BOTH (FIB_IO_READ | FIB_IO_WRITE)
+
+/** epoll_ctl() @op for @s, which is to tell of @events, FIB_IO_*. */
+long fib_iom_control(struct fib_fd *s, int op, uint8_t events);
+/** Register @s for @events as well: 0 or -errno. */
+int fib_iom_register_locked(struct fib_fd *s, uint8_t events);
+/** @s was closed unseen, and has been registered as another file. */
+void fib_iom_lost_locked(struct fib_fd *s);
 /** (B) of iom.h. */
 static inline void fib_iom_edge_locked(struct fib_fd *s)
 {

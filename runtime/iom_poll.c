@@ -166,18 +166,14 @@ static uint8_t consumers(const struct fib_fd *s)
 /* Has epoll lost the registration? False: it does not say. */
 static bool check(struct fib_fd *s)
 {
-	long r = fib_iom_control(s, EPOLL_CTL_ADD);
+	long r = fib_iom_control(s, EPOLL_CTL_ADD, FIB_IO_BOTH);
 
 	if (r == -EEXIST)
 		return true;
 	if (r == -ENOMEM || r == -ENOSPC)
 		return false;
-	fib_count(io_lost);
-	s->registered = r == 0;
-	fib_add(&s->files, FIB_FILE_NEXT, release);
-	fib_store(&s->untrusted, false, relaxed);
-	fib_iom_read_begins(s);
-	fib_iom_feed_locked(s, FIB_IO_READ | FIB_IO_WRITE, true);
+	s->registered = r == 0 ? FIB_IO_BOTH : 0;
+	fib_iom_lost_locked(s);
 	return true;
 }
 

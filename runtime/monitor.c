@@ -40,8 +40,8 @@
 
 #define TICK_NS	    10000000ull
 #define LOOK_NS	    4000000ull /* between two looks at who waits, in a hurry */
-#define STALL_RUNS  16	/* resumes between two looks that are none */
-#define STALL_LOOKS 2	/* in a row */
+#define STALL_RUNS  16	       /* resumes between two looks that are none */
+#define STALL_LOOKS 2	       /* in a row */
 #define QUIET_TICKS 4
 #define TRIM_TICKS  100 /* between two looks at stacks that nobody wants */
 #define STACK_SIZE  (64ul * 1024)
@@ -107,7 +107,7 @@ static bool has_mute(const struct fib_sched *s)
 	return fib_messenger_is_sent();
 }
 
-void fib_block_enter(void)
+void fib_block_enter(bool briefly)
 {
 	struct fib_worker *w = fib_worker_self();
 
@@ -115,7 +115,8 @@ void fib_block_enter(void)
 	FIB_PROBE(block, w->cur->index, w->id);
 	fib_trace(w, w->cur, FIB_TRACE_BLOCK, 0);
 	fib_store(&w->blocking, 1, seq_cst);
-	if (!w->bound && !fib_load(&fib_sched_of(w)->nidle, seq_cst))
+	if (!briefly && !w->bound &&
+	    !fib_load(&fib_sched_of(w)->nidle, seq_cst))
 		fib_monitor_poke();
 	fib_sched_tell(fib_sched_of(w));
 }
@@ -256,16 +257,15 @@ static bool look(struct fib_sched *s, bool tick)
 			continue;
 		busy = true;
 		/* Who runs there may not have noticed the last time. */
-		if (tick && fib_load(&w->summoned, relaxed) &&
-		    fib_host.preempt)
+		if (tick && fib_load(&w->summoned, relaxed) && fib_host.preempt)
 			fib_host.preempt(w);
 		if (fib_load(&w->taken, relaxed))
 			continue;
 		if (fib_load(fib_shared(&w->cur), relaxed) &&
 		    (fib_load(&w->blocking, relaxed) ||
 		     (tick &&
-		      ((same && !fib_load(&s->nidle, relaxed) &&
-			is_stuck(w)) || FIB_CHAOS_ODDS(give_away, 8)))))
+		      ((same && !fib_load(&s->nidle, relaxed) && is_stuck(w)) ||
+		       FIB_CHAOS_ODDS(give_away, 8)))))
 			stuck = w;
 	}
 	if (stuck && !fib_load(&s->nidle, seq_cst))

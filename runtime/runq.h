@@ -7,6 +7,7 @@
 
 #include "ctx_arch.h"
 #include "runtime/chaos.h"
+#include "runtime/keep.h"
 #include "runtime/sched.h"
 #include "runtime/trace.h"
 
@@ -66,7 +67,11 @@ static inline void fib_runq_count_delay(struct fib_worker *w, struct fib *f)
 
 static inline void fib_runq_push_own(struct fib_worker *w, struct fib *f)
 {
-	if (FIB_CHAOS_ODDS(queue_front, 8))
+	bool next =
+		f->wait == FIB_WAIT_FUTEX && f->passed_over >= FIB_PASSED_OVER;
+
+	w->let_pass |= next;
+	if (next || FIB_CHAOS_ODDS(queue_front, 8))
 		fib_list_add_tail(w->queue.next, &f->run);
 	else
 		fib_list_add_tail(&w->queue, &f->run);
@@ -170,7 +175,7 @@ static inline struct fib *fib_runq_steal(struct fib_worker *w)
 		struct fib *first = NULL;
 		uint32_t want, got = 0;
 
-		if (!fib_load(&v->queued, relaxed))
+		if (!fib_load(&v->queued, relaxed) || fib_keep_young(v))
 			continue;
 		fib_lock(&v->lock);
 		want = (fib_load(&v->queued, relaxed) + 1) / 2;
@@ -189,7 +194,8 @@ static inline struct fib *fib_runq_steal(struct fib_worker *w)
 		fib_add(&fib_symtab.stats[FIB_STAT_steals], got, relaxed);
 		first = fib_container_of(taken.next, struct fib, run);
 		fib_list_del(&first->run);
-		fib_trace(w, first, FIB_TRACE_STEAL, (uint64_t)v->id << 32 | got);
+		fib_trace(w, first, FIB_TRACE_STEAL,
+			  (uint64_t)v->id << 32 | got);
 		fib_list_for_each (it, &taken) {
 			fib_list_del(it);
 			fib_runq_push(w, fib_container_of(it, struct fib, run));
@@ -201,17 +207,31 @@ static inline struct fib *fib_runq_steal(struct fib_worker *w)
 
 #include "fib_host_loop.h"
 
-static inline bool fib_runq_has_work(struct fib_sched *s)
+enum fib_work {
+	FIB_WORK_NONE = 0,
+	FIB_WORK_KEPT = 1, /* young ones, which nobody steals: keep.h */
+	FIB_WORK_SOME = 2,
+};
+
+static inline enum fib_work fib_runq_work(struct fib_sched *s)
 {
 	uint32_t n = fib_load(&s->workers, acquire);
+	enum fib_work work = FIB_WORK_NONE;
 
 	if (fib_load(&s->injected, relaxed))
-		return true;
-	for (uint32_t i = 0; i < n; i++)
-		if (fib_load(&s->worker[i]->queued, relaxed) ||
-		    fib_host_sleeper_has_work(s->worker[i]))
-			return true;
-	return false;
+		return FIB_WORK_SOME;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct fib_worker *v = s->worker[i];
+
+		if (fib_host_sleeper_has_work(v))
+			return FIB_WORK_SOME;
+		if (!fib_load(&v->queued, relaxed))
+			continue;
+		if (!fib_keep_young(v))
+			return FIB_WORK_SOME;
+		work = FIB_WORK_KEPT;
+	}
+	return work;
 }
 
 #endif

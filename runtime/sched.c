@@ -54,10 +54,14 @@ static void queue_fiber(struct fib *f)
 			return;
 	} else {
 		fib_runq_inject(s, f);
+		w = NULL;
 	}
-	fib_fence(seq_cst);
-	if (fib_load(&s->nidle, relaxed))
-		fib_notify_one(s);
+	fib_fence(seq_cst); /* keep.h (A) */
+	if (!fib_load(&s->nidle, relaxed) || (w && fib_keep(s, w)))
+		return;
+	fib_notify_one(s);
+	if (w)
+		fib_keep_told(w);
 }
 
 void fib_sched_deadline(struct fib_sched *s, uint64_t ns)
@@ -109,20 +113,30 @@ static void run_timers(struct fib_sched *s)
 static void idle(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
+	bool watches = false;
 	uint64_t deadline = 0;
+	enum fib_work work;
 
 	w->took_wake = false;
 	FIB_CHAOS_POINT(idle_enter);
 	fib_store(&w->sleeps_until, FIB_NEVER, relaxed);
 	fib_store(&w->idle, 1, relaxed);
 	fib_add(&s->nidle, 1, seq_cst);
-	fib_fence(seq_cst);
+	fib_fence(seq_cst); /* keep.h (C) */
 	FIB_CHAOS_POINT(idle_recheck);
-	if (!fib_runq_has_work(s) && !fib_host_at_end(s)) {
+	work = fib_runq_work(s);
+	if (work != FIB_WORK_SOME && !fib_host_at_end(s)) {
 		deadline = next_deadline(s);
+		watches = fib_keep_watch(s, work == FIB_WORK_KEPT);
+		if (watches)
+			deadline = fib_keep_deadline(deadline);
 		fib_store(&w->sleeps_until, deadline, relaxed);
 	}
 	fib_iom_poll(deadline);
+	if (watches) {
+		fib_keep_unwatch(s);
+		w->took_wake = true;
+	}
 	run_timers(s);
 }
 
@@ -139,7 +153,7 @@ static void __attribute__((noinline)) pass_wake(struct fib_worker *w)
 	fib_fence(seq_cst);
 	if (!fib_load(&s->nidle, relaxed))
 		return;
-	if (fib_runq_has_work(s)) {
+	if (fib_runq_work(s)) {
 		fib_notify_one(s);
 		return;
 	}
@@ -186,70 +200,6 @@ static void check_place(struct fib_worker *w)
 			retire(w);
 			return;
 		}
-	}
-}
-
-/* --- launches that are put off: sched.h ------------------------------------ */
-
-#define LONG_CYCLES 150000u /* 50 us or so */
-#define AT_ONCE	    64u
-
-void fib_launch_soon(struct fib *f)
-{
-	struct fib_sched *s = fib_sched_of(f);
-	struct fib_worker *w = fib_worker_self();
-	uint32_t n = fib_load(&s->at_once, relaxed);
-
-	if (n)
-		fib_store(&s->at_once, n - 1, relaxed);
-	if (n || w->bound || f->bound) {
-		fib_launch(f);
-		return;
-	}
-	fib_count_unless_alone(s, fibers_created);
-	fib_store(&f->state, FIB_IS_READY, relaxed);
-	if (!w->put_off)
-		fib_store(fib_shared(&w->put_off), fib_cycles() | 1, relaxed);
-	fib_runq_stamp(w, f);
-	fib_runq_push(w, f);
-}
-
-static bool is_long(uint64_t put_off)
-{
-	return put_off && fib_cycles() - put_off > LONG_CYCLES;
-}
-
-/* Others are told of what is queued, or need not be. */
-static void end_put_off(struct fib_worker *w)
-{
-	if (is_long(w->put_off))
-		fib_store(&fib_sched_of(w)->at_once, AT_ONCE, relaxed);
-	fib_store(fib_shared(&w->put_off), 0, relaxed);
-}
-
-void fib_sched_tell(struct fib_sched *s)
-{
-	struct fib_worker *w = fib_worker_self();
-
-	if (fib_likely(!w->put_off))
-		return;
-	end_put_off(w);
-	fib_fence(seq_cst);
-	if (fib_load(&s->nidle, relaxed))
-		fib_notify_one(s);
-}
-
-void fib_sched_look(struct fib_sched *s)
-{
-	uint32_t n = fib_load(&s->workers, acquire);
-
-	for (uint32_t i = 0; i < n && fib_load(&s->nidle, relaxed); i++) {
-		if (!is_long(fib_load(fib_shared(&s->worker[i]->put_off),
-				      relaxed)))
-			continue;
-		fib_store(&s->at_once, AT_ONCE, relaxed);
-		fib_notify_one(s);
-		return;
 	}
 }
 
@@ -370,7 +320,7 @@ static struct fib *next(struct fib_worker *w)
 			continue;
 		}
 		if (w->put_off)
-			end_put_off(w);
+			fib_put_off_ends(w);
 		if (!fib_runq_alone(s) && (fib_load(&w->queued, relaxed) ||
 					   fib_load(&s->injected, relaxed))) {
 			/* as in queue_fiber(), which left it to us */
@@ -455,6 +405,8 @@ void fib_worker_loop(struct fib_worker *w)
 			if (!fib_runq_alone(fib_sched_of(w)) &&
 			    fib_host_has_tsc(w))
 				fib_cpu_stop(w, f);
+			if (fib_load(&w->woke, relaxed))
+				fib_keep_judge(w, f);
 			if (fib_pkru_is_used()) {
 				f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 				fib_wrpkru(0);

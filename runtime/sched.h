@@ -51,6 +51,9 @@
  * about (pass_wake), since others have relied on it: fibers in any queue, and a
  * timer that is due before any sleeper wakes.
  *
+ * Where two fibers take turns, nobody is told, but an idle worker looks each 50
+ * us: keep.h.
+ *
  * Launching
  * ---------
  * A program that creates a thread mostly waits for it, or creates the next one,
@@ -66,6 +69,22 @@
  *
  * If what was put off has waited for longer than to wake a worker would have
  * taken, creators of this kind compute: the next launches are not put off.
+ *
+ * Passing over
+ * ------------
+ * Who unlocks a mutex and wakes one that waits for it goes on, and may have locked
+ * it again before that one runs. Where its turns end in calls that it makes under
+ * the lock (hooks/dispatch.c), that is so each time, and the other one would never
+ * get it on one worker. A kernel would let one that has just been woken run first.
+ * So who was woken FIB_PASSED_OVER times in a row, and found the word as it was,
+ * goes to the head of the queue when it is woken next, and its waker yields to it:
+ *
+ *	waker (fiber, has the lock)	queue of its worker
+ *	---------------------------	-------------------
+ *	word = 0, wake			the woken one at the head
+ *	let_pass: yield			itself at the end
+ *
+ * It is counted where a futex wait begins (hooks/futex/futex.c).
  *
  * Liveness
  * --------
@@ -112,7 +131,8 @@ enum fib_permit {
 	FIB_PERMIT_NOTIFIED = 2,
 };
 
-#define FIB_POLL_EVERY 61 /* resumes between two looks at epoll while busy */
+#define FIB_PASSED_OVER 2
+#define FIB_POLL_EVERY	61 /* resumes between two looks at epoll while busy */
 
 /* Rows of a scheduler's table of workers, and what the loop of one needs. */
 #define FIB_SCHED_WORKERS 4096
@@ -130,7 +150,8 @@ struct fib_worker {
 	struct fib_trace_ring *_Atomic trace; /* NULL: off. trace.h */
 	uint32_t id;
 	uint32_t tick; /* since it looked at epoll */
-	uint64_t stopped; /* its last fiber, in cycles; 0: it has slept: cputime.h */
+	uint64_t
+		stopped; /* its last fiber, in cycles; 0: it has slept: cputime.h */
 	/* counted here, and in the counters when it looks at epoll next */
 	_Atomic uint32_t parks, io_waits;
 	/* What it wakes while it harvests is queued at once, and not one by one. */
@@ -144,6 +165,10 @@ struct fib_worker {
 	struct fib_lock lock; /* the run queue */
 	struct fib_list queue;
 	_Atomic uint32_t queued;
+	_Atomic uint32_t
+		keeps; /* the turn, and 1, that kept one there: keep.h */
+	_Atomic uint64_t woke; /* cycles when this turn first woke one, or 0 */
+	uint64_t woke_before;
 
 	struct fib_timer_heap timers;
 
@@ -156,22 +181,25 @@ struct fib_worker {
 	struct fib *reserved;	       /* and is summoned to be bound to it, */
 	bool ends;		       /* or to end */
 	_Atomic uint32_t summoned;
-	_Atomic int bound_ready;       /* futex: 1 when that can run */
-	_Atomic int gone;	       /* its thread has ended or is about to */
-	_Atomic int born;	       /* futex: bare.c */
-	_Atomic bool mute; /* may not poke the monitor, or be killed */
-	bool took_wake;		       /* and has not slept since */
-	uint64_t put_off;	       /* cycles when the first was: fib_launch_soon() */
-	uint32_t seen_runs;	       /* the monitor's, and CPU time then */
+	_Atomic int bound_ready; /* futex: 1 when that can run */
+	_Atomic int gone;	 /* its thread has ended or is about to */
+	_Atomic int born;	 /* futex: bare.c */
+	_Atomic bool mute;	 /* may not poke the monitor, or be killed */
+	bool took_wake;		 /* and has not slept since */
+	bool let_pass;		 /* one that was passed over: it is next */
+	uint64_t put_off;   /* cycles when the first was: fib_launch_soon() */
+	uint32_t seen_runs; /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
-	uint32_t delays[FIB_DELAYS];   /* in the run queue: runq.h */
-	_Atomic uint32_t late;	       /* turns it has waited for a lock */
-	struct {		       /* the monitor's: watch.c */
+	uint32_t delays[FIB_DELAYS]; /* in the run queue: runq.h */
+	_Atomic uint32_t late;	     /* turns it has waited for a lock */
+	struct {		     /* the monitor's: watch.c */
 		uint32_t runs, calls;
 		uint64_t cpu_ns, user_ns;
 	} watch;
 	void *stack;
-	void *altstack; /* the host's, for its signal handler */
+	void *altstack;		 /* the host's, for its signal handler */
+	struct fib_tries *tries; /* and whether it is in one: uring_try.c */
+	_Atomic bool trying;
 	struct fib_san san;
 #ifdef FIB_LOCK_RANKS
 	struct fib_held held; /* lockrank.c */
@@ -193,14 +221,16 @@ struct fib_iom {
 struct fib_sched {
 	struct fib *first;	 /* the process's first thread, or NULL */
 	_Atomic uint32_t ending; /* workers that are summoned end */
-	_Atomic uint32_t first_ends; /* futex: so does the first kernel thread */
+	_Atomic uint32_t
+		first_ends; /* futex: so does the first kernel thread */
 	struct fib_lock renew_lock;
 	struct fib *_Atomic model; /* it made them: fib_sched_renew() */
-	uint32_t target;	 /* workers that should be running */
-	_Atomic int32_t running; /* workers that are: not taken, not spare */
+	uint32_t target;	   /* workers that should be running */
+	_Atomic int32_t running;   /* workers that are: not taken, not spare */
 	_Atomic uint32_t nidle;
 	_Atomic uint32_t wake_pending;
-	_Atomic uint32_t at_once; /* launches that are not put off */
+	_Atomic uint32_t at_once;	  /* launches that are not put off */
+	_Atomic uint32_t watched, wanted; /* keep.h */
 	struct fib_lock inject_lock;
 	struct fib_list inject; /* fibers queued from outside */
 	_Atomic uint32_t injected;
@@ -265,10 +295,15 @@ void fib_launch(struct fib *f);
  * once, and no sleeping worker is woken for them. ("Launching" above.)
  */
 void fib_launch_soon(struct fib *f);
-/** Others are to be told now: the caller's worker is going to be busy. */
+/**
+ * Others are to be told now of what was put off or kept: the caller's worker is
+ * going to be busy.
+ */
 void fib_sched_tell(struct fib_sched *s);
 /** The monitor: has anything been put off for long? */
 void fib_sched_look(struct fib_sched *s);
+/* Others are told of what @w has put off, or need not be. */
+void fib_put_off_ends(struct fib_worker *w);
 /** Let others run first. */
 void fib_sched_yield(void);
 /** Leave the worker for the one that the caller is bound to. */

@@ -6,66 +6,17 @@
 #include "runtime/iom.h"
 #include "runtime/sched.h"
 #include "runtime/timer.h"
-#include "runtime/uring.h"
+#include "runtime/uring_int.h"
 
-/* include/uapi/linux/io_uring.h, which older systems lack in part */
-#define SETUP_CQSIZE		 (1u << 3)
-#define SETUP_SUBMIT_ALL	 (1u << 7)
-#define SETUP_SINGLE_ISSUER	 (1u << 12)
-#define SETUP_DEFER_TASKRUN	 (1u << 13)
-#define SETUP_NO_MMAP		 (1u << 14)
-#define SETUP_REGISTERED_FD_ONLY (1u << 15)
-#define SETUP_NO_SQARRAY	 (1u << 16)
-#define ENTER_GETEVENTS		 (1u << 0)
-#define ENTER_REGISTERED_RING	 (1u << 4)
-#define OP_ASYNC_CANCEL		 14
-#define OP_FUTEX_WAIT		 51
-#define CANCEL_ALL		 (1u << 0)
-#define CANCEL_ANY		 (1u << 2)
-#define CQE_SKIP_SUCCESS	 (1u << 6)
 /* include/uapi/linux/futex.h */
 #define SIZE_U32 2u
 #define PRIVATE	 128u
 
-struct sqe {
-	uint8_t opcode, flags;
-	uint16_t ioprio;
-	uint32_t fd;  /* of a futex its flags */
-	uint64_t off; /* of a futex its value */
-	uint64_t addr;
-	uint32_t len;
-	uint32_t op_flags;
-	uint64_t user_data;
-	uint64_t unused;
-	uint64_t addr3; /* of a futex its bitset */
-	uint64_t unused2;
-};
-
-struct cqe {
-	uint64_t user_data;
-	int32_t res;
-	uint32_t flags;
-};
-
-struct offsets {
-	uint32_t head, tail, mask, entries, more[4];
-	uint64_t user_addr;
-};
-
-struct params {
-	uint32_t sq_entries, cq_entries, flags, unused[7];
-	struct offsets sq, cq;
-};
-
-_Static_assert(sizeof(struct sqe) == 64 && sizeof(struct params) == 120,
-	       "the kernel's");
-
 #define STACK_SIZE (32ul * 1024)
-#define REQUESTS   64u	 /* submitted at once: a page of them */
+#define REQUESTS   FIB_RING_REQUESTS /* submitted at once */
 #define RESULTS	   4096u /* room: none is ever left to the kernel's own memory */
 /* At once: each has a result, and so has one turn's cancels that come late. */
-#define LIMIT	  (RESULTS - 2 * REQUESTS)
-#define RING_SIZE (RESULTS * sizeof(struct cqe) + FIB_PAGE)
+#define LIMIT (RESULTS - 2 * REQUESTS)
 
 /* user_data of what is no wait */
 #define OF_NOBODY 0ul
@@ -105,13 +56,7 @@ static _Atomic bool leaves;
 
 /* The server's own. */
 static struct {
-	long index; /* of the ring, among the thread's registered ones */
-	struct sqe *sqe;
-	char *base; /* where the kernel's words are */
-	_Atomic uint32_t *sq_head, *sq_tail, *cq_head, *cq_tail;
-	struct cqe *cqe;
-	uint32_t tail;	 /* of what was put, */
-	uint32_t in;	 /* and of what the kernel has */
+	struct fib_ring base;
 	bool ready;	 /* there is a ring, and it knows what is needed */
 	bool bell_armed; /* a request for it is there */
 	struct op *first, *last; /* taken, and not put yet */
@@ -121,23 +66,11 @@ static struct {
 
 /* --- the ring ------------------------------------------------------------------ */
 
-static struct sqe *put(uint8_t opcode, uint64_t user_data)
-{
-	struct sqe *e = &ring.sqe[ring.tail++ & (REQUESTS - 1)];
-
-	*e = (struct sqe){ .opcode = opcode, .user_data = user_data };
-	return e;
-}
-
-static bool has_room(void)
-{
-	return ring.tail - fib_load(ring.sq_head, acquire) < REQUESTS;
-}
-
 static void put_futex(const void *word, uint32_t val, uint32_t bitset,
 		      uint32_t flags, uint64_t user_data)
 {
-	struct sqe *e = put(OP_FUTEX_WAIT, user_data);
+	struct fib_sqe *e =
+		fib_ring_put(&ring.base, FIB_OP_FUTEX_WAIT, user_data);
 
 	e->fd = SIZE_U32 | flags;
 	e->off = val;
@@ -151,89 +84,27 @@ static void put_bell(uint32_t seen)
 	ring.bell_armed = true;
 }
 
-static void put_cancel(const struct wait *w)
-{
-	struct sqe *e = put(OP_ASYNC_CANCEL, OF_NOBODY);
-
-	e->flags = CQE_SKIP_SUCCESS;
-	e->addr = (uintptr_t)w;
-	e->op_flags = w ? 0 : CANCEL_ALL | CANCEL_ANY;
-}
-
-/* Submits what was put, and sleeps until there are @min results, or less. */
-static long enter(uint32_t min)
-{
-	long r;
-
-	fib_store(ring.sq_tail, ring.tail, release);
-	r = fib_raw(SYS_io_uring_enter, ring.index, ring.tail - ring.in, min,
-		    ENTER_GETEVENTS | ENTER_REGISTERED_RING, 0, 0);
-	if (r > 0)
-		ring.in += (uint32_t)r;
-	return r;
-}
-
-static bool next_result(struct cqe *to)
-{
-	uint32_t head = fib_load(ring.cq_head, relaxed);
-
-	if (head == fib_load(ring.cq_tail, acquire))
-		return false;
-	*to = ring.cqe[head & (RESULTS - 1)];
-	fib_store(ring.cq_head, head + 1, release);
-	return true;
-}
-
-static bool map_ring(void)
-{
-	static char *memory; /* stays, for a fork child's */
-
-	if (!memory)
-		memory = fib_pages_alloc(RING_SIZE + FIB_PAGE);
-	if (!memory)
-		return false;
-	memset(memory, 0, RING_SIZE + FIB_PAGE);
-	ring.sqe = (struct sqe *)memory;
-	ring.base = memory + FIB_PAGE;
-	return true;
-}
-
 /* It answers a wait for a word that is another by now, if it knows any. */
 static bool knows_futex(void)
 {
-	struct cqe c;
+	struct fib_cqe c;
 
 	put_futex(&bell, fib_load(&bell, relaxed) - 1, ~0u, PRIVATE, OF_BELL);
-	return enter(1) == 1 && next_result(&c) && c.res == -EAGAIN;
+	return fib_ring_enter(&ring.base, 1) == 1 &&
+	       fib_ring_next(&ring.base, &c) && c.res == -EAGAIN;
 }
 
 /* By the server's thread, whose ring it is. */
 static bool set_up(void)
 {
-	struct params p = {
-		.cq_entries = RESULTS,
-		.flags = SETUP_CQSIZE | SETUP_SUBMIT_ALL | SETUP_SINGLE_ISSUER |
-			 SETUP_DEFER_TASKRUN | SETUP_NO_MMAP |
-			 SETUP_REGISTERED_FD_ONLY | SETUP_NO_SQARRAY,
-	};
+	static char *memory; /* stays, for a fork child's */
 
 	memset(&ring, 0, sizeof(ring));
 	fib_list_init(&ring.waits);
-	if (!map_ring())
-		return false;
-	p.sq.user_addr = (uintptr_t)ring.sqe;
-	p.cq.user_addr = (uintptr_t)ring.base;
-	ring.index = fib_raw(SYS_io_uring_setup, REQUESTS, &p);
-	if (ring.index < 0 || p.sq_entries != REQUESTS ||
-	    p.cq_entries != RESULTS)
-		return false;
-	ring.sq_head = (void *)(ring.base + p.sq.head);
-	ring.sq_tail = (void *)(ring.base + p.sq.tail);
-	ring.cq_head = (void *)(ring.base + p.cq.head);
-	ring.cq_tail = (void *)(ring.base + p.cq.tail);
-	/* cq_off.cqes */
-	ring.cqe = (void *)(ring.base + p.cq.more[1]);
-	return knows_futex();
+	if (!memory)
+		memory = fib_pages_alloc(FIB_RING_SIZE(RESULTS));
+	return memory && fib_ring_open(&ring.base, memory, RESULTS) &&
+	       knows_futex();
 }
 
 /* --- the server ---------------------------------------------------------------- */
@@ -270,7 +141,7 @@ static void begin(struct op *o)
 		return;
 	}
 	if (!fib_load(&w->done, relaxed))
-		put_cancel(w);
+		fib_ring_put_cancel(&ring.base, (uintptr_t)w);
 	fib_store(&w->cancel_taken, true, release); /* as in finish() */
 	fib_wake(f);
 }
@@ -297,7 +168,7 @@ static void take(void)
 
 static void begin_all(void)
 {
-	while (ring.first && (!ring.ready || has_room())) {
+	while (ring.first && (!ring.ready || fib_ring_has_room(&ring.base))) {
 		struct op *o = ring.first;
 
 		ring.first = o->next;
@@ -307,9 +178,9 @@ static void begin_all(void)
 
 static void harvest(void)
 {
-	struct cqe c;
+	struct fib_cqe c;
 
-	while (next_result(&c)) {
+	while (fib_ring_next(&ring.base, &c)) {
 		struct wait *w = (struct wait *)c.user_data;
 
 		if (c.user_data == OF_BELL) {
@@ -326,9 +197,9 @@ static void harvest(void)
 static void close_ring(void)
 {
 	while (ring.nwaits || ring.bell_armed) {
-		if (has_room())
-			put_cancel(NULL);
-		enter(0);
+		if (fib_ring_has_room(&ring.base))
+			fib_ring_put_cancel(&ring.base, FIB_RING_ALL);
+		fib_ring_enter(&ring.base, 0);
 		harvest();
 	}
 	ring.ready = false;
@@ -350,7 +221,8 @@ static void wait_for_bell(uint32_t seen)
 		fib_raw(SYS_futex, &bell, FUTEX_WAIT_PRIVATE, seen, 0);
 		return;
 	}
-	r = enter(!ring.first && ring.bell_armed); /* (F) */
+	r = fib_ring_enter(&ring.base,
+			   !ring.first && ring.bell_armed); /* (F) */
 	/* Interrupted, or the kernel has no memory now: that passes. */
 	fib_assert(r >= 0 || r == -EINTR || r == -EAGAIN || r == -EBUSY ||
 		   r == -ENOMEM);
@@ -372,7 +244,8 @@ static void serve(void *arg)
 			close_ring();
 			forbid();
 		}
-		if (ring.ready && !ring.bell_armed && has_room())
+		if (ring.ready && !ring.bell_armed &&
+		    fib_ring_has_room(&ring.base))
 			put_bell(seen);
 		take();
 		begin_all();
@@ -397,7 +270,7 @@ void fib_uring_leave_out(void)
 
 bool fib_uring_allowed(void)
 {
-	uint32_t now = fib_load(&state, relaxed);
+	uint32_t now = fib_load(&state, seq_cst);
 
 	return now == POSSIBLE || now == SERVED;
 }
@@ -512,6 +385,7 @@ void fib_uring_stop(void)
 	else
 		ring_bell();
 	fib_unlock(&lock);
+	fib_uring_await_tries();
 	while (fib_load(&state, acquire) == STOPPING)
 		fib_raw(SYS_futex, &state, FUTEX_WAIT_PRIVATE, STOPPING, 0);
 }
@@ -549,5 +423,5 @@ void fib_uring_forget(void)
 	fib_store(&todo, NULL, relaxed);
 	fib_store(&leaves, false, relaxed);
 	fib_store(&asleep, false, relaxed);
-	fib_store(&state, FORBIDDEN, relaxed);
+	fib_uring_allow(fib_uring_allowed());
 }

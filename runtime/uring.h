@@ -65,6 +65,14 @@ bool fib_uring_allowed(void);
 long fib_uring_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 			  uint64_t deadline_ns, bool (*goes_on)(struct fib *f));
 /**
+ * connect() without waiting (uring_try.c): what comes of it; -EINPROGRESS: it is
+ * under way; -EALREADY: it was before. -ENOSYS: it was not made. Fibers that are
+ * not bound, nor under a filter.
+ */
+long fib_uring_connect(int fd, const void *addr, unsigned len);
+/** Nobody is in that any more, after it was forbidden. */
+void fib_uring_await_tries(void);
+/**
  * A filter comes, for all threads, which may not know these calls: there is no ring
  * any more when this returns. All waits end, with -ENOSYS those that were not
  * woken. Fibers.
@@ -74,7 +82,9 @@ void fib_uring_stop(void);
 void fib_uring_quit(void);
 /** The last fiber: the server is to end, if there is one; its worker is joined. */
 void fib_uring_end(void);
-/** In a fork child. */
+/** In a fork child; and of what a worker had. */
 void fib_uring_forget(void);
+struct fib_tries;
+void fib_uring_forget_tries(struct fib_tries *t);
 
 #endif

@@ -85,7 +85,8 @@ static const struct {
 } holding[] = {
 	{ "flock", "waits for a file's lock, one thread for each file" },
 	{ "lockf", "waits for a file's lock, one thread for each part" },
-	{ "connect", "while a TCP connection is made" },
+	{ "connect",
+	  "while a TCP connection is made, where io_uring is not to be had" },
 	{ "fsync", "while the disk writes" },
 	{ "fdatasync", "while the disk writes" },
 	{ "waitpid", "one thread for each child that is waited for" },
@@ -250,9 +251,7 @@ static void tell_machine(void)
 	fact("machine", "Linux %s, %ld CPUs%s%s", u.release,
 	     sysconf(_SC_NPROCESSORS_ONLN),
 	     status_of_ours("Seccomp:") ? ", under a seccomp filter" : "",
-	     status_of_ours("TracerPid:") ?
-		     "; a debugger traces this" :
-		     "");
+	     status_of_ours("TracerPid:") ? "; a debugger traces this" : "");
 	getrlimit(RLIMIT_NOFILE, &files);
 	getrlimit(RLIMIT_NPROC, &tasks);
 	full = files.rlim_cur == files.rlim_max;

@@ -21,35 +21,23 @@
 
 /* --- the head ------------------------------------------------------------ */
 
-/* The index of the fiber at @addr in the process, or -1. */
-static long index_of(uint64_t addr)
-{
-	uint32_t n = dump_fibers_max();
-
-	for (uint32_t i = 0; i < n / DUMP_SLAB; i++) {
-		uint64_t slab = (uintptr_t)dump_tab.slabs[i];
-
-		if (addr >= slab &&
-		    addr < slab + DUMP_SLAB * sizeof(struct fib))
-			return (long)(i * DUMP_SLAB +
-				      (addr - slab) / sizeof(struct fib));
-	}
-	return -1;
-}
-
 static void print_worker(uint32_t i)
 {
 	struct fib_worker w;
 	long fiber;
 
-	if (!dump_read((uintptr_t)dump_sched.worker[i], &w, sizeof(w))) {
+	if (!dump_worker(i, &w)) {
 		printf("worker %u  (changed while being read)\n", i);
 		return;
 	}
-	printf("worker %-2u  thread %-7d  ", i, w.tid);
-	fiber = w.cur ? index_of((uintptr_t)w.cur) : -1;
+	printf("worker %-2u  thread %-7d  ", dump_is_lib ? w.id : i, w.tid);
+	if (dump_sched_of_worker(i))
+		printf("of scheduler %s  ", dump_sched_of_worker(i));
+	fiber = w.cur ? dump_fib_index((uintptr_t)w.cur) : -1;
 	if (w.gone)
 		printf("has ended");
+	else if (!w.tid)
+		printf("not started");
 	else if (w.spare)
 		printf("spare, asleep");
 	else if (w.idle)
@@ -73,9 +61,8 @@ static void print_core(void)
 	for (uint32_t i = 0; i < dump_workers_max(); i++) {
 		struct fib_worker w;
 
-		if (dump_read((uintptr_t)dump_sched.worker[i], &w, sizeof(w)) &&
-		    w.tid == dump_core.thread && w.cur)
-			printf(", fiber %ld", index_of((uintptr_t)w.cur));
+		if (dump_worker(i, &w) && w.tid == dump_core.thread && w.cur)
+			printf(", fiber %ld", dump_fib_index((uintptr_t)w.cur));
 	}
 	printf("\n");
 }
@@ -98,7 +85,7 @@ static void print_head(void)
 		char item[64];
 		int len;
 
-		if (!dump_tab.stats[i])
+		if (!dump_tab.stats[i] || dump_stat_missing(i))
 			continue;
 		len = snprintf(item, sizeof(item), " %s=%lu", dump_stat_name(i),
 			       dump_tab.stats[i]);
@@ -188,7 +175,7 @@ static int dump(void)
 		dump_core_open(dump_core.path, exe);
 	else
 		dump_open(wanted);
-	dump_table_need();
+	dump_table_need_any();
 	if (!dump_tab.active && form == JSON)
 		cli_fail(CLI_ERROR, "%s: no fibers run: %s", dump_what(),
 			 why_not());

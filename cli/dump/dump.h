@@ -7,6 +7,7 @@
  *   fiber.c, json.c, group.c, wait.c, place.c
  *               one fiber in words (fiber.h)
  *   table.c     the exported table, by which all is found
+ *   record.c    fibers, workers and schedulers, as the process has them
  *   walk.c      one fiber and its backtrace, as they are at one moment
  *   thread.c    threads that run: whose they are, stopping them
  *   unwind.c    backtraces, by libunwind
@@ -130,6 +131,7 @@ struct dump_symbol {
 	uint64_t addr, size;
 	const char *name;
 	uint8_t rank; /* the lowest of several names wins */
+#define DUMP_LOCAL 8  /* from here on: not visible to other objects */
 };
 
 struct dump_object {
@@ -138,6 +140,7 @@ struct dump_object {
 	uint64_t dynamic;    /* address of the dynamic section, or 0 */
 	uint64_t build_id;   /* address of the note, or 0 */
 	size_t build_id_len;
+	uint64_t seen;		 /* what libfib shows: runtime/seen.h; or 0 */
 	const char *path, *name; /* name: after the last slash */
 	uint64_t hdr;		 /* .eh_frame_hdr, or 0 */
 	uint64_t table, entries; /* its search table */
@@ -155,6 +158,8 @@ int dump_object_open(const struct dump_object *o);
 struct dump_object *dump_object_at(uint64_t addr);
 /** The first object whose name begins with @prefix, or NULL. */
 struct dump_object *dump_object_named(const char *prefix);
+/** The first object that libfib is in, or NULL. */
+struct dump_object *dump_object_seen(void);
 /** Address of the exported symbol @name, or 0. From memory alone. */
 uint64_t dump_object_symbol(struct dump_object *o, const char *name);
 /** The function around @addr, or NULL. */

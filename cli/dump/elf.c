@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/dump/core.h"
 #include "runtime/compat.h"
+#include "runtime/seen.h"
 
 #define MAX_PHDRS   64
 #define MAX_DYNAMIC 256
@@ -43,13 +44,23 @@ static void find_table(struct dump_object *o)
 	o->table = o->hdr + sizeof(head);
 }
 
-static void find_build_id(struct dump_object *o, uint64_t at, uint64_t len)
+static bool is_seen(uint64_t name, const Elf64_Nhdr *n)
+{
+	char owner[sizeof(FIB_SEEN_OWNER)];
+
+	return n->n_type == FIB_SEEN_NOTE && n->n_namesz == sizeof(owner) &&
+	       n->n_descsz == sizeof(int64_t) &&
+	       dump_read(name, owner, sizeof(owner)) &&
+	       !memcmp(owner, FIB_SEEN_OWNER, sizeof(owner));
+}
+
+static void read_notes(struct dump_object *o, uint64_t at, uint64_t len)
 {
 	uint64_t end = at + len;
 
 	for (int i = 0; i < MAX_NOTES && at + sizeof(Elf64_Nhdr) <= end; i++) {
 		Elf64_Nhdr n;
-		uint64_t desc;
+		uint64_t desc, distance;
 
 		if (!dump_read(at, &n, sizeof(n)))
 			return;
@@ -58,7 +69,9 @@ static void find_build_id(struct dump_object *o, uint64_t at, uint64_t len)
 		    n.n_descsz >= 2 && n.n_descsz <= 64) {
 			o->build_id = desc;
 			o->build_id_len = n.n_descsz;
-			return;
+		} else if (is_seen(at + sizeof(n), &n) &&
+			   dump_read(desc, &distance, sizeof(distance))) {
+			o->seen = desc + distance;
 		}
 		at = desc + ((n.n_descsz + 3ull) & ~3ull);
 	}
@@ -96,8 +109,8 @@ static bool read_headers(const struct dump_map *m, struct dump_object *o)
 			o->hdr = at;
 		else if (ph[i].p_type == PT_DYNAMIC)
 			o->dynamic = at;
-		else if (ph[i].p_type == PT_NOTE && !o->build_id)
-			find_build_id(o, at, ph[i].p_memsz);
+		else if (ph[i].p_type == PT_NOTE)
+			read_notes(o, at, ph[i].p_memsz);
 	}
 	find_table(o);
 	return true;
@@ -152,6 +165,14 @@ struct dump_object *dump_object_named(const char *prefix)
 {
 	for (size_t i = 0; i < nobjects; i++)
 		if (!strncmp(objects[i].name, prefix, strlen(prefix)))
+			return &objects[i];
+	return NULL;
+}
+
+struct dump_object *dump_object_seen(void)
+{
+	for (size_t i = 0; i < nobjects; i++)
+		if (objects[i].seen)
 			return &objects[i];
 	return NULL;
 }
@@ -229,7 +250,7 @@ uint64_t dump_object_symbol(struct dump_object *o, const char *name)
 
 static uint8_t rank_of(const Elf64_Sym *s, const char *name)
 {
-	unsigned r = ELF64_ST_BIND(s->st_info) == STB_LOCAL ? 8 : 0;
+	unsigned r = ELF64_ST_BIND(s->st_info) == STB_LOCAL ? DUMP_LOCAL : 0;
 
 	while (*name++ == '_' && r < 7)
 		r += 2;

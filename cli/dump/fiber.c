@@ -7,6 +7,7 @@
 #include "cli/dump/core.h"
 #include "cli/dump/fiber.h"
 #include "runtime/cputime.h"
+#include "runtime/seen.h"
 
 /* Cycles in seconds: runtime/cputime.h. */
 static double seconds_of(double cycles)
@@ -27,7 +28,7 @@ double dump_fiber_waited(const struct fib *f)
 {
 	double cycles = (double)(int64_t)(dump_now_cycles() - f->cycles_since);
 
-	if (f->state != FIB_IS_PARKED || !f->cycles_since)
+	if (dump_is_lib || f->state != FIB_IS_PARKED || !f->cycles_since)
 		return -1;
 	return cycles > 0 ? seconds_of(cycles) : 0;
 }
@@ -36,7 +37,8 @@ double dump_fiber_left(const struct fib *f)
 {
 	int64_t left;
 
-	if (!f->wait_deadline || f->wait_deadline >= INT64_MAX)
+	if (!f->wait_deadline || f->wait_deadline >= INT64_MAX ||
+	    (dump_is_lib && dump_core.path)) /* when was that? */
 		return -1;
 	left = (int64_t)f->wait_deadline - dump_now_ns();
 	return left < 0 ? 0 : (double)left / 1e9;
@@ -90,7 +92,7 @@ static void print_wait(uint32_t index, const struct dump_walk *w)
 	double waited = dump_fiber_waited(f), left = dump_fiber_left(f);
 	struct dump_wait wait;
 
-	printf("waits in %s", dump_call_name(f->hook.call));
+	printf("waits in %s", dump_call_of(w));
 	switch (f->wait) {
 	case FIB_WAIT_FD:
 		printf(": ");
@@ -102,7 +104,7 @@ static void print_wait(uint32_t index, const struct dump_walk *w)
 		dump_wait_note(index, &wait);
 		break;
 	case FIB_WAIT_TIME:
-		printf(": timer");
+		printf("%s", dump_is_lib ? "" : ": timer");
 		break;
 	case FIB_WAIT_SIGNAL:
 		printf(": signal");
@@ -134,10 +136,17 @@ static void print_state(uint32_t index, const struct dump_walk *w)
 		if (w->thread)
 			printf(" on worker %u", w->worker);
 		if (w->f.hook.in_hook)
-			printf(", in %s", dump_call_name(w->f.hook.call));
+			printf(", in %s", dump_call_of(w));
+		if (dump_call_fd(&w->f) >= 0) {
+			printf(": ");
+			print_fd(dump_call_fd(&w->f));
+		}
 		break;
 	case FIB_IS_PARKED:
 		print_wait(index, w);
+		break;
+	case FIB_SEEN_TERM:
+		printf("has ended");
 		break;
 	default:
 		printf("in no known state (%d)", state);
@@ -148,10 +157,18 @@ void dump_fiber_print(uint32_t index, struct dump_walk *w)
 {
 	int first = dump_first_frame(w);
 
-	printf("\nfiber %u  thread %d  \"%s\"  ", index, w->f.tid,
-	       cli_text_of(w->f.name, sizeof(w->f.name)));
+	printf("\nfiber %u  ", index);
+	if (dump_is_lib && w->lib.id)
+		printf("id %lu  ", w->lib.id);
+	else if (!dump_is_lib)
+		printf("thread %d  ", w->f.tid);
+	printf("\"%s\"  ", cli_text_of(w->f.name, sizeof(w->f.name)));
 	print_state(index, w);
-	printf(", cpu %.3f s\n", dump_fiber_cpu(&w->f));
+	if (!dump_is_lib)
+		printf(", cpu %.3f s", dump_fiber_cpu(&w->f));
+	else if (dump_sched_name(w->lib.sched))
+		printf(", of scheduler %s", dump_sched_name(w->lib.sched));
+	printf("\n");
 	for (int i = first; i < w->n; i++) {
 		printf("    #%-2d ", i - first);
 		dump_place_print(&w->frame[i], i);
@@ -170,15 +187,13 @@ uint32_t dump_each_fiber(long only,
 	uint32_t n = dump_fibers_max(), found = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t at = (uintptr_t)dump_tab.slabs[i / DUMP_SLAB];
-
 		dump_threads_late();
-		if (i % DUMP_SLAB == 0 && !dump_read(at, slab, sizeof(slab)))
-			memset(slab, 0, sizeof(slab));
+		if (i % DUMP_SLAB == 0)
+			dump_slab(i / DUMP_SLAB, slab);
 		if (slab[i % DUMP_SLAB].state == FIB_IS_FREE ||
 		    (only >= 0 && i != (uint32_t)only))
 			continue;
-		if (!dump_walk(at + i % DUMP_SLAB * sizeof(struct fib), &w))
+		if (!dump_walk(dump_fib_at(i), &w))
 			continue;
 		show(i, &w);
 		fflush(stdout); /* the guard has it, whatever comes next */

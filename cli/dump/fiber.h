@@ -15,6 +15,11 @@ extern bool dump_lines;	     /* file and line, by addr2line(1) */
 
 /** The first frame of @w that is to be shown. */
 int dump_first_frame(const struct dump_walk *w);
+/**
+ * What @w is in: a system call, or the function of libfib that the program has
+ * called.
+ */
+const char *dump_call_of(const struct dump_walk *w);
 /** The function around frame @f, or NULL. @depth 0: the innermost. */
 const struct dump_symbol *dump_frame_function(const struct dump_frame *f,
 					      int depth);
@@ -30,8 +35,8 @@ void dump_place_print(const struct dump_frame *f, int depth);
 struct dump_wait {
 	const char *kind; /* "mutex", "condition", ...; "futex": not known */
 	uint64_t addr;
-	pid_t holder;	  /* the thread that has it, or that is waited for; 0 */
-	long fiber;	  /* and which fiber that is, or -1 */
+	pid_t holder; /* the thread that has it, or that is waited for; 0 */
+	long fiber;   /* and which fiber that is, or -1 */
 };
 
 /** What @w waits for by a futex. */

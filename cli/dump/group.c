@@ -4,6 +4,7 @@
 #include <string.h>
 #include "cli/cli.h"
 #include "cli/dump/fiber.h"
+#include "runtime/seen.h"
 
 #define BUCKETS	 4096
 #define EXAMPLES 8
@@ -15,7 +16,7 @@ struct group {
 	uint32_t example[EXAMPLES]; /* the first of them */
 	double longest;		    /* wait of any, or -1 */
 	int state, n;
-	unsigned call;
+	const char *call;
 	bool in_hook;
 	const char *kind;
 	struct dump_frame frame[];
@@ -55,11 +56,19 @@ static int pack(struct dump_walk *w)
 	return w->n - first;
 }
 
+static const char *keep(const char *s)
+{
+	size_t len = strlen(s) + 1;
+
+	return memcpy(dump_grow(NULL, 0, len), s, len);
+}
+
 void dump_group_add(uint32_t index, struct dump_walk *w)
 {
 	const char *kind = kind_of(w);
 	bool in_hook = w->f.state == FIB_IS_RUNNING && w->f.hook.in_hook;
 	double waited = dump_fiber_waited(&w->f);
+	const char *call = dump_call_of(w);
 	int n = pack(w);
 	uint32_t at = hash_of(w->frame, n);
 	size_t size = (size_t)n * sizeof(*w->frame);
@@ -67,7 +76,7 @@ void dump_group_add(uint32_t index, struct dump_walk *w)
 
 	for (g = bucket[at]; g; g = g->next)
 		if (g->n == n && g->state == w->f.state &&
-		    g->in_hook == in_hook && g->call == w->f.hook.call &&
+		    g->in_hook == in_hook && !strcmp(g->call, call) &&
 		    !strcmp(g->kind, kind) && !memcmp(g->frame, w->frame, size))
 			break;
 	if (!g) {
@@ -77,7 +86,7 @@ void dump_group_add(uint32_t index, struct dump_walk *w)
 				     .longest = -1,
 				     .state = w->f.state,
 				     .n = n,
-				     .call = w->f.hook.call,
+				     .call = keep(call),
 				     .in_hook = in_hook,
 				     .kind = kind };
 		memcpy(g->frame, w->frame, size);
@@ -117,12 +126,14 @@ static void print_head(const struct group *g)
 	printf("\n%u fiber%s  ", g->count, g->count == 1 ? "" : "s");
 	if (g->state == FIB_IS_PARKED)
 		printf("%s in %s%s%s", g->count == 1 ? "waits" : "wait",
-		       dump_call_name(g->call), *g->kind ? ": " : "", g->kind);
+		       g->call, *g->kind ? ": " : "", g->kind);
 	else if (g->state == FIB_IS_READY)
 		printf("runnable");
+	else if (g->state == FIB_SEEN_TERM)
+		printf("ended");
 	else
 		printf("running%s%s", g->in_hook ? ", in " : "",
-		       g->in_hook ? dump_call_name(g->call) : "");
+		       g->in_hook ? g->call : "");
 	if (g->longest >= 0)
 		printf(", at most for %.3f s", g->longest);
 	printf(":");
@@ -177,7 +188,9 @@ void dump_groups_folded(void)
 			putchar(';');
 		}
 		if (all[i]->state == FIB_IS_PARKED || all[i]->in_hook)
-			printf("%s_[wait]", dump_call_name(all[i]->call));
+			printf("%s_[wait]", all[i]->call);
+		else if (all[i]->state == FIB_SEEN_TERM)
+			printf("[ended]");
 		else
 			printf("[run]");
 		printf(" %u\n", all[i]->count);

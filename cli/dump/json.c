@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/dump/core.h"
 #include "cli/dump/fiber.h"
+#include "runtime/seen.h"
 
 static bool more;
 
@@ -12,10 +13,10 @@ static void print_worker(uint32_t i)
 {
 	struct fib_worker w;
 
-	if (!dump_read((uintptr_t)dump_sched.worker[i], &w, sizeof(w)))
+	if (!dump_worker(i, &w))
 		return;
-	printf("%s{\"worker\":%u,\"thread\":%d,\"state\":\"%s\",\"queued\":%u}",
-	       i ? "," : "", i, w.tid,
+	printf("%s{\"worker\":%u,\"thread\":%d,\"state\":\"%s\",\"queued\":%u",
+	       i ? "," : "", dump_is_lib ? w.id : i, w.tid,
 	       w.gone	  ? "ended" :
 	       w.spare	  ? "spare" :
 	       w.idle	  ? "idle" :
@@ -23,6 +24,10 @@ static void print_worker(uint32_t i)
 	       w.blocking ? "blocked" :
 			    "running",
 	       w.queued);
+	if (dump_sched_of_worker(i))
+		printf(",\"scheduler\":\"%s\"",
+		       dump_json(dump_sched_of_worker(i)));
+	printf("}");
 }
 
 void dump_json_head(void)
@@ -39,9 +44,10 @@ void dump_json_head(void)
 	for (uint32_t i = 0; i < dump_workers_max(); i++)
 		print_worker(i);
 	printf("],\"counters\":{");
-	for (unsigned i = 0; i < FIB_STATS; i++)
-		printf("%s\"%s\":%lu", i ? "," : "", dump_stat_name(i),
-		       dump_tab.stats[i]);
+	for (unsigned i = 0, n = 0; i < FIB_STATS; i++)
+		if (!dump_stat_missing(i))
+			printf("%s\"%s\":%lu", n++ ? "," : "",
+			       dump_stat_name(i), dump_tab.stats[i]);
 	printf("},\"fibers\":[\n");
 }
 
@@ -80,7 +86,7 @@ static void print_fd(int fd)
 	char target[PATH_MAX];
 	const char *ends = dump_fd(fd, target, sizeof(target));
 
-	printf(",\"waits_for\":\"fd\",\"fd\":%d", fd);
+	printf(",\"fd\":%d", fd);
 	if (*target)
 		printf(",\"file\":\"%s\"", dump_json(cli_text(target)));
 	if (ends)
@@ -93,6 +99,7 @@ static void print_wait(uint32_t index, const struct dump_walk *w)
 
 	switch (w->f.wait) {
 	case FIB_WAIT_FD:
+		printf(",\"waits_for\":\"fd\"");
 		print_fd((int)w->f.wait_arg);
 		break;
 	case FIB_WAIT_FUTEX:
@@ -121,22 +128,31 @@ static void print_wait(uint32_t index, const struct dump_walk *w)
 void dump_json_fiber(uint32_t index, struct dump_walk *w)
 {
 	static const char *const states[] = { "free", "runnable", "running",
-					      "waiting" };
+					      "waiting", "ended" };
 	int state = w->f.state, first = dump_first_frame(w);
+	int last = dump_is_lib ? FIB_SEEN_TERM : FIB_IS_PARKED;
 
-	printf("%s{\"fiber\":%u,\"thread\":%d,\"name\":\"%s\",\"state\":\"%s\","
-	       "\"cpu\":%.3f",
-	       more ? ",\n" : "", index, w->f.tid,
+	printf("%s{\"fiber\":%u,\"name\":\"%s\",\"state\":\"%s\"",
+	       more ? ",\n" : "", index,
 	       dump_json(cli_text_of(w->f.name, sizeof(w->f.name))),
-	       state >= 0 && state <= FIB_IS_PARKED ? states[state] : "unknown",
-	       dump_fiber_cpu(&w->f));
+	       state >= 0 && state <= last ? states[state] : "unknown");
 	more = true;
+	if (!dump_is_lib)
+		printf(",\"thread\":%d,\"cpu\":%.3f", w->f.tid,
+		       dump_fiber_cpu(&w->f));
+	else if (w->lib.id)
+		printf(",\"id\":%lu", w->lib.id);
+	if (dump_is_lib && dump_sched_name(w->lib.sched))
+		printf(",\"scheduler\":\"%s\"",
+		       dump_json(dump_sched_name(w->lib.sched)));
 	if (state == FIB_IS_RUNNING && w->thread)
 		printf(",\"worker\":%u", w->worker);
 	if (state == FIB_IS_PARKED || w->f.hook.in_hook)
-		printf(",\"call\":\"%s\"", dump_call_name(w->f.hook.call));
+		printf(",\"call\":\"%s\"", dump_json(dump_call_of(w)));
 	if (state == FIB_IS_PARKED)
 		print_wait(index, w);
+	else if (dump_call_fd(&w->f) >= 0)
+		print_fd(dump_call_fd(&w->f));
 	printf(",\"frames\":[");
 	for (int i = first; i < w->n; i++) {
 		printf("%s", i > first ? "," : "");

@@ -27,6 +27,54 @@ const struct dump_symbol *dump_frame_function(const struct dump_frame *f,
 	return o ? dump_function_at(o, at) : NULL;
 }
 
+static bool is_library(const struct dump_frame *f)
+{
+	return dump_object_at(f->ip) == dump_library;
+}
+
+/* A public function of libfib's. */
+static bool is_public(const struct dump_frame *f, int depth)
+{
+	const struct dump_symbol *s = dump_frame_function(f, depth);
+
+	return is_library(f) && s && s->rank < DUMP_LOCAL &&
+	       !strncmp(s->name, "fib_", 4);
+}
+
+/*
+ * How many frames lie before the program's own. Where libfib is linked in, names
+ * alone tell: the public functions that come first, and what is inside of them.
+ */
+static int frames_of_libfib(const struct dump_walk *w)
+{
+	int n = 0;
+
+	if (!strncmp(dump_library->name, "libfib.so", 9)) {
+		while (n < w->n && is_library(&w->frame[n]))
+			n++;
+		return n < w->n ? n : 0;
+	}
+	for (int i = 0; i < w->n && w->f.state == FIB_IS_PARKED; i++) {
+		if (is_public(&w->frame[i], i))
+			n = i + 1;
+		else if (n)
+			break;
+	}
+	return n;
+}
+
+const char *dump_call_of(const struct dump_walk *w)
+{
+	int n;
+
+	if (!dump_is_lib)
+		return dump_call_name(w->f.hook.call);
+	n = frames_of_libfib(w);
+	if (!n || !is_public(&w->frame[n - 1], n - 1))
+		return "libfib";
+	return dump_function_name(dump_frame_function(&w->frame[n - 1], n - 1));
+}
+
 /*
  * The library's own innermost frames say nothing of the program. The last of
  * them stays if it is a function of libc's name that the program has called.
@@ -38,7 +86,11 @@ int dump_first_frame(const struct dump_walk *w)
 
 	if (dump_all_frames)
 		return 0;
-	while (i < w->n && dump_object_at(w->frame[i].ip) == dump_library)
+	if (dump_is_lib) {
+		i = frames_of_libfib(w);
+		return i ? i - 1 : 0;
+	}
+	while (i < w->n && is_library(&w->frame[i]))
 		i++;
 	if (i == w->n)
 		return 0;
@@ -52,7 +104,8 @@ int dump_first_frame(const struct dump_walk *w)
 
 /* --- names of C++ ----------------------------------------------------------- */
 
-typedef char *demangle_fn(const char *name, char *buf, size_t *len, int *status);
+typedef char *demangle_fn(const char *name, char *buf, size_t *len,
+			  int *status);
 
 static char *demangle(const char *name)
 {

@@ -46,9 +46,39 @@ const char *dump_call_name(unsigned nr)
 	return other;
 }
 
+/* As the call is declared: a first argument that is called fd is one. */
+int dump_call_fd(const struct fib *f)
+{
+	static const char *const parameters[512] = {
+#define FIB_HOOK(name, params, ...) [SYS_##name] = #params,
+#include "hooks/hooks.def"
+	};
+	static const char fd[] = "(int fd,", alone[] = "(int fd)";
+	unsigned nr = f->hook.call;
+	const char *p = nr < FIB_ARRAY_SIZE(parameters) ? parameters[nr] : NULL;
+
+	if (f->state != FIB_IS_RUNNING || !f->hook.in_hook || !p)
+		return -1;
+	return strncmp(p, fd, sizeof(fd) - 1) && strcmp(p, alone) ? -1 :
+								    f->io.fd;
+}
+
 const char *dump_stat_name(unsigned i)
 {
 	return stat_names[i];
+}
+
+bool dump_stat_missing(unsigned i)
+{
+	static const bool counted[FIB_STATS] = {
+		[FIB_STAT_parks] = true,       [FIB_STAT_steals] = true,
+		[FIB_STAT_notifies] = true,    [FIB_STAT_io_polls] = true,
+		[FIB_STAT_io_events] = true,   [FIB_STAT_io_registered] = true,
+		[FIB_STAT_io_waits] = true,    [FIB_STAT_futex_waits] = true,
+		[FIB_STAT_futex_wakes] = true, [FIB_STAT_timer_fires] = true,
+	};
+
+	return dump_is_lib && !counted[i];
 }
 
 const char *dump_process_name(void)
@@ -91,6 +121,8 @@ enum dump_table dump_table_find(void)
 
 	dump_objects_find();
 	dump_library = dump_object_named(LIBRARY);
+	if (!dump_library && (dump_library = dump_object_seen()))
+		return dump_lib_find();
 	if (!dump_library)
 		return DUMP_TABLE_NONE;
 	if (dump_core.path && dump_core_lacks(dump_library->path))
@@ -119,11 +151,18 @@ enum dump_table dump_table_find(void)
 	return DUMP_TABLE;
 }
 
-void dump_table_need(void)
+static void need(bool lib)
 {
 	switch (dump_table_find()) {
 	case DUMP_TABLE:
 		return;
+	case DUMP_TABLE_LIB:
+		if (lib)
+			return;
+		cli_fail(CLI_ERROR,
+			 "%s is not hooked: it uses libfib, which keeps no "
+			 "times; see fibhook dump, status, stats",
+			 dump_what());
 	case DUMP_TABLE_NONE:
 		for (size_t i = 0; dump_core.path && i < dump_nmaps; i++)
 			if (strstr(dump_maps[i].path, "/" LIBRARY))
@@ -139,6 +178,16 @@ void dump_table_need(void)
 		cli_fail(CLI_ERROR, "%s: %s was built from another version",
 			 dump_what(), dump_library->path);
 	}
+}
+
+void dump_table_need(void)
+{
+	need(false);
+}
+
+void dump_table_need_any(void)
+{
+	need(true);
 }
 
 static uint32_t least(uint32_t n, uint32_t max)
@@ -162,9 +211,7 @@ uint32_t dump_fibers_count(void)
 	uint32_t n = dump_fibers_max(), found = 0;
 
 	for (uint32_t i = 0; i < n / DUMP_SLAB; i++) {
-		if (!dump_read((uintptr_t)dump_tab.slabs[i], slab,
-			       sizeof(slab)))
-			continue;
+		dump_slab(i, slab);
 		for (uint32_t k = 0; k < DUMP_SLAB; k++)
 			found += slab[k].state != FIB_IS_FREE;
 	}

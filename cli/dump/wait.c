@@ -18,7 +18,7 @@
 static struct named {
 	pid_t tid;
 	uint32_t index;
-} *tids;
+} * tids;
 static size_t ntids;
 
 static int by_tid(const void *a, const void *b)
@@ -37,10 +37,8 @@ static void read_tids(void)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct fib *f = &slab[i % DUMP_SLAB];
 
-		if (i % DUMP_SLAB == 0 &&
-		    !dump_read((uintptr_t)dump_tab.slabs[i / DUMP_SLAB], slab,
-			       sizeof(slab)))
-			memset(slab, 0, sizeof(slab));
+		if (i % DUMP_SLAB == 0)
+			dump_slab(i / DUMP_SLAB, slab);
 		if (f->state != FIB_IS_FREE && f->tid > 0)
 			tids[ntids++] = (struct named){ f->tid, i };
 	}
@@ -78,6 +76,9 @@ static const struct {
 	{ "cnd_", "condition" },
 	{ "new_sem_", "semaphore" },
 	{ "sem_", "semaphore" },
+	/* libfib's */
+	{ "fib_mutex_", "mutex" },
+	{ "fib_sem_", "semaphore" },
 };
 
 static const char *kind_of(const struct dump_symbol *s)
@@ -127,21 +128,38 @@ static const char *find_kind(const struct dump_walk *w)
 	return found ? found : "futex";
 }
 
+/*
+ * The fiber that has the mutex at @addr, or that is joined, or -1; and the thread,
+ * in @holder. A mutex of libfib's has the address of the fiber.
+ */
+static long owner_of(uint64_t addr, bool join, pid_t *holder)
+{
+	uint64_t fiber;
+	uint32_t word;
+
+	if (dump_is_lib)
+		return !join && dump_read(addr + OWNER_AT, &fiber,
+					  sizeof(fiber)) ?
+			       dump_fib_index(fiber) :
+			       -1;
+	if (!dump_read(addr + (join ? 0 : OWNER_AT), &word, sizeof(word)))
+		return -1;
+	*holder = (pid_t)(word & TID_MASK);
+	return *holder ? dump_fiber_of_tid(*holder) : -1;
+}
+
 struct dump_wait dump_wait_of(const struct dump_walk *w)
 {
 	struct dump_wait r = { .kind = "futex", .fiber = -1 };
-	uint32_t word = 0;
+	bool join;
 
 	if (w->f.state != FIB_IS_PARKED || w->f.wait != FIB_WAIT_FUTEX)
 		return r;
 	r.addr = w->f.wait_arg;
 	r.kind = find_kind(w);
-	if ((!strcmp(r.kind, "mutex") &&
-	     dump_read(r.addr + OWNER_AT, &word, sizeof(word))) ||
-	    (!strcmp(r.kind, "join") && dump_read(r.addr, &word, sizeof(word))))
-		r.holder = (pid_t)(word & TID_MASK);
-	if (r.holder)
-		r.fiber = dump_fiber_of_tid(r.holder);
+	join = !strcmp(r.kind, "join");
+	if (join || !strcmp(r.kind, "mutex"))
+		r.fiber = owner_of(r.addr, join, &r.holder);
 	return r;
 }
 
@@ -152,7 +170,7 @@ static struct edge {
 	long to;
 	uint64_t addr;
 	bool join, seen;
-} *edges;
+} * edges;
 static size_t nedges;
 
 void dump_wait_note(uint32_t index, const struct dump_wait *wait)
@@ -188,16 +206,13 @@ static struct edge *edge_from(long index)
  */
 static bool is_true(const struct edge *e)
 {
-	uint64_t at = (uintptr_t)dump_tab.slabs[e->from / DUMP_SLAB] +
-		      e->from % DUMP_SLAB * sizeof(struct fib);
-	uint32_t word;
+	pid_t holder = 0;
 	struct fib f;
 
-	return dump_read(at, &f, sizeof(f)) && f.state == FIB_IS_PARKED &&
-	       f.wait == FIB_WAIT_FUTEX && f.wait_arg == e->addr &&
-	       dump_read(e->addr + (e->join ? 0 : OWNER_AT), &word,
-			 sizeof(word)) &&
-	       dump_fiber_of_tid((pid_t)(word & TID_MASK)) == e->to;
+	return dump_fib(dump_fib_at(e->from), &f, NULL) &&
+	       f.state == FIB_IS_PARKED && f.wait == FIB_WAIT_FUTEX &&
+	       f.wait_arg == e->addr &&
+	       owner_of(e->addr, e->join, &holder) == e->to;
 }
 
 /* The first edge of the circle that @e leads into, or NULL. */
@@ -229,7 +244,8 @@ static bool each_circle(void (*show)(const struct edge *first, bool more))
 	bool found = false;
 
 	for (size_t i = 0; i < nedges; i++) {
-		struct edge *e = edges[i].seen ? NULL : circle_of(&edges[i]), *at;
+		struct edge *e = edges[i].seen ? NULL : circle_of(&edges[i]),
+			    *at;
 
 		if (!e)
 			continue;

@@ -6,10 +6,11 @@
 #define FIB_DUMP_WALK_H
 
 #include "cli/dump/dump.h"
-#include "runtime/fiber.h"
+#include "cli/dump/table.h"
 
 struct dump_walk {
-	struct fib f; /* as it was during the walk */
+	struct fib f;	     /* as it was during the walk */
+	struct dump_lib lib; /* of libfib */
 	struct dump_frame frame[DUMP_FRAMES];
 	int n;
 	const char *note; /* why there is no backtrace, or what is wrong */

@@ -61,19 +61,21 @@ static void note_worker(struct top_worker *t, const struct fib_worker *w)
 			       "between");
 }
 
+/* Of one that is parked, or on a worker in a call. */
 static void put_wait(struct top_fiber *t, const struct fib *f)
 {
 	const char *call = dump_call_name(f->hook.call);
+	int n = snprintf(t->what, sizeof(t->what), "%s", call);
+	int fd = f->wait == FIB_WAIT_FD ? (int)f->wait_arg : dump_call_fd(f);
 	char target[PATH_MAX];
 	const char *ends;
-	int n = snprintf(t->what, sizeof(t->what), "%s", call);
 
 	if (n < 0 || n >= (int)sizeof(t->what))
 		return;
-	if (f->wait == FIB_WAIT_FD) {
-		ends = dump_fd((int)f->wait_arg, target, sizeof(target));
-		snprintf(t->what + n, sizeof(t->what) - (size_t)n, " fd %ld %s",
-			 (long)f->wait_arg, cli_text(ends ? ends : target));
+	if (fd >= 0) {
+		ends = dump_fd(fd, target, sizeof(target));
+		snprintf(t->what + n, sizeof(t->what) - (size_t)n, " fd %d %s",
+			 fd, cli_text(ends ? ends : target));
 		cli_text_whole(t->what);
 	} else if (f->wait == FIB_WAIT_FUTEX) {
 		snprintf(t->what + n, sizeof(t->what) - (size_t)n, " 0x%lx",
@@ -102,11 +104,9 @@ static bool write_fiber(const struct fib *f)
 	snprintf(t.name, sizeof(t.name), "%s",
 		 cli_text_of(f->name, sizeof(f->name)));
 	cli_text_whole(t.name);
-	if (f->state == FIB_IS_PARKED)
+	if (f->state == FIB_IS_PARKED ||
+	    (f->state == FIB_IS_RUNNING && f->hook.in_hook))
 		put_wait(&t, f);
-	else if (f->state == FIB_IS_RUNNING && f->hook.in_hook)
-		snprintf(t.what, sizeof(t.what), "%s",
-			 dump_call_name(f->hook.call));
 	return fwrite(&t, sizeof(t), 1, stdout) == 1;
 }
 

@@ -12,6 +12,8 @@
  * memory of the server are read as well: CPU from its process clock over the
  * measured interval, so that threads that have ended are counted.
  */
+#include "hist.h"
+#include "watched.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,11 +49,6 @@
 #define REQUESTS_NS  (60 * NSEC)
 #define WATCHDOG_SEC (2 * (unsigned int)MAX_SECONDS + 60)
 
-/* Latency classes: 16 to an octave, so 6 % wide. */
-#define HIST_SUB_BITS 4
-#define HIST_SUB      (1 << HIST_SUB_BITS)
-#define HIST_SIZE     (64 * HIST_SUB)
-
 enum mode {
 	MODE_ECHO,  /* raw bytes come back */
 	MODE_CHAT,  /* SET, GET and TAKE lines */
@@ -85,7 +82,6 @@ static unsigned int nconns = 100;
 static size_t size = 64;
 static double seconds = 1.0, warmup = 0.2;
 static uint64_t max_requests;
-static pid_t server;
 
 static struct conn conns[MAX_CONNS];
 static unsigned int busy, open_conns;
@@ -93,7 +89,7 @@ static int ep;
 static int going; /* new requests are made */
 static int measuring;
 static char pool[MAX_SIZE + POOL_SPREAD];
-static uint64_t hist[HIST_SIZE], requests, errors;
+static uint64_t requests, errors;
 static struct sockaddr_in to = { .sin_family = AF_INET };
 
 static uint64_t now_ns(void)
@@ -105,7 +101,7 @@ static uint64_t now_ns(void)
 }
 
 /* Counts every error and tells the first few. */
-__attribute__((format(printf, 1, 2))) static void error(const char *fmt, ...)
+static void error(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -116,38 +112,6 @@ __attribute__((format(printf, 1, 2))) static void error(const char *fmt, ...)
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
 	fputc('\n', stderr);
-}
-
-static void hist_add(uint64_t ns)
-{
-	int shift;
-
-	if (ns < HIST_SUB) {
-		hist[ns]++;
-		return;
-	}
-	shift = 63 - __builtin_clzll(ns) - HIST_SUB_BITS;
-	hist[(shift + 1) * HIST_SUB + (int)((ns >> shift) & (HIST_SUB - 1))]++;
-}
-
-/* Microseconds; the middle of the class that holds the quantile. */
-static double hist_quantile(double q)
-{
-	uint64_t rank, seen = 0;
-	int i, shift;
-
-	rank = (uint64_t)(q * (double)requests);
-	for (i = 0; i < HIST_SIZE; i++) {
-		seen += hist[i];
-		if (seen > rank)
-			break;
-	}
-	if (i == HIST_SIZE)
-		return 0;
-	if (i < HIST_SUB)
-		return i / 1e3;
-	shift = i / HIST_SUB - 1;
-	return (HIST_SUB + i % HIST_SUB + 0.5) * (double)(1ull << shift) / 1e3;
 }
 
 static void conn_events(struct conn *c, int op, int want_out)
@@ -469,56 +433,6 @@ static void close_all(void)
 		error("the server left %u connections open", open_conns);
 }
 
-struct usage {
-	long threads, rss_kb, pte_kb;
-};
-
-static long field(const char *text, const char *name)
-{
-	const char *p = strstr(text, name);
-
-	return p ? strtol(p + strlen(name), NULL, 10) : 0;
-}
-
-static void usage_read(struct usage *u)
-{
-	char path[64], text[8192];
-	size_t len;
-	FILE *f;
-
-	memset(u, 0, sizeof(*u));
-	if (!server)
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)server);
-	f = fopen(path, "re");
-	if (!f) {
-		error("no process %d", (int)server);
-		return;
-	}
-	len = fread(text, 1, sizeof(text) - 1, f);
-	text[len] = '\0';
-	fclose(f);
-	u->threads = field(text, "\nThreads:");
-	u->rss_kb = field(text, "\nVmRSS:");
-	u->pte_kb = field(text, "\nVmPTE:");
-}
-
-/* CPU time of the server so far, of all threads that it ever had. */
-static uint64_t server_cpu_ns(void)
-{
-	struct timespec ts = { 0 };
-	clockid_t clock;
-
-	if (!server)
-		return 0;
-	if (clock_getcpuclockid(server, &clock) != 0 ||
-	    clock_gettime(clock, &ts) < 0) {
-		error("no CPU clock of process %d", (int)server);
-		return 0;
-	}
-	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
-}
-
 /* The threads of our connections end a little after their sockets. */
 static void quiesce(long threads)
 {
@@ -579,8 +493,8 @@ static void measure(uint64_t first_ns)
 	printf("requests=%llu seconds=%.3f rps=%.0f p50_us=%.1f p99_us=%.1f "
 	       "starved=%u jain=%.4f first_ms=%.1f",
 	       (unsigned long long)requests, took, (double)requests / took,
-	       hist_quantile(0.5), hist_quantile(0.99), starved, fairness(),
-	       (double)first_ns / 1e6);
+	       hist_quantile(0.5, requests), hist_quantile(0.99, requests),
+	       starved, fairness(), (double)first_ns / 1e6);
 	if (server)
 		printf(" cpu_us=%.4f cpu_s=%.4f threads=%ld rss_kb=%ld "
 		       "pte_kb=%ld",

@@ -26,8 +26,7 @@ bool fib_desc_may_be_shared(void)
 
 bool fib_desc_is_ours(const struct fib_desc *d)
 {
-	return fib_load(&d->born, relaxed) ==
-	       fib_load(&share_epoch, relaxed);
+	return fib_load(&d->born, relaxed) == fib_load(&share_epoch, relaxed);
 }
 
 /* Room for more of them. */
@@ -59,7 +58,7 @@ struct fib_desc *fib_desc_create(void)
 	fib_store(&d->known, 0, relaxed);
 	fib_store(&d->born, 0, relaxed);
 	fib_store(&d->apart, 0, relaxed);
-	d->impatient = 0;
+	d->impatient = d->changed = 0;
 	d->home = false;
 	fib_store(&d->refs, 1, relaxed);
 	fib_unlock(&d->lock);
@@ -92,16 +91,37 @@ void fib_desc_born(struct fib_desc *d, int flags, bool home)
 	d->lowat = 1;
 	d->limit_ns[0] = d->limit_ns[1] = FIB_NEVER;
 	fib_store(&d->born, fib_load(&share_epoch, relaxed), relaxed);
-	fib_store(&d->known, FIB_DESC_FLAGS | FIB_DESC_ACCESS | FIB_DESC_LIMITS |
-				    FIB_DESC_LOWAT,
+	fib_store(&d->known,
+		  FIB_DESC_FLAGS | FIB_DESC_ACCESS | FIB_DESC_LIMITS |
+			  FIB_DESC_LOWAT,
 		  release);
 	fib_unlock(&d->lock);
 }
 
-void fib_desc_forget(struct fib_desc *d, uint8_t parts)
+void fib_desc_inherit(struct fib_desc *d, struct fib_desc *l)
 {
+	uint8_t lost = FIB_DESC_LIMITS | FIB_DESC_LOWAT, impatient = 0, had = 0;
+	uint64_t limit[2] = { FIB_NEVER, FIB_NEVER };
+	bool ours = false;
+
+	if (l) {
+		fib_lock(&l->lock);
+		ours = fib_desc_is_ours(l);
+		if (ours)
+			had = fib_load(&l->known, relaxed) &
+			      (uint8_t)~l->changed & lost;
+		limit[0] = l->limit_ns[0];
+		limit[1] = l->limit_ns[1];
+		impatient = l->impatient;
+		fib_unlock(&l->lock);
+	}
 	fib_lock(&d->lock);
-	fib_and(&d->known, (uint8_t)~parts, relaxed);
+	fib_and(&d->known, (uint8_t) ~(lost & ~had), relaxed);
+	if (had & FIB_DESC_READ)
+		d->limit_ns[0] = limit[0];
+	if (had & FIB_DESC_WRITE)
+		d->limit_ns[1] = limit[1];
+	d->impatient = impatient;
 	fib_unlock(&d->lock);
 }
 
@@ -134,7 +154,8 @@ void fib_desc_ask(const struct fib_desc *d, int fd, uint8_t parts,
 		a->access = fl >= 0 ? fl & O_ACCMODE : O_RDWR;
 		a->parts |= FIB_DESC_ACCESS;
 		if (fl < 0) /* nobody's number: another file's, soon */
-			a->parts &= (uint8_t)~(FIB_DESC_FLAGS | FIB_DESC_ACCESS);
+			a->parts &=
+				(uint8_t) ~(FIB_DESC_FLAGS | FIB_DESC_ACCESS);
 	}
 	if (parts & FIB_DESC_READ)
 		a->limit_ns[0] = ask_limit(fd, SO_RCVTIMEO);
@@ -205,6 +226,7 @@ static uint32_t change(struct fib_desc *d, uint8_t parts, uint32_t by)
 	fib_lock(&d->lock);
 	was = fib_add(&d->changes, by, release);
 	fib_and(&d->known, (uint8_t)~parts, release);
+	d->changed |= parts;
 	fib_unlock(&d->lock);
 	return was;
 }
@@ -219,13 +241,10 @@ void fib_desc_changed(struct fib_desc *d, uint8_t parts)
 	change(d, parts, FIB_CHANGED - 1);
 }
 
-void fib_desc_set_nonblock(struct fib_desc *d, bool nonblock, uint32_t was)
+void fib_desc_set(struct fib_desc *d, struct fib_desc_answer *a, uint32_t was)
 {
-	struct fib_desc_answer a = { .changes = was + FIB_CHANGED,
-				     .parts = FIB_DESC_FLAGS,
-				     .nonblock = nonblock };
-
-	fib_desc_learn(d, &a);
+	a->changes = was + FIB_CHANGED;
+	fib_desc_learn(d, a);
 }
 
 /* All records belong to numbers that are forgotten; of those, some were locked. */

@@ -81,7 +81,7 @@
 /* Parts of what is known. */
 enum fib_desc_part {
 	FIB_DESC_FLAGS = 1,
-	FIB_DESC_READ = 2, /* SO_RCVTIMEO; FIB_IO_READ << 1 */
+	FIB_DESC_READ = 2,  /* SO_RCVTIMEO; FIB_IO_READ << 1 */
 	FIB_DESC_WRITE = 4, /* SO_SNDTIMEO; FIB_IO_WRITE << 1 */
 	FIB_DESC_LOWAT = 8,
 	FIB_DESC_ACCESS = 16, /* asked with the flags; never changes */
@@ -96,7 +96,7 @@ enum fib_desc_part {
 extern _Atomic bool fib_desc_async_used;
 
 struct fib_desc {
-	struct fib_lock lock; /* to write what is known */
+	struct fib_lock lock;	  /* to write what is known */
 	_Atomic uint32_t refs;	  /* numbers that lead here */
 	_Atomic uint32_t changes; /* see (E), (F) */
 	_Atomic uint32_t found;	  /* changes by others: see (C) */
@@ -105,10 +105,12 @@ struct fib_desc {
 	_Atomic uint8_t known;	  /* enum fib_desc_part */
 	bool home;		  /* its other end was born here as well */
 	bool nonblock;
-	uint8_t access;	   /* O_ACCMODE */
-	uint8_t impatient; /* FIB_IO_*: limits below 0: does not wait */
-	int lowat;	   /* SO_RCVLOWAT */
-	uint64_t limit_ns[2]; /* for reading, for writing; FIB_NEVER: none */
+	uint8_t access;	       /* O_ACCMODE */
+	uint8_t impatient;     /* FIB_IO_*: limits below 0: does not wait */
+	_Atomic uint8_t undone; /* how often, by this process: fib_fd_undone() */
+	uint8_t changed;       /* parts that this process has set, ever */
+	int lowat;	       /* SO_RCVLOWAT */
+	uint64_t limit_ns[2];  /* for reading, for writing; FIB_NEVER: none */
 	struct fib_desc *next; /* of those that are free */
 };
 
@@ -131,8 +133,12 @@ void fib_desc_put(struct fib_desc *d);
  * @home: what it is the other end of was born here as well.
  */
 void fib_desc_born(struct fib_desc *d, int flags, bool home);
-/** Limits of @d that its birth may have brought along: to be asked. */
-void fib_desc_forget(struct fib_desc *d, uint8_t parts);
+/**
+ * @d, just born, is a connection of listener @l (NULL: which is not known), and has
+ * what that had when it came. If @l is ours alone, and this process never set that, it
+ * is what is known of @l, or else it is to be asked.
+ */
+void fib_desc_inherit(struct fib_desc *d, struct fib_desc *l);
 /** No other process can have it, nor a number that is a stranger. */
 bool fib_desc_is_ours(const struct fib_desc *d);
 /** From now on others may have any that there is by now. */
@@ -149,8 +155,8 @@ void fib_desc_find(struct fib_desc *d, struct fib_desc_answer *a);
 /** (E) and (F): around a change of @parts by this process. The count before it. */
 uint32_t fib_desc_change(struct fib_desc *d, uint8_t parts);
 void fib_desc_changed(struct fib_desc *d, uint8_t parts);
-/** After (F): that change, the only one since count @was, has set it so. */
-void fib_desc_set_nonblock(struct fib_desc *d, bool nonblock, uint32_t was);
+/** After (F): that change, the only one since count @was, has set it to @a. */
+void fib_desc_set(struct fib_desc *d, struct fib_desc_answer *a, uint32_t was);
 
 /** In a fork child. */
 void fib_desc_reset(void);

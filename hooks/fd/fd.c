@@ -26,6 +26,69 @@ struct fib_fd *fib_fd_refuge(struct fib_fd *s)
 	return to;
 }
 
+bool fib_fd_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes)
+{
+	bool held = fib_iom_hold(s, h, closes);
+	struct fib_fd *to;
+
+	/* A close waits for the end of the try. */
+	if (!held && !(closes & FIB_CLOSING)) {
+		to = fib_fd_refuge(s);
+		held = to && fib_iom_move(s, h, to);
+	}
+	fib_iom_leave(s);
+	return held;
+}
+
+void fib_fd_try(struct fib_place *p, int fd)
+{
+	p->slot = fib_self()->thread.own_files ? NULL : fib_fd_get(fd);
+	if (p->slot)
+		p->closes = fib_iom_enter(p->slot);
+}
+
+void fib_fd_tried(struct fib_place *p)
+{
+	if (p->slot)
+		fib_iom_leave(p->slot);
+}
+
+/*
+ * The process's locks go with any number of the file, a duplicate's as well; and a
+ * lock that has come after its number was closed is given back (fcntl_setlk()).
+ */
+static bool stays(const long nr, const long a[6])
+{
+	return nr != SYS_fcntl || a[1] != F_SETLKW;
+}
+
+long fib_fd_in_line(struct fib_place *p, uint64_t deadline_ns, long nr,
+		    const long a[6])
+{
+	struct fib_known *k = p->slot ? fib_fd_know((int)a[0]) : NULL;
+	long r = -FIB_ERESTARTNOINTR;
+	struct fib_hold hold;
+
+	if (k && (nr == SYS_flock || nr == SYS_fcntl))
+		p->owner = fib_load(&k->desc, acquire);
+	if (!p->slot || fib_line_file(p, (int)a[0])) {
+		fib_fd_tried(p);
+		return fib_blocking(nr, a);
+	}
+	if (!stays(nr, a)) {
+		fib_fd_tried(p);
+		return fib_line_call(p, deadline_ns, nr, a);
+	}
+	if (fib_fd_hold(p->slot, &hold, p->closes)) {
+		fib_self()->io.hold = &hold;
+		r = fib_line_call(p, deadline_ns, nr, a);
+		if (fib_self()->io.hold)
+			fib_iom_let_go(&hold);
+		fib_self()->io.hold = NULL;
+	}
+	return r;
+}
+
 static void forget(int fd)
 {
 	struct fib_fd *s = fib_fd_peek(fd);
@@ -100,17 +163,16 @@ long fib_fd_close_range(unsigned first, unsigned last, unsigned flags)
 _Static_assert(SOCK_NONBLOCK == O_NONBLOCK, "flags of either");
 
 /* As the kernel, which makes them before it finds that nobody can be told. */
-long fib_fd_pair(const int fd[2], int first, int second, int flags, int *user)
+long fib_fd_pair(const int fd[2], uint8_t kind, int first, int second,
+		 int flags, int *user)
 {
 	if (fib_copy(user, fd, 2 * sizeof(*fd))) {
 		fib_raw(SYS_close, fd[0]);
 		fib_raw(SYS_close, fd[1]);
 		return -EFAULT;
 	}
-	fib_fd_born(fd[0], FIB_FD_UNKNOWN, first | (flags & O_NONBLOCK),
-		    true);
-	fib_fd_born(fd[1], FIB_FD_UNKNOWN, second | (flags & O_NONBLOCK),
-		    true);
+	fib_fd_born(fd[0], kind, first | (flags & O_NONBLOCK), true);
+	fib_fd_born(fd[1], kind, second | (flags & O_NONBLOCK), true);
 	return 0;
 }
 
@@ -119,7 +181,8 @@ long fib_sys_pipe(int *user)
 	int fd[2];
 	long r = fib_raw(SYS_pipe, fd);
 
-	return r ? r : fib_fd_pair(fd, O_RDONLY, O_WRONLY, 0, user);
+	return r ? r :
+		   fib_fd_pair(fd, FIB_FD_PIPE, O_RDONLY, O_WRONLY, 0, user);
 }
 
 long fib_sys_pipe2(int *user, int flags)
@@ -128,7 +191,8 @@ long fib_sys_pipe2(int *user, int flags)
 	long r = fib_raw(SYS_pipe2, fd, flags);
 
 	if (r == 0)
-		r = fib_fd_pair(fd, O_RDONLY, O_WRONLY, flags, user);
+		r = fib_fd_pair(fd, FIB_FD_PIPE, O_RDONLY, O_WRONLY, flags,
+				user);
 	/* Each packet ends a read. */
 	if (r == 0 && (flags & (O_DIRECT | O_EXCL)) && fib_fd_get(fd[0]))
 		fib_store(&fib_fd_get(fd[0])->untrusted, true, relaxed);
@@ -157,9 +221,8 @@ long fib_sys_dup(int fd)
 {
 	uint32_t files = fib_fd_files(fd);
 
-	return fib_fd_is_ours(fd) ?
-		       -EBADF :
-		       duplicated(fd, files, fib_raw(SYS_dup, fd));
+	return fib_fd_is_ours(fd) ? -EBADF :
+				    duplicated(fd, files, fib_raw(SYS_dup, fd));
 }
 
 static long dup_onto(int from, int to, long nr, int flags)
@@ -275,48 +338,44 @@ static long set_nonblock(int fd, const int *user)
 }
 
 /*
- * A lock that is not free. Requests for the same lock are alike: who has a part of
- * it already has given that up (flock), or all have it (fcntl's are the process's).
+ * A lock of a part of a file. Requests for the same one are alike: who has a part
+ * of it already has given that up (flock), or all have it (the process's). From
+ * elsewhere than the file's beginning, each is one by itself.
  */
-static long wait_for_lock(struct fib_place *p, long nr, const long a[6])
-{
-	if (fib_self()->thread.own_files || fib_line_file(p, (int)a[0]))
-		return fib_blocking(nr, a);
-	return fib_line_call(p, FIB_NEVER, nr, a);
-}
-
-/* Of a part of a file. From elsewhere than its beginning, each is one by itself. */
-static long wait_for_part(int fd, int cmd, long arg)
+static long lock_part(int fd, int cmd, long arg)
 {
 	const long a[6] = { fd, cmd, arg };
 	struct fib_place p = { 0 };
 	struct flock l;
+	long r;
 
-	if (fib_copy(&l, (void *)arg, sizeof(l)) || l.l_whence != SEEK_SET)
+	fib_fd_try(&p, fd);
+	/* Most locks are free: ask first. */
+	r = fib_raw(SYS_fcntl, fd, cmd == F_SETLKW ? F_SETLK : F_OFD_SETLK,
+		    arg);
+	if (r != -EAGAIN && r != -EACCES) {
+		fib_fd_tried(&p);
+		fib_signal_sync_handled(fib_self());
+		return r;
+	}
+	if (fib_copy(&l, (void *)arg, sizeof(l)) || l.l_whence != SEEK_SET) {
+		fib_fd_tried(&p);
 		return fib_blocking(SYS_fcntl, a);
+	}
 	p.key[2] = (uint64_t)l.l_start;
 	p.key[3] = (uint64_t)l.l_len;
 	p.key[4] = (uint64_t)cmd << 32 | (uint16_t)l.l_type;
-	return wait_for_lock(&p, SYS_fcntl, a);
+	return fib_fd_in_line(&p, FIB_NEVER, SYS_fcntl, a);
 }
 
 long fib_sys_fcntl(int fd, int cmd, long arg)
 {
 	uint32_t files;
-	long r;
 
 	if (fib_unlikely(fib_fd_is_ours(fd)))
 		return -EBADF;
-	if (cmd == F_SETLKW || cmd == F_OFD_SETLKW) {
-		/* Most locks are free: ask first. */
-		r = fib_raw(SYS_fcntl, fd,
-			    cmd == F_SETLKW ? F_SETLK : F_OFD_SETLK, arg);
-		if (r != -EAGAIN && r != -EACCES) {
-			fib_signal_sync_handled(fib_self());
-			return r;
-		}
-		return wait_for_part(fd, cmd, arg);
-	}
+	if (cmd == F_SETLKW || cmd == F_OFD_SETLKW)
+		return lock_part(fd, cmd, arg);
 	if (makes_signals(cmd))
 		fib_store(&signals, true, relaxed);
 	if (cmd == F_SETOWN || cmd == F_SETOWN_EX)
@@ -347,11 +406,15 @@ long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 long fib_sys_flock(int fd, int op)
 {
 	struct fib_place p = { .key = { 0, 0, (uint64_t)op, 0, SYS_flock } };
-	long r = fib_raw(SYS_flock, fd, op | 4 /* LOCK_NB */);
+	long r;
 
-	if (r != -EWOULDBLOCK || (op & 4))
-		return r;
-	return wait_for_lock(&p, SYS_flock, (long[6]){ fd, op });
+	fib_fd_try(&p, fd);
+	r = fib_raw(SYS_flock, fd, op | 4 /* LOCK_NB */);
+	if (r == -EWOULDBLOCK && !(op & 4))
+		return fib_fd_in_line(&p, FIB_NEVER, SYS_flock,
+				      (long[6]){ fd, op });
+	fib_fd_tried(&p);
+	return r;
 }
 
 /* A FIFO's open waits for the other end; everything else is quick. */

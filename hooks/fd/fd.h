@@ -51,15 +51,14 @@ struct fib_known {
 	struct fib_fd *slot;	/* of the number, for ever */
 	_Atomic uint32_t files; /* the slot's, of the file that this tells of */
 	struct fib_desc *_Atomic desc; /* NULL: begin anew */
-	uint32_t told;	/* of desc->found: desc.h (D) */
-	uint8_t kind;	/* enum fib_fd_kind */
+	uint32_t told;		       /* of desc->found: desc.h (D) */
+	uint8_t kind;		       /* enum fib_fd_kind */
 	bool listening;
-	uint8_t polled; /* FIB_IO_*: where RWF_NOWAIT does not work */
-	uint8_t tty;	/* enum fib_tty */
-	uint8_t doubts; /* times that a short read was not the end */
+	uint8_t polled;	 /* FIB_IO_*: where RWF_NOWAIT does not work */
+	uint8_t tty;	 /* enum fib_tty */
+	uint8_t doubts;	 /* times that a short read was not the end */
 	bool tells_room; /* poll has once said that there is room to write */
 	bool tells_end;	 /* it says so when there is no writer (any more) */
-	_Atomic uint8_t undone; /* how often connect(AF_UNSPEC) was called */
 	_Atomic int acceptors;	/* by this number, and how: hooks/wait/way.h */
 } __attribute__((aligned(64)));
 
@@ -98,8 +97,8 @@ static inline bool fib_fd_shows_end(const struct fib_known *k)
 	return k->kind == FIB_FD_TCP || k->kind == FIB_FD_STREAM ||
 	       k->kind == FIB_FD_PIPE;
 }
-/** SO_RCVLOWAT is set on some socket. */
-extern _Atomic bool fib_fd_lowat_used;
+/** SO_RCVLOWAT is set on some socket; SO_PEEK_OFF is. */
+extern _Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used;
 /** How many bytes a read of @k waits for: SO_RCVLOWAT. */
 size_t fib_fd_lowat(struct fib_known *k);
 /** Does the program want EAGAIN from @k? */
@@ -111,13 +110,15 @@ uint64_t fib_fd_limit(struct fib_known *k, uint8_t ev);
 /** Has it either? */
 static inline bool fib_fd_timed(struct fib_known *k)
 {
-	return (fib_fd_limit(k, FIB_IO_READ) &
-		fib_fd_limit(k, FIB_IO_WRITE)) != FIB_NEVER;
+	return (fib_fd_limit(k, FIB_IO_READ) & fib_fd_limit(k, FIB_IO_WRITE)) !=
+	       FIB_NEVER;
 }
 /** Deadline for a call on @k that begins now. */
 uint64_t fib_fd_deadline(struct fib_known *k, uint8_t ev);
 /** Is the limit below 0, so that no call waits? */
 bool fib_fd_impatient(struct fib_known *k, uint8_t ev);
+/** How often the connection of @k was taken back, connect(AF_UNSPEC): modulo 256. */
+_Atomic uint8_t *fib_fd_undone(struct fib_known *k);
 /** Changes of @k by others that were found so far: desc.h (A). */
 uint32_t fib_fd_found(struct fib_known *k);
 /** No other process can change what is known of @k. */
@@ -144,6 +145,8 @@ struct fib_change fib_fd_change(int fd, uint8_t parts);
 void fib_fd_changed(const struct fib_change *c);
 /** The same after F_SETFL or FIONBIO, which has had success. */
 void fib_fd_set_nonblock(const struct fib_change *c, bool nonblock);
+/** After one of FIB_DESC_READ or FIB_DESC_WRITE alone: the limit is @ns. */
+void fib_fd_set_limit(const struct fib_change *c, uint64_t ns);
 /** Around dup(): the first before it. False: there is no memory for a record. */
 uint32_t fib_fd_files(int fd);
 bool fib_fd_duplicated(int from, uint32_t files, int to);
@@ -164,18 +167,41 @@ void fib_fd_known_reset(void);
 
 /** enum fib_fd_kind of @fd, as the kernel says. */
 uint8_t fib_fd_find_kind(int fd);
+/** The same of socket @fd, which socket() or socketpair() has just made of that. */
+uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol);
 
 /* --- fd.c: how it ends, and calls that wait for nothing -------------------- */
 
+struct fib_place;
 /** fib_iom_refuge(), of which is known what is known of @s. */
 struct fib_fd *fib_fd_refuge(struct fib_fd *s);
+/**
+ * After the first try, which fib_iom_enter() began with @closes: the call stays
+ * with its file. False: the number was being closed by then, or no duplicate is
+ * to be had.
+ */
+bool fib_fd_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes);
+/**
+ * Before the first try of a call on @fd that may stand in line @p
+ * (hooks/wait/line.h); the try may not wait.
+ */
+void fib_fd_try(struct fib_place *p, int fd);
+/** It has ended, and the call with it. */
+void fib_fd_tried(struct fib_place *p);
+/**
+ * It would wait: call @nr in line @p, two words of whose key are the file's, on
+ * the file that it was tried with.
+ */
+long fib_fd_in_line(struct fib_place *p, uint64_t deadline_ns, long nr,
+		    const long a[6]);
 /** close_range(): ours stay out of reach, it goes piece by piece around them. */
 long fib_fd_close_range(unsigned first, unsigned last, unsigned flags);
 /**
- * Two descriptors that a call has made, opened with @first, @second and @flags:
- * tell the program. 0 or -EFAULT, and there are none.
+ * Two descriptors of @kind that a call has made, opened with @first, @second and
+ * @flags: tell the program. 0 or -EFAULT, and there are none.
  */
-long fib_fd_pair(const int fd[2], int first, int second, int flags, int *user);
+long fib_fd_pair(const int fd[2], uint8_t kind, int first, int second,
+		 int flags, int *user);
 /** Has the program asked for signals from descriptors? */
 bool fib_fd_signals(void);
 

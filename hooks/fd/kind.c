@@ -4,12 +4,40 @@
 #include "hooks/core/hook.h"
 #include "hooks/fd/fd.h"
 
+#define SOCK_TYPE 0xf /* SOCK_TYPE_MASK of linux/net.h */
+
 static int sock_opt(int fd, int name)
 {
 	int val = 0, len = sizeof(val);
 	long r = fib_raw(SYS_getsockopt, fd, SOL_SOCKET, name, &val, &len);
 
 	return r < 0 ? (int)r : val;
+}
+
+/*
+ * What other than TCP there may be behind these numbers (BPF can have MPTCP made in
+ * its place), is the same for all that a process makes: the first is asked.
+ */
+static bool is_tcp(int fd)
+{
+	static _Atomic bool plain;
+
+	if (fib_unlikely(!fib_load(&plain, relaxed)) &&
+	    sock_opt(fd, SO_PROTOCOL) == IPPROTO_TCP)
+		fib_store(&plain, true, relaxed);
+	return fib_load(&plain, relaxed);
+}
+
+uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol)
+{
+	bool stream = (type & SOCK_TYPE) == SOCK_STREAM;
+
+	if (domain == AF_UNIX)
+		return stream ? FIB_FD_STREAM : FIB_FD_DGRAM;
+	if (stream && (domain == AF_INET || domain == AF_INET6) &&
+	    (protocol == 0 || protocol == IPPROTO_TCP))
+		return is_tcp(fd) ? FIB_FD_TCP : FIB_FD_UNKNOWN;
+	return FIB_FD_DGRAM;
 }
 
 uint8_t fib_fd_find_kind(int fd)
@@ -25,6 +53,8 @@ uint8_t fib_fd_find_kind(int fd)
 		type = sock_opt(fd, SO_TYPE);
 		if (sock_opt(fd, SO_RCVLOWAT) > 1)
 			fib_store(&fib_fd_lowat_used, true, relaxed);
+		if (sock_opt(fd, SO_PEEK_OFF) >= 0)
+			fib_store(&fib_fd_peek_off_used, true, relaxed);
 		if (type == SOCK_STREAM &&
 		    (domain == AF_INET || domain == AF_INET6) &&
 		    sock_opt(fd, SO_PROTOCOL) == IPPROTO_TCP)

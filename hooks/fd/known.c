@@ -9,7 +9,7 @@
 #include "runtime/hidden.h"
 #include "runtime/trywait.h"
 
-_Atomic bool fib_fd_lowat_used;
+_Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used;
 _Atomic bool fib_fd_compares;
 /* Changes when a number has become a stranger's: see reach_strangers(). */
 static _Atomic uint32_t strangers = 1;
@@ -296,6 +296,11 @@ bool fib_fd_is_home(int fd)
 	return d && is_current(k) && d->home && fib_desc_is_ours(d);
 }
 
+_Atomic uint8_t *fib_fd_undone(struct fib_known *k)
+{
+	return &desc_of(k)->undone;
+}
+
 uint32_t fib_fd_found(struct fib_known *k)
 {
 	return fib_load(&desc_of(k)->found, acquire);
@@ -386,7 +391,8 @@ static bool are_apart(int a, int b, unsigned *compared)
 {
 	long pid;
 
-	if (!fib_load(&fib_fd_compares, relaxed) || fib_filtered() || ++*compared > COMPARES)
+	if (!fib_load(&fib_fd_compares, relaxed) || fib_filtered() ||
+	    ++*compared > COMPARES)
 		return false;
 	pid = fib_raw(SYS_getpid);
 	return fib_raw(SYS_kcmp, pid, pid, KCMP_FILE, a, b) > 0;
@@ -431,8 +437,8 @@ static void reach_strangers(const struct fib_change *c)
 		fib_store(&c->desc->apart, now, relaxed);
 }
 
-/* (F); then it is known again. */
-static void end_change(const struct fib_change *c, bool set, bool nonblock)
+/* (F); then it is known again: by @set, or it is asked. */
+static void end_change(const struct fib_change *c, struct fib_desc_answer *set)
 {
 	struct fib_desc_answer a;
 
@@ -441,7 +447,7 @@ static void end_change(const struct fib_change *c, bool set, bool nonblock)
 	fib_desc_changed(c->desc, c->parts);
 	FIB_CHAOS_POINT(desc_changed);
 	if (set)
-		fib_desc_set_nonblock(c->desc, nonblock, c->was);
+		fib_desc_set(c->desc, set, c->was);
 	if (~fib_load(&c->desc->known, acquire) & c->parts)
 		ask(c->k, c->parts, &a);
 	if (!fib_desc_is_ours(c->desc))
@@ -450,12 +456,23 @@ static void end_change(const struct fib_change *c, bool set, bool nonblock)
 
 void fib_fd_changed(const struct fib_change *c)
 {
-	end_change(c, false, false);
+	end_change(c, NULL);
 }
 
 void fib_fd_set_nonblock(const struct fib_change *c, bool nonblock)
 {
-	end_change(c, true, nonblock);
+	struct fib_desc_answer a = { .parts = FIB_DESC_FLAGS,
+				     .nonblock = nonblock };
+
+	end_change(c, &a);
+}
+
+void fib_fd_set_limit(const struct fib_change *c, uint64_t ns)
+{
+	struct fib_desc_answer a = { .parts = c->parts,
+				     .limit_ns = { ns, ns } };
+
+	end_change(c, &a);
 }
 
 /* getsockopt() shows such a limit as none. */
@@ -512,10 +529,7 @@ void fib_fd_accepted(int fd, struct fib_known *listener, int flags)
 	k = peek(fd);
 	if (!k)
 		return;
-	/* They are the listener's, as they were when the connection came. */
-	fib_desc_forget(desc_of(k), FIB_DESC_LIMITS | FIB_DESC_LOWAT);
-	if (listener)
-		desc_of(k)->impatient = desc_of(listener)->impatient;
+	fib_desc_inherit(desc_of(k), listener ? desc_of(listener) : NULL);
 }
 
 uint32_t fib_fd_files(int fd)

@@ -2,8 +2,9 @@
  * What /proc says of the process to itself.
  *
  * /proc/self/task lists workers and the monitor: the program is shown its
- * threads, the fibers. In /proc/self/fd the library's own descriptors are
- * left out. Other processes see what the kernel knows.
+ * threads, the fibers. In /proc/self/fd, fdinfo, and those of a thread, the
+ * library's own descriptors are left out. Other processes see what the kernel
+ * knows.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -44,6 +45,24 @@ static bool has_tail(const char *s, size_t len, const char *tail)
 	return n == len && !memcmp(s, tail, n);
 }
 
+/* @s is what follows the process's own folder. */
+static enum listing listing_named(const char *s, size_t len)
+{
+	size_t n = strlen_of("/task/");
+
+	if (has_tail(s, len, "/task"))
+		return OWN_TASKS;
+	if (len > n && !memcmp(s, "/task/", n)) {
+		while (n < len && s[n] != '/')
+			n++;
+		s += n;
+		len -= n;
+	}
+	return has_tail(s, len, "/fd") || has_tail(s, len, "/fdinfo") ?
+		       OWN_FDS :
+		       KERNELS;
+}
+
 static enum listing listing_of(int fd)
 {
 	char link[32] = "/proc/self/fd/", path[64], own[32] = "/proc/";
@@ -58,9 +77,7 @@ static enum listing listing_of(int fd)
 	n = 6 + fib_put_decimal(own + 6, (unsigned)fib_raw(SYS_getpid));
 	if (len <= (long)n || memcmp(path, own, n))
 		return KERNELS;
-	if (has_tail(path + n, (size_t)len - n, "/task"))
-		return OWN_TASKS;
-	return has_tail(path + n, (size_t)len - n, "/fd") ? OWN_FDS : KERNELS;
+	return listing_named(path + n, (size_t)len - n);
 }
 
 /* Entry @name goes to @to, of which @room is left: its length or -errno. */

@@ -56,6 +56,31 @@ long fib_futex_deadline(int op, const struct timespec *ts, uint64_t *deadline)
 	return 0;
 }
 
+/*
+ * The caller begins to wait. Is it for what it has just been woken for, in its
+ * first call since? No word that is 0 is a lock.
+ */
+static void count_passed_over(struct fib *f, const uint32_t *uaddr,
+			      uint32_t val)
+{
+	if (fib_likely(f->hook.calls != 1 || f->wait_arg != (uintptr_t)uaddr ||
+		       !val))
+		f->passed_over = 0;
+	else if (f->passed_over < FIB_PASSED_OVER)
+		f->passed_over++;
+}
+
+/* One that was passed over has been woken: it goes first, runtime/sched.h. */
+static void let_pass(void)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	if (fib_likely(!w->let_pass))
+		return;
+	w->let_pass = false;
+	fib_sched_yield();
+}
+
 static long wait(int op, uint32_t *uaddr, uint32_t val,
 		 const struct timespec *ts, uint32_t bitset)
 {
@@ -68,6 +93,7 @@ static long wait(int op, uint32_t *uaddr, uint32_t val,
 		return -EINVAL;
 	fib_cancel_begin();
 	fib_self()->io.loops /= 2; /* hooks/io/epoll.c */
+	count_passed_over(fib_self(), uaddr, val);
 	began = fib_waits_begin();
 	r = fib_futex_wait(uaddr, val, bitset, deadline);
 	fib_waits_end(op, uaddr, began, r);
@@ -94,6 +120,7 @@ static long wake(uint32_t *uaddr, int n, uint32_t bitset, long nr_op)
 		if (r > 0)
 			woken += r;
 	}
+	let_pass();
 	return woken;
 }
 
@@ -170,8 +197,9 @@ static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
 	long r;
 
 	/* FUTEX_LOCK_PI is always in real time. */
-	r = fib_futex_deadline(cmd == FUTEX_LOCK_PI2 ? op : op | FUTEX_CLOCK_REALTIME,
-			cmd == FUTEX_TRYLOCK_PI ? NULL : ts, &deadline);
+	r = fib_futex_deadline(
+		cmd == FUTEX_LOCK_PI2 ? op : op | FUTEX_CLOCK_REALTIME,
+		cmd == FUTEX_TRYLOCK_PI ? NULL : ts, &deadline);
 	if (r)
 		return r;
 	fib_cancel_begin();
@@ -192,8 +220,8 @@ static long wait_requeue_pi(int op, uint32_t *uaddr, uint32_t val,
 		return r;
 	if ((uintptr_t)to & 3)
 		return -EINVAL;
-	r = fib_futex_wait_requeue_pi(uaddr, val, to,
-				      (uint32_t)fib_own_tid(), deadline);
+	r = fib_futex_wait_requeue_pi(uaddr, val, to, (uint32_t)fib_own_tid(),
+				      deadline);
 	return r == -EINTR ? -FIB_ERESTARTNOINTR : r;
 }
 

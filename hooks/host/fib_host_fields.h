@@ -61,19 +61,20 @@ struct fib_in_io {
 	struct fib_place *place;   /* in a line: hooks/wait/line.h */
 	uintptr_t blocking_sp;	   /* where it blocks in the kernel, or 0 */
 	_Atomic int *counted;	   /* it counts there while it does; or NULL */
-	bool part;		   /* it has had a part of its effect */
-	uint8_t loops;		   /* its waits as an event loop, in a row */
-	_Atomic uint8_t stop;	   /* enum fib_stop: hooks/signal/stop.c */
-	int reserved;		   /* a number for what it opens, plus 1; or 0 */
-	_Atomic int *way;	   /* how it waits, and others: hooks/wait/way.h */
+	int fd; /* the first argument of the call, mostly one: fibhook dump */
+	bool part;	      /* it has had a part of its effect */
+	uint8_t loops;	      /* its waits as an event loop, in a row */
+	_Atomic uint8_t stop; /* enum fib_stop: hooks/signal/stop.c */
+	int reserved;	      /* a number for what it opens, plus 1; or 0 */
+	_Atomic int *way;     /* how it waits, and others: hooks/wait/way.h */
 };
 
 /* hooks/thread/: what a program tells one thread from another by. */
 struct fib_in_thread {
-	uint8_t plain;	     /* rows with these flags go to the kernel */
-	bool apart;	     /* what it is bound to is unlike the others */
+	uint8_t plain; /* rows with these flags go to the kernel */
+	bool apart;    /* what it is bound to is unlike the others */
 	bool confined; /* by a filter that threads of ours could not live under */
-	bool loops;	     /* it is bound for being an event loop */
+	bool loops;    /* it is bound for being an event loop */
 	_Atomic bool renews; /* it is to call fib_sched_renew() */
 	bool own_files;	     /* its descriptors are not the others' */
 	bool creating;	     /* in pthread_create: its mmap makes a stack */
@@ -93,9 +94,10 @@ struct fib_in_signal {
 	_Atomic uint64_t pending; /* directed at this fiber */
 	_Atomic uint64_t awaited; /* what a sigwait under way accepts */
 	uint64_t saved_mask;	  /* of sigsuspend, ppoll, ...: call_mask */
-	uint64_t open; /* in and after pthread_create: hooks/sigcalls/actions.c */
-	_Atomic bool preempt;	  /* yield where the kick's handler leads */
-	_Atomic bool kicked;	  /* since it was last set to false */
+	uint64_t
+		open; /* in and after pthread_create: hooks/sigcalls/actions.c */
+	_Atomic bool preempt; /* yield where the kick's handler leads */
+	_Atomic bool kicked;  /* since it was last set to false */
 	struct fib_siginfo_node *queue;
 	struct fib_sigframe *frame; /* registers of the interrupted code */
 	uintptr_t altstack_sp;
@@ -154,7 +156,7 @@ struct fib_worker_report {
 	long *flags;	   /* of the call, MSG_DONTWAIT among them */          \
 	uint64_t since_ns; /* it waits, where others may change how long */    \
 	uint32_t found;	   /* hooks/fd/desc.h (A) */                           \
-	uint8_t undone; /* its connection, when the wait began: fd/fd.h */     \
+	uint8_t undone;	   /* its connection, when the wait began: fd/fd.h */  \
 	bool opens; /* a descriptor, whose number is reserved meanwhile */
 #define FIB_HOST_TIMER
 

@@ -61,17 +61,6 @@ static int lasting(struct fib_hold *h)
 	return fd;
 }
 
-/* Of the file of @h, for now; -1: it is lost. */
-static int number(struct fib_hold *h)
-{
-	struct fib_fd *s = fib_iom_try(h);
-
-	if (!s)
-		return -1;
-	fib_iom_tried(h);
-	return s->fd;
-}
-
 /* The hold of a call that has @s among its files. */
 static struct fib_hold *hold_of(const struct fib_fd *s)
 {
@@ -122,7 +111,7 @@ static long wait_in_kernel(struct fib_io *io)
 	 * is not noticed.
 	 */
 	if (h)
-		p.fd = number(h);
+		p.fd = fib_iom_number(h);
 	io->parked = true;
 	if (p.fd < 0)
 		return 0;
@@ -159,7 +148,7 @@ static int limit(struct fib_io *io)
 	if (fib_fd_nonblock(k) || fib_fd_impatient(k, io->ev))
 		return -EAGAIN;
 	io->deadline_ns = fib_fd_deadline(k, io->ev);
-	io->undone = fib_load(&k->undone, acquire);
+	io->undone = fib_load(fib_fd_undone(k), acquire);
 	if (!fib_fd_is_ours_alone(k)) {
 		io->since_ns = fib_now_ns();
 		if (fib_unlikely(!fib_load(&fib_iom_hurry, relaxed)))
@@ -180,8 +169,8 @@ static int limit_again(struct fib_io *io)
 	if (fib_fd_nonblock(k))
 		return -EAGAIN;
 	ns = fib_fd_limit(k, io->ev);
-	io->deadline_ns = ns == FIB_NEVER ? FIB_NEVER :
-					    fib_ns_add(io->since_ns, ns);
+	io->deadline_ns =
+		ns == FIB_NEVER ? FIB_NEVER : fib_ns_add(io->since_ns, ns);
 	return 0;
 }
 
@@ -203,7 +192,7 @@ static bool is_shut(const struct fib_io *io)
 static bool is_undone(const struct fib_io *io)
 {
 	return io->ev == FIB_IO_READ &&
-	       io->undone != fib_load(&fib_fd_of(io->s)->undone, acquire);
+	       io->undone != fib_load(fib_fd_undone(fib_fd_of(io->s)), acquire);
 }
 
 static long block(struct fib_io *io)
@@ -259,7 +248,7 @@ static int take_turn(const struct fib_io *io, struct fib_place *line,
 	if (fib_line_stand(line, FIB_NEVER))
 		return -EINTR;
 	if (fib_self()->io.hold)
-		fd = number(h);
+		fd = fib_iom_number(h);
 	else if (io->closes != fib_load(&io->s->closes, relaxed))
 		/* As in fib_line_call(). */
 		return io->closes & FIB_CLOSING ? -FIB_ERESTARTNOINTR : -EBADF;
@@ -282,8 +271,9 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 	r = v[0] = take_turn(io, line, &hold);
 	while (v[0] >= 0) {
 		fib_store(&f->sig.kicked, false, relaxed);
-		r = nr == SYS_accept4 ? fib_blocking_for_event(nr, v) :
-					fib_blocking(nr, v);
+		r = nr == SYS_accept4 || nr == SYS_connect ?
+			    fib_blocking_for_event(nr, v) :
+			    fib_blocking(nr, v);
 		if (!f->io.hold || fib_stop_ended() ||
 		    !is_kick(f, r, rest, &nr, v))
 			break;

@@ -1,18 +1,22 @@
 /* Sockets: how they come about, their options, accept and connect. */
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 #include "hooks/wait/wait.h"
 #include "hooks/wait/way.h"
 #include "runtime/reserved.h"
+#include "runtime/uring.h"
 
 long fib_sys_socket(int domain, int type, int protocol)
 {
 	long fd = fib_raw(SYS_socket, domain, type, protocol);
 
 	if (fd >= 0)
-		fib_fd_born((int)fd, FIB_FD_UNKNOWN,
+		fib_fd_born((int)fd,
+			    fib_fd_made_kind((int)fd, domain, type, protocol),
 			    O_RDWR | (type & SOCK_NONBLOCK), false);
 	return fd;
 }
@@ -37,7 +41,9 @@ long fib_sys_socketpair(int domain, int type, int protocol, int *user)
 	long r = fib_raw(SYS_socketpair, domain, type, protocol, fd);
 
 	if (r == 0)
-		return fib_fd_pair(fd, O_RDWR, O_RDWR, type, user);
+		return fib_fd_pair(
+			fd, fib_fd_made_kind(fd[0], domain, type, protocol),
+			O_RDWR, O_RDWR, type, user);
 	/* __sys_socketpair() leaves the numbers there before it finds what is wrong. */
 	return fib_raw(SYS_socketpair, domain, type, protocol, user);
 }
@@ -60,26 +66,48 @@ static uint8_t part_of(int level, int name)
 	return 0;
 }
 
-static void option_set(int fd, uint8_t part, const void *val, unsigned len)
-{
-	struct timeval tv;
+/* sock_set_timeout() of the kernel keeps whole seconds as they are, if so few. */
+#define WHOLE_SECONDS 1000000
 
-	if (part == FIB_DESC_LOWAT)
-		fib_store(&fib_fd_lowat_used, true, relaxed);
-	else if (len >= sizeof(tv) && !fib_copy(&tv, val, sizeof(tv)))
+/*
+ * A time limit. Another thread may write *@user meanwhile: the kernel reads what is
+ * known here. What it rounds is asked.
+ */
+static long set_limit(int fd, uint8_t part, int name, const void *user)
+{
+	struct fib_change c = fib_fd_change(fd, part);
+	struct timeval tv;
+	bool read = !fib_copy(&tv, user, sizeof(tv));
+	long r = fib_raw(SYS_setsockopt, fd, SOL_SOCKET, name,
+			 read ? &tv : user, sizeof(tv));
+
+	if (r == 0 && read && tv.tv_usec == 0 && tv.tv_sec >= 0 &&
+	    tv.tv_sec <= WHOLE_SECONDS)
+		fib_fd_set_limit(&c,
+				 tv.tv_sec ? fib_timeval_ns(&tv) : FIB_NEVER);
+	else
+		fib_fd_changed(&c);
+	if (r == 0 && read)
 		fib_fd_limited(fd, (uint8_t)(part >> 1), tv.tv_sec < 0);
+	return r;
 }
 
 long fib_sys_setsockopt(int fd, int level, int name, const void *val,
 			unsigned len)
 {
 	uint8_t part = part_of(level, name);
-	struct fib_change c = fib_fd_change(fd, part);
-	long r = fib_raw(SYS_setsockopt, fd, level, name, val, len);
+	struct fib_change c;
+	long r;
 
+	if ((part & FIB_DESC_LIMITS) && (int)len >= (int)sizeof(struct timeval))
+		return set_limit(fd, part, name, val);
+	if (level == SOL_SOCKET && name == SO_PEEK_OFF)
+		fib_store(&fib_fd_peek_off_used, true, relaxed);
+	if (part == FIB_DESC_LOWAT)
+		fib_store(&fib_fd_lowat_used, true, relaxed);
+	c = fib_fd_change(fd, part);
+	r = fib_raw(SYS_setsockopt, fd, level, name, val, len);
 	fib_fd_changed(&c);
-	if (part && r == 0)
-		option_set(fd, part, val, len);
 	return r;
 }
 
@@ -181,20 +209,113 @@ long fib_sys_accept(int fd, void *addr, int *addrlen)
  */
 static long undo(struct fib_known *k, const long a[6])
 {
+	_Atomic uint8_t *undone = fib_fd_undone(k);
 	uint8_t one = !is_listening(k);
 	long r;
 
-	fib_add(&k->undone, one, release);
+	fib_add(undone, one, release);
 	r = fib_pass(SYS_connect, a);
 	if (r)
-		fib_sub(&k->undone, one, release);
+		fib_sub(undone, one, release);
+	return r;
+}
+
+/* --- connections of TCP ------------------------------------------------------ */
+
+/*
+ * A connection is begun by a call that does not wait (runtime/uring.h), and then is
+ * under way, as with O_NONBLOCK; inet_wait_for_connect() waits for no more than its
+ * socket's readiness. Then the second call ends it: __inet_stream_connect() finds
+ * it in SS_CONNECTING, and what its wait would have found.
+ *
+ * Who else makes a call on the socket meanwhile makes a difference: where another
+ * connect() is under way already, the kernel waits for it; and one that has been
+ * ended by another's call must not be begun anew. So what came of one that is closed
+ * is told by SO_ERROR, and connect(AF_UNSPEC) leaves the socket as the failure
+ * would: tcp_disconnect().
+ */
+struct connecting {
+	struct fib_parts parts;
+	struct sockaddr_storage
+		to; /* the program may change its own meanwhile */
+	unsigned len;
+	uint8_t undone; /* before it began */
+};
+
+static long failed(int fd)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	int err = 0, len = sizeof(err);
+
+	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	fib_raw(SYS_connect, fd, &none, sizeof(none));
+	return err ? -err : -ECONNABORTED;
+}
+
+static int tcp_state(int fd)
+{
+	uint8_t state = 0; /* the first of struct tcp_info */
+	int len = sizeof(state);
+
+	fib_raw(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &state, &len);
+	return state;
+}
+
+/* Its readiness has changed. */
+static long end_connect(struct fib_parts *p, int fd, struct iovec *v,
+			unsigned n)
+{
+	const struct connecting *c =
+		fib_container_of(p, struct connecting, parts);
+	long r;
+
+	/* As in inet_wait_for_connect()'s caller, and the error stays. */
+	if (c->undone != fib_load(fib_fd_undone(fib_fd_of(p->io.s)), acquire))
+		return -EPIPE;
+	switch (tcp_state(fd)) {
+	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
+		return -EAGAIN;
+	case TCP_CLOSE:
+		return failed(fd);
+	}
+	r = fib_raw(SYS_connect, fd, &c->to, c->len);
+	return r == -EISCONN ? 0 : r;
+}
+
+static long connect_tcp(struct fib_known *k, const long a[6])
+{
+	struct connecting c = {
+		.parts = { .io = FIB_HOOK_IO(k, FIB_IO_WRITE),
+			   .part = end_connect,
+			   .blocked = true },
+		.len = (unsigned)a[2],
+	};
+	struct fib_parts *p = &c.parts;
+	long r;
+
+	if (fib_self()->bound || fib_filtered() || fib_fd_nonblock(k) ||
+	    c.len > sizeof(c.to) || fib_copy(&c.to, (const void *)a[1], c.len))
+		return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
+	fib_cancel_begin();
+	c.undone = fib_load(fib_fd_undone(k), acquire);
+	p->io.closes = fib_iom_enter(k->slot);
+	fib_io_begin(&p->io);
+	r = fib_uring_connect(k->fd, &c.to, c.len);
+	if (r == -EINPROGRESS) {
+		r = fib_io_parts(p);
+		return r == -EAGAIN ? -EINPROGRESS : r;
+	}
+	fib_iom_leave(k->slot);
+	if (r == -ENOSYS || r == -EALREADY)
+		return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
 	return r;
 }
 
 /*
  * There is no flag for one connect that does not block, and what comes of one
- * depends on what else is done with the socket meanwhile: the kernel waits. (A
- * datagram's is done at once.)
+ * depends on what else is done with the socket meanwhile: the kernel waits, but
+ * for what connect_tcp() can do. (A datagram's is done at once.)
  */
 long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 {
@@ -207,6 +328,8 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 	if (k->kind == FIB_FD_TCP && addrlen >= sizeof(family) &&
 	    !fib_copy(&family, addr, sizeof(family)) && family == AF_UNSPEC)
 		return undo(k, a);
+	if (k->kind == FIB_FD_TCP)
+		return connect_tcp(k, a);
 	return k->kind == FIB_FD_STREAM ?
 		       fib_io_connect_unix(k, a) :
 		       fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);

@@ -3,14 +3,14 @@
  * a fiber tries, parks until it is readable, and tries again. With what wakes the
  * worker that is three calls where the kernel has one.
  *
- * An event loop lives in this call. So a thread that has waited LOOP_WAITS times
- * for epoll, and hardly for anything else in between, is bound to a kernel thread
- * of its own (sched.h) for good, and from then on waits in the kernel, as the
- * program asked for it. So does whoever is bound for other reasons, and so does a
- * thread that lives in accept(): parked, it needs seven calls (conn.c). Of the
- * program's descriptors epoll has none of ours to tell of then: an epoll
- * descriptor that was waited for by parked fibers before is disarmed, until one
- * parks there again.
+ * An event loop lives in this call. So a thread that has made LOOP_WAITS such calls,
+ * that waited or found something, and has hardly waited for anything else in
+ * between, is bound to a kernel thread of its own (sched.h) for good, and from then
+ * on waits in the kernel, as the program asked for it. So does whoever is bound for
+ * other reasons, and so does a thread that lives in accept(): parked, it needs seven
+ * calls (conn.c). Of the program's descriptors epoll has none of ours to tell of
+ * then: an epoll descriptor that was waited for by parked fibers before is disarmed,
+ * until one parks there again.
  *
  * A kernel thread each is what loops have natively; but where there are very many
  * threads that wait for epoll they are rather connections than loops, and the rest
@@ -80,6 +80,19 @@ static long epoll_in_kernel(int fd, void *events, int max, uint64_t deadline_ns)
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 
+/* A loop that has something to do hardly waits: libuv's looks, where it may. */
+static long look(struct fib_known *k, void *events, int max)
+{
+	long r;
+
+	if (fib_io_loops(false))
+		fib_io_disarm(k->slot);
+	r = fib_raw(SYS_epoll_wait, k->fd, events, max, 0);
+	if (r > 0)
+		fib_io_waits(true);
+	return r;
+}
+
 /* Until it is readable. */
 static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 {
@@ -91,8 +104,10 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 	if (f->thread.own_files)
 		return epoll_in_kernel(fd, events, max, deadline_ns);
 	k = fib_fd_know(fd);
-	if (!k || deadline_ns == 0)
+	if (!k)
 		return fib_raw(SYS_epoll_wait, fd, events, max, 0);
+	if (deadline_ns == 0)
+		return look(k, events, max);
 	if (fib_io_loops(FIB_CHAOS_ODDS(epoll_loop, 8))) {
 		fib_io_disarm(k->slot);
 		/* What is there goes before signals that the call lets in. */
@@ -108,11 +123,12 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 	for (;;) {
 		fib_io_begin(&io);
 		r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);
+		if (r >= 0)
+			fib_io_waits(true);
 		if (r == 0)
 			r = fib_signal_mask_open();
 		if (r)
 			break;
-		fib_io_waits(true);
 		fib_stop_ends();
 		r = fib_io_wait(&io);
 		if (r == -EINTR && !fib_cancel_is_near()) {

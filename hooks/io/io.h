@@ -9,7 +9,7 @@
 #include "hooks/fd/fd.h"
 #include "runtime/trywait.h"
 
-#define FIB_IOV_MAX 1024 /* UIO_MAXIOV of linux/uio.h */
+#define FIB_IOV_MAX 1024       /* UIO_MAXIOV of linux/uio.h */
 #define FIB_IO_MAX  0x7ffff000 /* MAX_RW_COUNT of linux/fs.h */
 
 /* --- epoll.c --------------------------------------------------------------- */
@@ -114,8 +114,9 @@ struct fib_ends {
 	/* of splice.c */
 	struct fib_known *from, *to;
 	bool nb_in, nb_out; /* O_NONBLOCK or the like: it does not wait */
-	bool own;	    /* from the input's own position, */
-	int64_t at;	    /* else from this; -1: not known yet */
+	size_t pipes; /* sendfile: at which pipeful nb_out was looked at */
+	bool own;     /* from the input's own position, */
+	int64_t at;   /* else from this; -1: not known yet */
 	long nr;
 	const long *a; /* as the program called it */
 };
@@ -146,9 +147,18 @@ static inline struct fib_known *fib_io_socket(int fd)
 	return k && fib_fd_is_socket(k) ? k : NULL;
 }
 
+/** Of a socket, an int of level SOL_SOCKET; @none: it has none. */
+static inline int fib_io_option(const struct fib_known *k, int name, int none)
+{
+	int val = none, len = sizeof(val);
+
+	fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, name, &val, &len);
+	return val;
+}
+
 /** net.c: receive by call @nr, whose flags are *@flags; @plain as fib_io_call(). */
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
-		 long *flags);
+		    long *flags);
 
 /** net.c: @r, which a send with @flags returns. */
 long fib_io_sent(long r, long flags);

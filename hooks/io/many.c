@@ -44,27 +44,48 @@ static bool tells_once(const struct fib_fd *s)
 	return k && k->kind == FIB_FD_ALWAYS;
 }
 
-/* False: the kernel is to wait. */
-static bool publish_all(struct fib_many *m)
+static bool is_waiting(const struct fib_watch *x)
+{
+	return x->published && !fib_load(&x->w.woken, acquire);
+}
+
+long fib_many_ask(struct fib_many *m)
 {
 	for (unsigned i = 0; i < m->n; i++) {
 		struct fib_watch *x = &m->watch[i];
-		struct fib_fd *s;
-		int r;
 
-		if (x->published && !fib_load(&x->w.woken, acquire))
+		if (is_waiting(x))
 			continue;
 		left(x);
-		x->s = s = fib_fd_get(x->fd);
-		if (!s || tells_once(s))
-			return false;
-		r = fib_iom_observe(s, &x->w, x->events);
+		x->s = fib_fd_get(x->fd);
+		if (x->s)
+			x->seq = fib_iom_begin(x->s);
+	}
+	return m->ask(m->arg);
+}
+
+/* 0; 1: an edge came meanwhile, so ask again; < 0: the kernel is to wait. */
+static int publish_all(struct fib_many *m)
+{
+	int again = 0;
+
+	for (unsigned i = 0; i < m->n; i++) {
+		struct fib_watch *x = &m->watch[i];
+		int r;
+
+		if (x->published)
+			continue;
+		if (!x->s || tells_once(x->s))
+			return -ENOMEM;
+		r = fib_iom_observe(x->s, &x->w, x->events, x->seq);
 		if (r == 0)
 			x->published = true;
+		else if (r == 1)
+			again = 1;
 		else if (r != -EPERM && r != -EBADF)
-			return false;
+			return -ENOMEM;
 	}
-	return true;
+	return again;
 }
 
 static bool any_woken(const void *arg)
@@ -97,7 +118,7 @@ static bool is_nothing(struct fib_many *m)
 		if (!x->published || !fib_load(&x->w.woken, acquire))
 			continue;
 		s = place(x);
-		if (fib_iom_observe(s, &x->w, x->events)) {
+		if (fib_iom_observe(s, &x->w, x->events, fib_iom_begin(s))) {
 			left(x);
 			return false;
 		}
@@ -113,17 +134,16 @@ long fib_many_wait(struct fib_many *m)
 
 	fib_cancel_begin();
 	for (;;) {
-		if (!publish_all(m)) {
-			r = -ENOMEM;
+		r = publish_all(m);
+		if (r < 0)
 			break;
-		}
-		r = m->ask(m->arg);
-		if (r)
-			break;
-		do
-			r = fib_park_until(any_woken, m, m->deadline_ns,
-					   FIB_WAIT_POLL, m->n);
-		while (r == 0 && is_nothing(m));
+		if (r == 0)
+			do
+				r = fib_park_until(any_woken, m, m->deadline_ns,
+						   FIB_WAIT_POLL, m->n);
+			while (r == 0 && is_nothing(m));
+		else
+			r = 0;
 		/* A cancel comes before what came after it. */
 		if (r == 0 && fib_unlikely(fib_cancel_is_near()))
 			r = -EINTR;
@@ -136,6 +156,8 @@ long fib_many_wait(struct fib_many *m)
 			if (r == 0)
 				r = -EINTR;
 		}
+		if (r == 0)
+			r = fib_many_ask(m);
 		if (r)
 			break;
 	}
@@ -154,9 +176,10 @@ bool fib_many_room(struct fib_many *m, struct fib_watch *few, size_t n)
 {
 	m->watch = few;
 	m->n = (unsigned)n;
-	memset(few, 0, FIB_FEW * sizeof(*few));
-	if (n <= FIB_FEW)
+	if (n <= FIB_FEW) {
+		memset(few, 0, n * sizeof(*few));
 		return true;
+	}
 	m->pages = n * sizeof(*few);
 	m->watch = fib_pages_alloc(m->pages);
 	return m->watch;

@@ -3,9 +3,10 @@
  * these may park.
  *
  * The kernel is asked without waiting; if nothing is ready, the fiber becomes
- * an observer of every descriptor, asks once more (an edge between the two
- * would be lost), parks, and asks again after each wake-up. The kernel alone
- * decides what is ready, so that the results are its own.
+ * an observer of every descriptor, parks, and asks again after each wake-up. As a
+ * consumer does (iom.h (A)), it notes the edges of each before it asks, and asks
+ * once more if one came before it is an observer. The kernel alone decides what is
+ * ready, so that the results are its own.
  */
 #ifndef FIB_HOOKS_MANY_H
 #define FIB_HOOKS_MANY_H
@@ -19,6 +20,7 @@
 struct fib_watch {
 	struct fib_waiter w;
 	struct fib_fd *s; /* of the number */
+	uint32_t seq;	  /* its edges when the kernel was asked */
 	int fd;
 	short want; /* as poll says it */
 	uint8_t events;
@@ -38,7 +40,12 @@ struct fib_many {
 
 /** Room for @n watches: @few, or pages that fib_many_wait() gives back. */
 bool fib_many_room(struct fib_many *m, struct fib_watch *few, size_t n);
-/** Wait until m->ask() has an answer: that, or -errno. Frees what is @m's. */
+/** m->ask(), of those that are in m->watch by now. */
+long fib_many_ask(struct fib_many *m);
+/**
+ * fib_many_ask() had no answer: wait until it has one: that, or -errno. Frees what
+ * is @m's.
+ */
 long fib_many_wait(struct fib_many *m);
 /** Free what is @m's, if it is not to be waited for. */
 void fib_many_free(struct fib_many *m);

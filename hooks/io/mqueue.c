@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
+#include "hooks/fd/fd.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
@@ -62,20 +63,19 @@ static long exchange(long nr, const long a[6])
 
 	if (r)
 		return r;
+	fib_fd_try(&p, (int)a[0]);
 	/* Who came before goes before. */
 	if (!fib_load(&waiting, relaxed) || fib_line_file(&p, (int)a[0]) ||
 	    !fib_line_exists(p.key) || !would_wait(nr, a)) {
 		r = fib_raw(nr, a[0], a[1], a[2], a[3], &passed);
 		if (r != -ETIMEDOUT) {
+			fib_fd_tried(&p);
 			fib_signal_sync_handled(fib_self());
 			return r;
 		}
-		r = fib_line_file(&p, (int)a[0]);
-		if (r)
-			return r;
 	}
 	fib_add(&waiting, 1, relaxed);
-	r = fib_line_call(&p, deadline, nr, a);
+	r = fib_fd_in_line(&p, deadline, nr, a);
 	fib_sub(&waiting, 1, relaxed);
 	return r;
 }

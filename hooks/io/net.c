@@ -83,8 +83,8 @@ static bool receive_rest(struct fib_rest *rest, long r, long *nr, long v[6])
 	n = fib_io_window(&c->left, c->v);
 	if (n <= 0)
 		return false;
-	c->asked = limit_vector(c->v, (size_t)n,
-				c->target - (size_t)rest->done);
+	c->asked =
+		limit_vector(c->v, (size_t)n, c->target - (size_t)rest->done);
 	c->m = (struct msghdr){ .msg_iov = c->v, .msg_iovlen = (size_t)n };
 	*nr = SYS_recvmsg;
 	v[1] = (long)&c->m;
@@ -151,10 +151,10 @@ static long receive_much(struct fib_known *k, long nr, const long a[6],
  */
 static bool has_offset(struct fib_known *k)
 {
-	int at = -1, size = sizeof(at);
-
-	fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_PEEK_OFF, &at, &size);
-	return at >= 0;
+	if (fib_likely(!fib_load(&fib_fd_peek_off_used, relaxed) &&
+		       fib_fd_is_ours_alone(k)))
+		return false;
+	return fib_io_option(k, SO_PEEK_OFF, -1) >= 0;
 }
 
 /* O_ASYNC: there is no SIGIO for data that somebody waits for (sk_wake_async()). */
@@ -165,28 +165,69 @@ static bool is_async(struct fib_known *k)
 	return fl >= 0 && (fl & O_ASYNC);
 }
 
+/*
+ * A receive of no bytes: tcp_recvmsg_locked() ends with 0 whatever has woken it, and
+ * an error stays with the socket.
+ */
+static bool asks_nothing(long nr, const long a[6])
+{
+	struct msghdr h;
+	struct iovec v;
+
+	if (nr == SYS_recvfrom)
+		return a[2] == 0;
+	if (fib_copy(&h, (void *)a[1], sizeof(h)) || h.msg_iovlen > FIB_IOV_MAX)
+		return false;
+	for (size_t i = 0; i < h.msg_iovlen; i++)
+		if (fib_copy(&v, &h.msg_iov[i], sizeof(v)) || v.iov_len)
+			return false;
+	return true;
+}
+
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		    long *flags)
 {
 	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
-	bool lowat = fib_load(&fib_fd_lowat_used, relaxed) &&
-		     fib_fd_lowat(k) > 1;
+	bool lowat =
+		fib_load(&fib_fd_lowat_used, relaxed) && fib_fd_lowat(k) > 1;
 
 	if (fib_unlikely((*flags & MSG_PEEK) && has_offset(k)) ||
+	    (k->kind == FIB_FD_TCP && fib_unlikely(asks_nothing(nr, a))) ||
 	    (fib_unlikely(fib_load(&fib_desc_async_used, relaxed)) &&
 	     is_async(k)))
 		return fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
 	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat))
 		return nr == SYS_recvmmsg ?
-			       fib_io_in_kernel(
-				       k, FIB_IO_READ,
-				       !lowat && !is_first_refused((void *)a[1]),
-				       nr, a) :
+			       fib_io_in_kernel(k, FIB_IO_READ,
+						!lowat && !is_first_refused(
+								  (void *)a[1]),
+						nr, a) :
 			       receive_much(k, nr, a, *flags, lowat);
 	*flags |= MSG_DONTWAIT;
 	if (k->kind == FIB_FD_DGRAM)
 		io.flags = flags;
 	return fib_io_call(&io, fib_fd_shows_end(k) ? plain : 0, nr, a);
+}
+
+/*
+ * Without the flags that this kind of socket does not look at, but waits as without
+ * them: unix_dgram_recvmsg() and unix_stream_recvmsg() know of no queue of errors,
+ * udp_recvmsg() of nothing urgent.
+ */
+static int heeded(const struct fib_known *k, int flags)
+{
+	int domain;
+
+	if (!k || !(flags & (MSG_ERRQUEUE | MSG_OOB)))
+		return flags;
+	domain = fib_io_option(k, SO_DOMAIN, 0);
+	if (domain == AF_UNIX)
+		flags &= ~MSG_ERRQUEUE;
+	if ((domain == AF_INET || domain == AF_INET6) &&
+	    !(flags & MSG_ERRQUEUE) &&
+	    fib_io_option(k, SO_PROTOCOL, 0) == IPPROTO_UDP)
+		flags &= ~MSG_OOB;
+	return flags;
 }
 
 /* Does not wait, says a flag. */
@@ -201,10 +242,9 @@ long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 		      int *addrlen)
 {
 	struct fib_known *k = fib_io_socket(fd);
-	long a[6] = {
-		fd, (long)buf, (long)len, flags, (long)addr, (long)addrlen
-	};
+	long a[6] = { fd, (long)buf, (long)len, 0, (long)addr, (long)addrlen };
 
+	a[3] = flags = heeded(k, flags);
 	if (!k || (flags & NEVER_BLOCKS))
 		return receive_now(SYS_recvfrom, a, flags);
 	return fib_io_receive(k, flags ? 0 : len, SYS_recvfrom, a, &a[3]);
@@ -213,8 +253,9 @@ long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct fib_known *k = fib_io_socket(fd);
-	long a[6] = { fd, (long)msg, flags };
+	long a[6] = { fd, (long)msg, 0 };
 
+	a[2] = flags = heeded(k, flags);
 	if (!k || (flags & NEVER_BLOCKS))
 		return receive_now(SYS_recvmsg, a, flags);
 	return fib_io_receive(k, 0, SYS_recvmsg, a, &a[2]);
@@ -315,7 +356,7 @@ static long send_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 		return fib_raw(SYS_sendmsg, fd, &rest,
 			       p->flags | MSG_DONTWAIT | MSG_NOSIGNAL);
 	return fib_io_sent(fib_raw6(p->nr, fd, a[1], a[2], a[3], a[4], a[5]),
-		    *p->first_flags);
+			   *p->first_flags);
 }
 
 /*
@@ -378,8 +419,8 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 	if (asked & MSG_DONTWAIT)
 		return fib_io_sent(fib_pass(nr, a), asked);
 	if (fib_unlikely(asked & ~PLAIN_SEND))
-		return fib_io_sent(fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a),
-			    asked);
+		return fib_io_sent(
+			fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a), asked);
 	if (k->kind == FIB_FD_DGRAM)
 		return fib_io_send_datagram(k, nr, a, flags);
 	*flags |= MSG_DONTWAIT;
@@ -482,9 +523,9 @@ long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 		if (has_control(v, n))
 			fib_fd_shared();
 		return fib_io_sent(k ? fib_io_in_kernel(k, FIB_IO_WRITE, false,
-						 SYS_sendmmsg, a) :
-				fib_pass(SYS_sendmmsg, a),
-			    flags);
+							SYS_sendmmsg, a) :
+				       fib_pass(SYS_sendmmsg, a),
+				   flags);
 	}
 	/* Closed meanwhile: the number is not the file any more. */
 	for (i = 0; i < n && i < FIB_IOV_MAX && whole &&

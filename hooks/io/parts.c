@@ -84,27 +84,12 @@ static bool is_stream(const struct fib_io *io)
 	return fib_fd_of(io->s)->kind == FIB_FD_STREAM;
 }
 
-/* After the first try, which fib_iom_enter() began. */
-static bool hold(struct fib_parts *p)
-{
-	struct fib_fd *s = p->io.s, *to;
-	bool held = fib_iom_hold(s, &p->hold, p->io.closes);
-
-	/* A close waits for the end of the try. */
-	if (!held && !(p->io.closes & FIB_CLOSING)) {
-		to = fib_fd_refuge(s);
-		held = to && fib_iom_move(s, &p->hold, to);
-	}
-	fib_iom_leave(s);
-	return held;
-}
-
 long fib_io_parts(struct fib_parts *p)
 {
 	struct fib *f = fib_self();
 	long r;
 
-	if (!hold(p)) {
+	if (!fib_fd_hold(p->io.s, &p->hold, p->io.closes)) {
 		r = p->done ? p->done : -FIB_ERESTARTNOINTR;
 		if (p->blocked && (p->io.closes & FIB_CLOSING)) {
 			long err = fib_io_again(&p->io);

@@ -63,6 +63,18 @@ static bool poll_watches(struct fib_many *m, const struct pollfd *fds,
 	return true;
 }
 
+/* Ask, of those that are watched from now on. */
+static long watch_poll(struct fib_many *m, struct fib_watch *few)
+{
+	const struct poll_args *p = m->arg;
+
+	if (!fib_many_room(m, few, p->n)) {
+		m->pages = 0;
+		return -ENOMEM;
+	}
+	return poll_watches(m, p->fds, p->n) ? fib_many_ask(m) : -EFAULT;
+}
+
 static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 {
 	struct poll_args args = { fds, n };
@@ -70,24 +82,24 @@ static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 	struct fib_many m = { .ask = ask_poll,
 			      .arg = &args,
 			      .deadline_ns = deadline_ns };
-	long r = ask_poll(&args);
+	/* Pages for many are taken when there is no answer yet. */
+	bool at_once = deadline_ns && n <= FIB_FEW;
+	long r = at_once ? watch_poll(&m, few) : ask_poll(&args);
 
 	if (r == 0)
 		r = fib_signal_mask_open();
+	if (r == 0 && deadline_ns && fib_self()->thread.own_files)
+		r = -ENOMEM;
+	if (r == 0 && deadline_ns && !at_once)
+		r = watch_poll(&m, few);
+	if (r == 0 && deadline_ns)
+		r = fib_many_wait(&m);
+	else
+		fib_many_free(&m);
 	/* A vector that cannot be written is EFAULT when there is an answer. */
-	if (r == -EFAULT && deadline_ns)
-		return poll_in_kernel(fds, n, deadline_ns);
-	if (r || deadline_ns == 0)
-		return r;
-	if (fib_self()->thread.own_files || !fib_many_room(&m, few, n))
-		return poll_in_kernel(fds, n, deadline_ns);
-	if (!poll_watches(&m, fds, n)) {
-		if (m.pages)
-			fib_pages_free(m.watch, m.pages);
-		return -EFAULT;
-	}
-	r = fib_many_wait(&m);
-	return r == -ENOMEM ? poll_in_kernel(fds, n, deadline_ns) : r;
+	return deadline_ns && (r == -ENOMEM || r == -EFAULT) ?
+		       poll_in_kernel(fds, n, deadline_ns) :
+		       r;
 }
 
 long fib_sys_poll(struct pollfd *fds, unsigned n, int timeout_ms)

@@ -17,7 +17,7 @@ struct select_args {
 	uint64_t *want[3]; /* what it asked for */
 	uint64_t *set[3];  /* what the kernel says */
 	size_t words;
-	bool began;
+	bool began; /* it was asked once, and all of them were open */
 };
 
 /* Three sets in each half of @room. */
@@ -94,11 +94,12 @@ static long select_answer(const struct select_args *a, long r)
 
 static long ask_select(void *arg)
 {
-	const struct select_args *a = arg;
+	struct select_args *a = arg;
 	long r = select_now(a);
 
 	while (r == -EBADF && a->began)
 		r = select_closed(a);
+	a->began = true;
 	return r > 0 ? select_answer(a, r) : r;
 }
 
@@ -159,6 +160,18 @@ static long clear_sets(const struct select_args *a)
 	return 0;
 }
 
+/* Ask, of those @n that are watched from now on. */
+static long watch_select(const struct select_args *a, struct fib_many *m,
+			 struct fib_watch *few, unsigned n)
+{
+	if (!fib_many_room(m, few, n)) {
+		m->pages = 0;
+		return -ENOMEM;
+	}
+	select_watches(a, m->watch);
+	return fib_many_ask(m);
+}
+
 /* @room, if any, holds the sets, and is given back. */
 static long wait_select(struct select_args *a, uint64_t deadline_ns, void *room,
 			size_t size)
@@ -169,20 +182,18 @@ static long wait_select(struct select_args *a, uint64_t deadline_ns, void *room,
 			      .also = room,
 			      .also_size = size };
 	struct fib_watch few[FIB_FEW];
-	long r = ask_select(a);
+	unsigned n = select_watches(a, NULL);
+	/* Pages for many are taken when there is no answer yet. */
+	long r = n <= FIB_FEW ? watch_select(a, &m, few, n) : ask_select(a);
 
 	if (r == 0)
 		r = fib_signal_mask_open();
-	if (r == 0 && !fib_many_room(&m, few, select_watches(a, NULL))) {
-		m.pages = 0;
-		r = -ENOMEM;
-	}
+	if (r == 0 && n > FIB_FEW)
+		r = watch_select(a, &m, few, n);
 	if (r) {
 		fib_many_free(&m);
 		return r;
 	}
-	select_watches(a, m.watch);
-	a->began = true;
 	r = fib_many_wait(&m);
 	return r ? r : clear_sets(a);
 }

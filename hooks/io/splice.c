@@ -198,10 +198,12 @@ static long no_room(struct fib_ends *e, int in, int out, int64_t at, bool pipe)
 }
 
 /*
- * Where the system is short of memory for TCP, a socket's buffer shrinks under the
- * call (sk_stream_moderate_sndbuf()), and what there was room for waits. So no
- * more than some calls may be in the kernel at a time; others copy, by calls that
- * do not wait.
+ * How much is left of a TCP socket's buffer when it is nearly full, only the kernel
+ * knows: the last buffer of the queue takes more. That is copied, by a call that
+ * does not wait. So is what others send where the system is short of memory for
+ * TCP: a socket's buffer shrinks under the call then (sk_stream_moderate_sndbuf()),
+ * and what there was room for waits. So no more than some calls may be in the
+ * kernel at a time.
  */
 #define AT_A_TIME 3
 #define COPY_SIZE 65536u
@@ -228,41 +230,89 @@ static long copy_piece(struct fib_ends *e, int in, int out, int64_t at)
 	return r;
 }
 
-static long send_piece(struct fib_ends *e, int in, int out)
+/*
+ * A piece for which there is room, from *@at on, where it ends; *@own: the kernel
+ * is to keep the file's own position, and has done so.
+ */
+static long tcp_piece(struct fib_ends *e, int in, int out, int64_t *at,
+		      bool *own)
 {
-	bool pipe = is_pipe(e->to);
+	long size, left, r = 0;
+	bool sends;
+
+	if (!buffer(e->to, out, &size, &left))
+		left = FIB_IO_MAX;
+	e->asked = e->left < (size_t)left / 2 ? e->left : (size_t)left / 2;
+	sends = (fib_add(&sending, 1, relaxed) < AT_A_TIME || *own) &&
+		left >= (long)TCP_LITTLE;
+	/* do_sendfile() looks at both files first. */
+	if (sends || !e->done)
+		r = in_kernel(SYS_sendfile,
+			      (long[6]){ out, in, *own ? 0 : (long)at,
+					 sends ? (long)e->asked : 0 });
+	if (!sends && r == 0) {
+		*own = false;
+		r = copy_piece(e, in, out, *at);
+		if (r > 0)
+			*at += r;
+	}
+	fib_sub(&sending, 1, relaxed);
+	return r;
+}
+
+static long move_piece(struct fib_ends *e, int in, int out, int64_t at)
+{
+	bool pipe = is_pipe(e->to), tcp = e->to->kind == FIB_FD_TCP;
 	long r = broken(e, out);
-	int64_t at = position(e, in), *own = NULL;
+	bool own = e->own && !e->done;
 
 	if (r)
 		return r;
-	e->asked = pipe				? e->left :
-		   e->to->kind == FIB_FD_STREAM ? unix_piece(e, out, at) :
-						  room(e, out);
-	if (e->asked > e->left)
-		e->asked = e->left;
-	if (!e->asked || (pipe && !fib_io_ready(out, POLLOUT))) {
-		r = is_shut(e, out) ? 0 : no_room(e, in, out, at, pipe);
-		if (r)
-			return r;
-		e->asked = 1;
-	}
 	if (e->own && e->done && e->at < 0)
 		e->at = at - e->done;
-	if (!e->own || e->done)
-		own = &at;
-	if (fib_add(&sending, 1, relaxed) >= AT_A_TIME && own &&
-	    e->to->kind == FIB_FD_TCP) {
-		r = copy_piece(e, in, out, at);
-		if (r > 0)
-			at += r;
+	if (tcp) {
+		r = tcp_piece(e, in, out, &at, &own);
 	} else {
-		r = in_kernel(SYS_sendfile, (long[6]){ out, in, (long)own,
-						       (long)e->asked });
+		e->asked = pipe ? e->left : unix_piece(e, out, at);
+		if (e->asked > e->left)
+			e->asked = e->left;
+		if (!e->asked || (pipe && !fib_io_ready(out, POLLOUT))) {
+			r = is_shut(e, out) ? 0 : no_room(e, in, out, at, pipe);
+			if (r)
+				return r;
+			e->asked = 1;
+		}
+		r = in_kernel(SYS_sendfile,
+			      (long[6]){ out, in, own ? 0 : (long)&at,
+					 (long)e->asked });
 	}
-	fib_sub(&sending, 1, relaxed);
-	if (r > 0 && e->own && own)
+	if (r > 0 && e->own && !own)
 		fib_raw(SYS_lseek, in, at, SEEK_SET);
+	return r;
+}
+
+/*
+ * splice_to_socket() looks at O_NONBLOCK when it begins with what is in the pipe of
+ * splice_direct_to_actor(): 16 pages of the file.
+ */
+static bool is_nonblock(struct fib_ends *e, int64_t at)
+{
+	size_t into = (size_t)(at - e->done) % UNIX_PAGE + (size_t)e->done;
+	size_t pipes = into / UNIX_PIPE + 1;
+
+	if (e->pipes != pipes)
+		e->nb_out = fib_fd_nonblock(fib_fd_of(e->out.s));
+	e->pipes = pipes;
+	return e->nb_out;
+}
+
+static long send_piece(struct fib_ends *e, int in, int out)
+{
+	int64_t at = position(e, in);
+	long r = move_piece(e, in, out, at);
+
+	if (r == -EAGAIN && e->wait && !is_pipe(e->to) && is_nonblock(e, at))
+		e->wait = NULL;
 	return r;
 }
 

@@ -68,14 +68,6 @@ long fib_io_connect_unix(struct fib_known *k, const long a[6])
 	return in_line(&p, k, SYS_connect, a);
 }
 
-static int option(const struct fib_known *k, int name)
-{
-	int val = 0, len = sizeof(val);
-
-	fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, name, &val, &len);
-	return val;
-}
-
 struct name {
 	bool known; /* else the message is not there */
 	const void *addr;
@@ -121,7 +113,7 @@ static bool poll_tells(const struct fib_known *k, int domain)
 {
 	return domain == AF_UNIX ||
 	       ((domain == AF_INET || domain == AF_INET6) &&
-		option(k, SO_TYPE) == SOCK_DGRAM);
+		fib_io_option(k, SO_TYPE, 0) == SOCK_DGRAM);
 }
 
 long fib_io_send_datagram(struct fib_known *k, long nr, long a[6], long *flags)
@@ -137,7 +129,7 @@ long fib_io_send_datagram(struct fib_known *k, long nr, long a[6], long *flags)
 	r = fib_io_sent(fib_pass(nr, a), asked);
 	if (r != -EAGAIN || fib_fd_nonblock(k))
 		return r;
-	domain = option(k, SO_DOMAIN);
+	domain = fib_io_option(k, SO_DOMAIN, 0);
 	to = name_in(nr, a);
 	if (!fib_fd_timed(k) && to.known && poll_tells(k, domain)) {
 		if (!to.len || domain != AF_UNIX)

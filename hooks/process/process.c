@@ -15,6 +15,7 @@
  * A vfork or CLONE_VM child shares our memory: it runs with %gs zero and
  * touches nothing of ours.
  */
+#include <linux/prctl.h>
 #include <linux/sched.h>
 #include <sys/wait.h>
 #include "hooks/core/hook.h"
@@ -140,6 +141,17 @@ static long clone_process(const struct fib_regs *r, uint64_t mask)
 	return fib_regs_clone(SYS_clone3, (long)&c, (long)size, 0, 0, 0);
 }
 
+/* The child is called as the thread that has made it, not as a worker. */
+static void begin_child(struct fib *f)
+{
+	char name[FIB_NAME_MAX];
+
+	if (fib_raw(SYS_prctl, PR_GET_NAME, name) == 0 &&
+	    memcmp(name, f->name, sizeof(name)) != 0)
+		fib_raw(SYS_prctl, PR_SET_NAME, f->name);
+	fib_runtime_fork_child(f);
+}
+
 /* The child of fib_regs_clone(), on its own stack, with the parent's %gs. */
 void fib_clone_child(struct fib_regs *regs)
 {
@@ -147,13 +159,13 @@ void fib_clone_child(struct fib_regs *regs)
 
 	if (!(CHILD_FLAGS(regs) & CLONE_VM) && w && w->cur) {
 		fib_stack_unlock();
-		fib_runtime_fork_child(w->cur);
+		begin_child(w->cur);
 		return;
 	}
 	fib_worker_set(NULL);
 	if (w)
-		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &CHILD_MASK(regs),
-			0, 8);
+		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &CHILD_MASK(regs), 0,
+			8);
 }
 
 /*
@@ -177,7 +189,7 @@ static long fork_end(struct fib *f, long pid, uint64_t mask)
 {
 	fib_stack_unlock();
 	if (pid == 0)
-		fib_runtime_fork_child(f);
+		begin_child(f);
 	else
 		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 	return pid;
@@ -210,7 +222,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 		return fork_process(f, r);
 	fib_fd_shared();
 	if (flags & CLONE_VFORK)
-		fib_block_enter();
+		fib_block_enter(false);
 	pid = clone_process(r, fib_load(&f->sig.mask, relaxed));
 	if (flags & CLONE_VFORK)
 		fib_block_leave();
@@ -234,10 +246,9 @@ long fib_sys_clone3(const void *args, size_t size)
 	if ((c.flags & CLONE_THREAD) &&
 	    (c.exit_signal || (c.flags & CSIGNAL) || c.set_tid_size))
 		return -EINVAL;
-	return do_clone(c.flags | c.exit_signal,
-			c.stack ? c.stack + c.stack_size : 0,
-			(int *)c.parent_tid, (int *)c.child_tid, c.tls,
-			c.stack);
+	return do_clone(
+		c.flags | c.exit_signal, c.stack ? c.stack + c.stack_size : 0,
+		(int *)c.parent_tid, (int *)c.child_tid, c.tls, c.stack);
 }
 
 long fib_sys_fork(void)

@@ -88,6 +88,15 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 	return r;
 }
 
+/* Its turn has come. Without the lock it may be gone. */
+static void call_up_locked(struct fib_place *p)
+{
+	if (fib_load(&p->turn, relaxed))
+		return;
+	fib_store(&p->turn, true, release);
+	fib_wake(p->fib);
+}
+
 void fib_line_leave(struct fib_place *p)
 {
 	struct line *l = line_of(p->key);
@@ -100,31 +109,59 @@ void fib_line_leave(struct fib_place *p)
 	fib_lock(&l->lock);
 	fib_list_del(&p->node);
 	next = fib_load(&p->turn, relaxed) ? first_locked(l, p->key) : NULL;
-	if (next) {
-		struct fib *f = next->fib; /* it may be gone after this: (B) */
+	if (next)
+		call_up_locked(next); /* (B) */
+	fib_unlock(&l->lock);
+}
 
-		fib_store(&next->turn, true, release);
-		fib_wake(f);
+/* @p is served: so are others by the same description. (C) */
+static void share(const struct fib_place *p)
+{
+	struct line *l = line_of(p->key);
+
+	fib_lock(&l->lock);
+	fib_list_for_each (it, &l->places) {
+		struct fib_place *q =
+			fib_container_of(it, struct fib_place, node);
+
+		if (q->owner == p->owner &&
+		    !memcmp(q->key, p->key, sizeof(p->key)))
+			call_up_locked(q);
 	}
 	fib_unlock(&l->lock);
+}
+
+/* The one to call by now, which was @fd. */
+static long number(const struct fib_place *p, long fd)
+{
+	struct fib_hold *h = fib_self()->io.hold;
+
+	if (h) {
+		fd = fib_iom_number(h);
+		return fd < 0 ? -EBADF : fd;
+	}
+	if (!p->slot || fib_load(&p->slot->closes, relaxed) == p->closes)
+		return fd;
+	/* It began between (G) and (H) of runtime/iom.h: it begins anew. */
+	return p->closes & FIB_CLOSING ? -FIB_ERESTARTNOINTR : -EBADF;
 }
 
 long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 		   const long a[6])
 {
 	struct fib *f = fib_self();
+	long v[6] = { 0, a[1], a[2], a[3], a[4], a[5] };
 	long r = fib_line_stand(p, deadline_ns);
 
 	if (r)
 		return r;
-	if (p->slot && fib_load(&p->slot->closes, relaxed) != p->closes)
-		/* It began between (G) and (H) of runtime/iom.h: it begins anew. */
-		r = p->closes & FIB_CLOSING ? -FIB_ERESTARTNOINTR : -EBADF;
-	else
-		do
-			r = fib_blocking(nr, a);
-		while ((r == -EINTR || r == -FIB_ERESTARTNOINTR) &&
-		       p->in_line && fib_wait_goes_on(f));
+	do {
+		v[0] = number(p, a[0]);
+		r = v[0] < 0 ? v[0] : fib_blocking(nr, v);
+	} while ((r == -EINTR || r == -FIB_ERESTARTNOINTR) && v[0] >= 0 &&
+		 p->in_line && fib_wait_goes_on(f));
+	if (r == 0 && p->owner && p->in_line)
+		share(p);
 	fib_line_leave(p);
 	return r;
 }
@@ -132,12 +169,8 @@ long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 long fib_line_file(struct fib_place *p, int fd)
 {
 	struct stat st;
-	long r;
+	long r = fib_raw(SYS_fstat, fd, &st);
 
-	p->slot = fib_fd_get(fd);
-	if (p->slot)
-		p->closes = fib_load(&p->slot->closes, relaxed);
-	r = fib_raw(SYS_fstat, fd, &st);
 	if (r == 0) {
 		p->key[0] = st.st_dev;
 		p->key[1] = st.st_ino;

@@ -17,6 +17,9 @@
  * so could the first one, and more than one are served one by one. Each makes
  * its own call when its turn has come, so what comes of it is the kernel's.
  *
+ * But a lock is a description's (place.owner): when one is served, all who ask by the
+ * same description have it. So their turn comes then, whoever is between them (C).
+ *
  * A cancel may unwind the stack that a place lies on: who parks or blocks leaves
  * the line first (wait.c).
  *
@@ -33,8 +36,10 @@ struct fib_place {
 	struct fib_list node;
 	struct fib *fib;
 	uint64_t key[FIB_LINE_KEY];
-	struct fib_fd *slot; /* of a descriptor that is to stay open, or NULL */
+	/* Of its descriptor, or NULL; as it was when the call began. */
+	struct fib_fd *slot;
 	uint32_t closes;
+	const void *owner; /* of what is waited for; NULL: each by itself */
 	_Atomic bool turn;
 	bool in_line;
 };
@@ -49,15 +54,16 @@ bool fib_line_exists(const uint64_t key[FIB_LINE_KEY]);
 int fib_line_stand(struct fib_place *p, uint64_t deadline_ns);
 /**
  * Stand in line, make call @nr, which may block, and leave. A signal that has no
- * handler changes nothing. -EINTR, -ETIMEDOUT; -EBADF: p->slot's number has been
- * closed since fib_line_file(); -FIB_ERESTARTNOINTR: the same, and the close was under
- * way by then: it may have been that of the number's file before.
+ * handler changes nothing. It is made on the file that the caller holds (io.hold of
+ * the fiber). If none, p->slot's number must not have been closed meanwhile: -EBADF,
+ * or -FIB_ERESTARTNOINTR where the close was under way before, so that it may have
+ * been that of the number's file before. -EINTR, -ETIMEDOUT.
  */
 long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 		   const long a[6]);
 /** Also of one that is not in line (any more). */
 void fib_line_leave(struct fib_place *p);
-/** For the file of @fd: two words of the key, and the slot. 0 or -errno. */
+/** For the file of @fd: two words of the key. 0 or -errno. */
 long fib_line_file(struct fib_place *p, int fd);
 /** Before the first fiber, and in a fork child's. */
 void fib_line_reset(void);

@@ -272,11 +272,31 @@ static bool is_part_of_libc(const struct dl_phdr_info *info)
 	return false;
 }
 
+/* What the object calls itself, whatever its file is called; "" if nothing. */
+static const char *soname(const struct dl_phdr_info *info)
+{
+	const ElfW(Dyn) *d = NULL;
+	const char *strings = NULL;
+	size_t at = 0;
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			d = (void *)(info->dlpi_addr +
+				     info->dlpi_phdr[i].p_vaddr);
+	for (; d && d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_STRTAB) /* ld.so has made an address of it */
+			strings = (const char *)d->d_un.d_ptr;
+		else if (d->d_tag == DT_SONAME)
+			at = d->d_un.d_val;
+	}
+	return strings && at ? strings + at : "";
+}
+
 static bool is_ours(const struct dl_phdr_info *info)
 {
 	/* Or another copy, which stays away: fib_init() */
 	return fib_object_has(info, (uintptr_t)fib_slots) ||
-	       !strncmp(base_name(info), "libfibhook.so", 13);
+	       !strcmp(soname(info), "libfibhook.so");
 }
 
 static bool is_vdso(const struct dl_phdr_info *info)
@@ -305,9 +325,10 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 	scan.object = new_object(info);
 	if (!scan.object)
 		return fib_rewrite_fail(-ENOSPC, "too many objects", 0, NULL);
-	if (is_ours(info) || is_vdso(info))
+	if (is_vdso(info) || is_ours(info))
 		return scan.object;
-	err = fib_scan_object(&scan, info, libc || ldso || is_part_of_libc(info));
+	err = fib_scan_object(&scan, info,
+			      libc || ldso || is_part_of_libc(info));
 	/* Started by a debugger: it has a breakpoint there, which stays its own. */
 	if (!err && ldso && !is_trap(_r_debug.r_brk) &&
 	    fib_scan_debug_state(&scan, _r_debug.r_brk, on_debug_state))

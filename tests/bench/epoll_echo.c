@@ -5,6 +5,7 @@
  *
  *	epoll_echo PORT		(0: any free port; it is printed)
  */
+#include "listen.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -120,31 +121,6 @@ static void accept_all(int ep, int listener)
 	}
 }
 
-static int listen_on(unsigned short port)
-{
-	struct sockaddr_in sin = {
-		.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	socklen_t len = sizeof(sin);
-	int fd, one = 1;
-
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&sin, sizeof(sin)) < 0 ||
-	    listen(fd, SOMAXCONN) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&sin, &len) < 0) {
-		close(fd);
-		return -1;
-	}
-	printf("listening on %d\n", ntohs(sin.sin_port));
-	fflush(stdout);
-	return fd;
-}
-
 static int serve(int listener)
 {
 	struct epoll_event evs[MAX_EVENTS];
@@ -195,7 +171,7 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &sa, NULL);
 	sa.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &sa, NULL);
-	fd = listen_on((unsigned short)port);
+	fd = listen_on((unsigned short)port, SOCK_NONBLOCK);
 	if (fd < 0) {
 		perror("epoll_echo: listen");
 		return 1;

@@ -83,8 +83,10 @@ class Bench:
         if p.returncode == 3:
             raise Skip(err.strip().split("\n")[-1] or "not offered")
         if p.returncode:
-            raise Skip("%s: status %d: %s" % (" ".join(argv), p.returncode,
-                                              err.strip()[-200:]))
+            last = (err.strip().split("\n")[-1] or "nothing is said")[-200:]
+            raise Skip("%s: status %d: %s" %
+                       (os.path.basename(argv[0]), p.returncode,
+                        last.replace(self.out, "").replace(ROOT, "")))
         return out
 
     def start(self, argv, mode="unhooked", cpus=None, err=subprocess.PIPE,

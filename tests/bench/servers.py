@@ -1,6 +1,7 @@
 """Servers from packages and of the demo, measured by fibhook bench: see bench.py."""
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -39,7 +40,7 @@ def need(*programs):
 def bench(b, part, name, argv, *options, load=None):
     b.check_time()
     say("%s: %s" % (part.name, name))
-    out = os.path.join(b.out, name.replace(" ", "-").replace(",", ""))
+    out = os.path.join(b.out, re.sub("[ /]+", "-", name).replace(",", ""))
     cmd = [b.fibhook, "bench", "--rounds", str(b.rounds), "--seconds",
            str(b.seconds), "-o", out, *options]
     if load:

@@ -7,6 +7,7 @@
  *
  * Status 3, and the reason on stderr: there is no io_uring here.
  */
+#include "listen.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <liburing.h>
@@ -146,31 +147,6 @@ static void serve(int listener)
 	}
 }
 
-static int listen_on(unsigned short port)
-{
-	struct sockaddr_in sin = {
-		.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	socklen_t len = sizeof(sin);
-	int fd, one = 1;
-
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&sin, sizeof(sin)) < 0 ||
-	    listen(fd, SOMAXCONN) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&sin, &len) < 0) {
-		close(fd);
-		return -1;
-	}
-	printf("listening on %d\n", ntohs(sin.sin_port));
-	fflush(stdout);
-	return fd;
-}
-
 int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_stop };
@@ -196,7 +172,7 @@ int main(int argc, char **argv)
 	}
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
-	fd = listen_on((unsigned short)port);
+	fd = listen_on((unsigned short)port, 0);
 	if (fd < 0) {
 		perror("uring_echo: listen");
 		return 1;

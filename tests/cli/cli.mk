@@ -3,9 +3,10 @@
 CT := $(B)/tests/cli
 CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
-            $(CT)/stderr_data $(CT)/whoami $(CT)/stack_of $(CT)/waits $(CT)/holds $(CT)/fights $(CT)/words $(B)/tests/support/filter \
+            $(CT)/stderr_data $(CT)/whoami $(CT)/stack_of $(CT)/waits $(CT)/holds $(CT)/fights $(CT)/words \
+            $(CT)/library-so $(CT)/library-a $(CT)/library-stripped $(B)/tests/support/filter \
             $(addprefix $(B)/tests/hooks/,io/eventfd io/fifo io/echo \
-              thread/create_join) \
+              thread/create_join cxx/cancel_unwind thread/cancel_many) \
             $(B)/tests/hooks/thread/sealed $(B)/tests/support/libtfutex.so \
             $(B)/tests/hooks/thread/first_in_handler \
             $(B)/tests/hooks/signal/before_return
@@ -31,6 +32,18 @@ $(CT)/static: tests/cli/threads.c
 $(CT)/static_pie: tests/cli/threads.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(T_FLAGS) -static-pie -fPIE $< -o $@
+
+$(CT)/library-so: tests/cli/library.c $(B)/include/fib.h $(B)/libfib.so
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter -I$(B)/include -o $@ $< \
+	  -L$(B) -lfib -Wl,-rpath,'$$ORIGIN/../..'
+
+$(CT)/library-a: tests/cli/library.c $(B)/include/fib.h $(B)/libfib.a
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(T_FLAGS) -Wno-unused-parameter -I$(B)/include -o $@ $< $(B)/libfib.a
+
+$(CT)/library-stripped: $(CT)/library-a
+	strip -o $@ $<
 
 $(CT)/libfibhook.so: tests/cli/other_version.c
 	@mkdir -p $(@D)

@@ -36,7 +36,7 @@ LINE = re.compile(
     r"process \d+ \(|worker \d+ +(thread |\(changed)|chaos, seed |counters |"
     r"         ? [a-z_]+=|held up   \d+ times in |fiber \d+  thread -?\d+  \"|"
     r"    #\d+ +0x|    \(|\d+ fibers$|deadlock$|"
-    r"    fiber \d+ waits for |\d+ fibers?  (waits? in|running|runnable)|$")
+    r"    fiber \d+ waits for |\d+ fibers?  (waits? in|running|runnable|ended)|$")
 FORMS = [], ["--group"], ["--folded"], ["--json"], ["--lines"]
 ENV = dict(os.environ, LC_ALL="C.UTF-8",
            ASAN_OPTIONS="detect_leaks=0:exitcode=99",

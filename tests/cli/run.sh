@@ -130,6 +130,7 @@ am_root() { [ "$(id -u)" = 0 ] && "${as_nobody[@]}" true 2>/dev/null; }
 . "$HERE/targets.sh"
 . "$HERE/crash.sh"
 . "$HERE/core.sh"
+. "$HERE/library.sh"
 . "$HERE/text.sh"
 . "$HERE/log.sh"
 . "$HERE/wrong.sh"

@@ -36,13 +36,25 @@ CHAT_RATIO = 1.1
 LOOPS = (("wait", 1, 1), ("wait", 1, 16), ("timed", 1, 1), ("wait", 4, 4))
 MESSAGES = (4000, 16000)
 LOOP_MORE = 0.3
-# A thread that lives in accept(), without and with a thread for each connection:
-# the client's calls are counted as well.
-ACCEPTS = ("close", "serve")
-CONNECTIONS = (400, 1600)
-ACCEPT_MORE = 1
+# A thread that lives in accept(), without and with a thread for each connection, whose
+# life saves calls: what may be above native. The client's calls are counted as well.
+ACCEPTS = {"close": 1, "serve": 0, "poll": 0, "select": 0, "peek": 0,
+           "relay": 0}
+CONNECTIONS = (300, 1100)
+# Threads that connect and close: the server's calls are counted as well.
+CALLERS = (("plain", 1), ("plain", 8), ("forked", 2))
+CONNECT_MORE = 0.2
 # The library's own pages, libc's that it writes, those that it reads.
 START_FAULTS = 320
+
+# Two threads of which one runs at a time: calls a turn, where other workers are
+# idle. To wake one each time is 0.2 at least. The idle one that watches looks by the
+# clock, so that other work on the machine makes it more of its looks a turn, and
+# never fewer: the least of some runs is what the turns cost.
+HOPS = ("sem", "cond", "futex")
+HOP_ROUNDS = (2000, 42000)
+HOP_CALLS = 0.17
+HOP_RUNS = 5
 
 # Threads that take turns, calls of one that never waits, and the rounds of the
 # others meanwhile: it has 32 calls a turn, and beside them one for each of those.
@@ -158,6 +170,18 @@ def loop(build, out, env, how, loops, conns):
     return (b - a) / (MESSAGES[1] // each - MESSAGES[0] // each) / each
 
 
+def check_looks(build, hooked):
+    """A loop that never has to wait gets a kernel thread as well."""
+    more = [subprocess.run([build + "/tests/counts/loop", "looks"],
+                           env=dict(os.environ, **env), capture_output=True,
+                           text=True, timeout=60).stdout.strip()
+            for env in ({"FIBHOOK_DISABLE": "1"}, hooked)]
+    ok = more == ["more=0", "more=1"]
+    print("%-4s a loop that looks: native %s, hooked %s" %
+          ("ok" if ok else "FAIL", more[0], more[1]))
+    return not ok
+
+
 def accept(build, out, env, how):
     a, b = (run([build + "/tests/counts/accept", how, "1", str(n)], env, out)
             for n in CONNECTIONS)
@@ -166,15 +190,64 @@ def accept(build, out, env, how):
 
 def check_accepts(build, out, hooked):
     bad = 0
-    for how in ACCEPTS:
+    for how, more in ACCEPTS.items():
         native = accept(build, out, {"FIBHOOK_DISABLE": "1"}, how)
         for workers in "1", "2":
             env = dict(hooked, FIBHOOK_WORKERS=workers)
             got = accept(build, out, env, how)
-            ok = 5 < native and got <= native + ACCEPT_MORE
+            ok = 5 < native and got <= native + more
             bad += not ok
             print("%-4s accept, %s, %s workers: native %.2f, hooked %.2f" %
                   ("ok" if ok else "FAIL", how, workers, native, got))
+    return bad
+
+
+def connect(build, out, env, how, threads):
+    a, b = (run([build + "/tests/counts/connect", how, str(threads),
+                 str(n // threads)], env, out) for n in CONNECTIONS)
+    return (b - a) / (CONNECTIONS[1] - CONNECTIONS[0])
+
+
+def check_connects(build, out, hooked):
+    bad = 0
+    r = subprocess.run([build + "/tests/counts/connect"], capture_output=True,
+                       text=True)
+    if r.returncode == 3:
+        print("skip connect:", r.stdout.strip())
+        return 0
+    for case in CALLERS:
+        native = connect(build, out, {"FIBHOOK_DISABLE": "1"}, *case)
+        for workers in "1", "2":
+            env = dict(hooked, FIBHOOK_WORKERS=workers)
+            got = connect(build, out, env, *case)
+            ok = 5 < native and got <= native + CONNECT_MORE
+            bad += not ok
+            print("%-4s connect, %s, %d threads, %s workers: native %.2f, "
+                  "hooked %.2f" % (("ok" if ok else "FAIL",) + case +
+                                   (workers, native, got)))
+    return bad
+
+
+def hop(build, out, env, how):
+    a, b = (run([build + "/tests/counts/hop", how, str(n)], env, out)
+            for n in HOP_ROUNDS)
+    return (b - a) / (2 * (HOP_ROUNDS[1] - HOP_ROUNDS[0]))
+
+
+def check_hops(build, out, hooked):
+    """Idle workers are left alone. The number of those that failed."""
+    bad = 0
+    for how in HOPS:
+        for workers in "2", "4":
+            env = dict(hooked, FIBHOOK_WORKERS=workers)
+            got = hop(build, out, env, how)
+            for _ in range(HOP_RUNS - 1):
+                if got > HOP_CALLS:
+                    got = min(got, hop(build, out, env, how))
+            ok = got <= HOP_CALLS
+            bad += not ok
+            print("%-4s turns by %s, %s workers: %.3f" %
+                  ("ok" if ok else "FAIL", how, workers, got))
     return bad
 
 
@@ -237,9 +310,13 @@ def main():
         bad += check_births(build, out, hooked)
         bad += check_turns(build, hooked)
         bad += check_accepts(build, out, hooked)
+        bad += check_connects(build, out, hooked)
+        bad += check_hops(build, out, hooked)
+        bad += check_looks(build, hooked)
         bad += check_start(build, hooked)
     cases = (len(CASES) * len(MORE) + len(CHAT) + len(LOOPS) +
-             len(BIRTHS) * 2 + len(ACCEPTS) * 2 + len(TURNS) + 1)
+             len(BIRTHS) * 2 + len(ACCEPTS) * 2 + len(CALLERS) * 2 +
+             len(TURNS) + len(HOPS) * 2 + 2)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 

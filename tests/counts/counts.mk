@@ -5,7 +5,8 @@ CHECKS    += counts
 
 .PHONY: check-counts
 
-COUNTED = $(addprefix $(B)/tests/counts/,trip birth loop turn accept)
+COUNTED = $(addprefix $(B)/tests/counts/,trip birth loop turn accept \
+  connect hop)
 
 $(COUNTED): $(B)/tests/counts/%: tests/counts/%.c tests/support/t.h
 	@mkdir -p $(@D)

@@ -6,8 +6,14 @@
  * Each loop has an epoll descriptor and CONNS connections to a client in another
  * process, that has no threads. It sends a message on every connection, and waits for
  * every answer, ROUNDS times. HOW: wait (for good), timed (with a limit).
+ *
+ *	loop looks
+ *
+ * A thread that always finds something where it looks, and does not wait: how many
+ * kernel threads there are more after that.
  */
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include "t.h"
 
 static int loops, conns, timeout, listener, port;
@@ -60,10 +66,41 @@ static void client(void)
 	_exit(0);
 }
 
+static int kernel_threads(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	int n = 0;
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "Threads: %d", &n);
+	fclose(f);
+	return n;
+}
+
+static void *looks(void *arg)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int ep = epoll_create1(0), fd = eventfd(1, 0), before;
+
+	CHECK(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
+	before = kernel_threads();
+	for (int i = 0; i < 200; i++)
+		CHECK(epoll_wait(ep, &ev, 1, 0) == 1);
+	printf("more=%d\n", kernel_threads() - before);
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t th[64];
 	pid_t pid;
+
+	if (argc == 2 && !strcmp(argv[1], "looks")) {
+		t_join(t_thread(looks, NULL));
+		return 0;
+	}
 
 	CHECK(argc == 5);
 	timeout = strcmp(argv[1], "timed") ? -1 : 10000;

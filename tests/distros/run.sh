@@ -3,8 +3,9 @@
 #
 # In the root of each release (chroot.sh), what it has built itself with gcc and
 # with clang, warnings as errors, and the one binary, built on the oldest of
-# them: unit tests, behaviour programs, the rewriter's, stress. Behaviour programs
-# that do not pass natively there are skipped.
+# them: unit tests, behaviour programs, the rewriter's, stress, and the programs of
+# tests/apps that the release has. Behaviour programs that do not pass natively
+# there are skipped.
 #
 # QUICK=1: on trixie, what this machine has built in $B, and the programs where
 # releases of glibc differ most. Within three minutes, whatever the mirror does;
@@ -76,6 +77,21 @@ behaviour() {
 	EOF
 }
 
+# What is not to be had there, apps.py skips. No package starts a server.
+applications() {
+	cat <<-'EOF'
+	printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+	chmod +x /usr/sbin/policy-rc.d
+	for package in microsocks tinyproxy stunnel4 memcached redis-server openssl; do
+		dpkg -s $package >/dev/null 2>&1 ||
+		DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
+			--no-install-recommends install $package >/dev/null 2>&1 ||
+		echo "$package: apt-get has not installed it"
+	done
+	exec python3 tests/apps/apps.py --old --build "$BUILD"
+	EOF
+}
+
 full() {
 	local release=$1 one
 
@@ -98,6 +114,8 @@ full() {
 		env BUILD=/build sh -c "$(behaviour)"
 	part "$release" "behaviour, one binary" "$CHROOT" "$release" \
 		env BUILD=/build/one sh -c "$(behaviour)"
+	part "$release" "applications" "$CHROOT" --tools "$release" \
+		env BUILD=/build/one sh -c "$(applications)"
 }
 
 dist_twice() {

@@ -7,8 +7,9 @@ A row of DENIED is a system call that fails by a seccomp filter, with ENOSYS as 
 an old kernel and with EPERM as in a sandbox; a row of HOSTS is a command that
 makes another condition and runs the program (under.py: those that no tool makes); a
 row of BESIDE is another library that
-is preloaded, before or behind. Under it each program runs natively, and then
-hooked on two workers: what it prints and how it ends must be the same.
+is preloaded, before or behind; a row of TOOLS is a tool that the program runs
+under, or a sanitizer that it is built with. Under it each program runs natively, and
+then hooked on two workers: what it prints and how it ends must be the same.
 The row says whether the library runs there, or leaves the program unhooked with
 one line that says why. Programs that do not pass natively there are skipped.
 
@@ -21,6 +22,8 @@ import concurrent.futures
 import glob
 import itertools
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -41,15 +44,17 @@ UNHOOKED = "a seccomp filter denies %s"
 class Row:
     """One condition; @says is None where the library runs under it."""
 
-    def __init__(self, name, command, then, says=None):
+    def __init__(self, name, command, then, says=None, unfit=None):
         self.name, self.under, self.then, self.says = name, command, then, says
         self.missing = command and not shutil.which(command[0]) and "not installed"
         self.natively = True  # under it as well
         self.programs = None  # instead of FEW
         self.ends = None  # so, instead of as it must
         self.soak = False  # not without --full
-        self.preload = None  # by whether it runs hooked
-        self.unfit = {}  # programs, and why they are not run
+        self.hooks = None  # instead of LD_PRELOAD alone: by whether hooked
+        self.drop = None  # lines of its output that are not the program's
+        self.flags = None  # the program is built with these
+        self.unfit = unfit or {}  # programs, and why they are not run
 
 
 # A call and what the library does without it; "!": it does not run.
@@ -70,8 +75,8 @@ DENIED = [line.strip().split(None, 1) for line in """
     readlink           a look at `/proc/self/fd` shows descriptors of the library
     preadv2            files that are no sockets are polled first
     pwritev2           files that are no sockets are polled first
-    io_uring_setup     all waits on memory shared between processes hold a kernel thread
-    io_uring_enter     all waits on memory shared between processes hold a kernel thread
+    io_uring_setup     `connect`, and all waits on memory shared between processes, hold a kernel thread
+    io_uring_enter     `connect`, and all waits on memory shared between processes, hold a kernel thread
     statx              nothing: it is not used
     pidfd_open         nothing: it is not used
     pidfd_getfd        nothing: it is not used
@@ -97,6 +102,9 @@ DENIED = [line.strip().split(None, 1) for line in """
     """.strip().splitlines()]
 
 NO_PROC = "mount -t tmpfs none /proc && exec \"$@\""
+ALL_FDS = "ulimit -n $(ulimit -Hn) && exec \"$@\""
+NO_DEV = "mount -t tmpfs none /dev && exec \"$@\""
+AUDIT = "/usr/lib/x86_64-linux-gnu/audit/sotruss-lib.so"
 NEW_NET = "ip link set lo up && exec \"$@\""
 READ_ONLY = "mount --bind /tmp /tmp && mount -o remount,ro,bind / && exec \"$@\""
 
@@ -123,6 +131,8 @@ HOSTS = [
     Row("64 descriptors", ["prlimit", "--nofile=64:64"], "",
         "too few descriptors"),
     Row("128 descriptors", ["prlimit", "--nofile=128:"], "the library's own lie above the soft limit"),
+    Row("all descriptors of the hard limit", ["sh", "-c", ALL_FDS, "sh"], "as always"),
+    Row("2 GB of addresses (RLIMIT_AS)", ["prlimit", "--as=2147483648"], "as always"),
     Row("core size 0", ["prlimit", "--core=0"], "as always"),
     Row("no locked memory", ["prlimit", "--memlock=0"], "as always"),
     Row("no_new_privs", ["setpriv", "--no-new-privs"], "as always"),
@@ -131,6 +141,14 @@ HOSTS = [
     Row("user namespace", ["unshare", "-Ur"], "as always"),
     Row("pid namespace", ["unshare", "-pf", "--mount-proc"], "as always"),
     Row("network namespace", ["unshare", "-n", "sh", "-c", NEW_NET, "sh"], "as always"),
+    Row("time namespace", ["unshare", "-T", "--monotonic", "86400", "--boottime", "86400"],
+        "as always"),
+    Row("no /dev", ["unshare", "-m", "sh", "-c", NO_DEV, "sh"], "as always"),
+    Row("LD_BIND_NOW", ["env", "LD_BIND_NOW=1"], "as always"),
+    Row("LD_AUDIT", ["env", "LD_AUDIT=" + AUDIT, "SOTRUSS_OUTNAME=/dev/null"], "as always",
+        unfit={"cxx/cancel_unwind": "natively it aborts"}),
+    Row("GLIBC_TUNABLES=glibc.pthread.stack_cache_size=0",
+        ["env", "GLIBC_TUNABLES=glibc.pthread.stack_cache_size=0"], "as always"),
     Row("no /proc", ["unshare", "-m", "sh", "-c", NO_PROC, "sh"], "", "/proc"),
     Row("read-only root", ["unshare", "-m", "sh", "-c", READ_ONLY, "sh"], "as always"),
     made("no FSGSBASE", "no-fsgsbase", "", "the CPU or the kernel lacks FSGSBASE"),
@@ -146,6 +164,16 @@ HOSTS = [
          "killed, as natively", programs=["thread/alive_2000"], ends=-9),
 ]
 
+# As always, as well; with --full.
+RARE = [
+    ("addresses below 3 GB", ["setarch", "-3"]),
+    ("page 0 mapped", ["setarch", "-Z"]),
+    ("STICKY_TIMEOUTS, SHORT_INODE, UNAME26", ["setarch", "-TI", "--uname-2.6"]),
+    *((f"GLIBC_TUNABLES={t}", ["env", "GLIBC_TUNABLES=" + t]) for t in (
+        "glibc.pthread.rseq=0", "glibc.cpu.hwcaps=-AVX2,-AVX512F,-ERMS,-XSAVEC",
+        "glibc.malloc.hugetlb=1", "glibc.malloc.tcache_count=0",
+        "glibc.rtld.optional_static_tls=0", "glibc.pthread.mutex_spin_count=0")),
+]
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu/"
 BESIDE = """libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4
@@ -160,11 +188,66 @@ def beside(so):
         for order, preload in (("before", f"{path}:{so}"),
                                ("behind", f"{so}:{path}")):
             row = Row(f"{os.path.basename(name)} {order}", None, "")
-            row.preload = {False: path, True: preload}
+            row.hooks = {False: ["env", "LD_PRELOAD=" + path],
+                         True: ["env", "LD_PRELOAD=" + preload]}
             row.missing = not os.path.exists(path) and "not installed"
             if "faketime" in name:  # a wait until a time that is no time
                 row.unfit["thread/cond"] = "natively it waits for ever"
             yield row
+
+
+# A tool, the lines that are its own, and how the library fares.
+TOOLS = [
+    ("strace -f -o /dev/null", None, "hooked"),
+    ("ltrace -f -o /dev/null", None, "hooked"),
+    ("perf record -q -o /dev/null", None, "hooked"),
+    ("gdb -q -nx -batch -return-child-result -ex 'set print thread-events off' "
+     "-ex run --args", r"(?m)^(\[|Using host libthread_db|\s*$).*\n", "hooked"),
+    ("rr record -n", None, "not tried: it needs hardware performance counters"),
+    ("valgrind -q", None, "unhooked: its CPU has no FSGSBASE"),
+]
+SANITIZERS = [
+    ("-fsanitize=thread", None, "hooked"),
+    ("-fsanitize=address -static-libasan", None, "hooked"),
+    ("-fsanitize=address", "libasan.so.8",
+     "hooked, if libasan is preloaded before the library"),
+]
+
+
+def tools(so):
+    for command, drop, then in TOOLS:
+        row = Row(f"under {command.split()[0]}", shlex.split(command), then)
+        row.programs, row.drop = ["thread/once"], drop
+        row.says = "FSGSBASE" if then.startswith("unhooked") else None
+        traces = "_RR_TRACE_DIR=" + os.path.join(os.path.dirname(so), "tests/hosts/rr")
+        row.hooks = {False: ["env", traces], True: ["env", traces]}
+        yield row
+    for flags, first, then in SANITIZERS:
+        row = Row(f"built with {flags}", ["env"], then)
+        row.programs, row.flags = ["thread/sem"], flags.split()
+        if first:
+            row.hooks = {False: [], True: ["env", f"LD_PRELOAD={first}:{so}"]}
+        yield row
+    row = Row("two copies of the library", None, "the last one runs the program")
+    other = os.path.join(os.path.dirname(so), "tests/hosts/other.so")
+    os.makedirs(os.path.dirname(other), exist_ok=True)
+    shutil.copyfile(so, other)
+    row.hooks = {False: ["env"], True: ["env", f"LD_PRELOAD={other}:{so}"]}
+    row.programs = ["thread/sem", "signal/sigwait"]
+    yield row
+
+
+def preloaded_by_file(so):
+    """/etc/ld.so.preload names it, and not the environment."""
+    row = Row("/etc/ld.so.preload", None, "hooked, as all programs there")
+    script = ("mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w && mount -t overlay "
+              "none -o lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w /etc && %s "
+              "exec env -u LD_PRELOAD \"$@\"")
+    enter = ["unshare", "-m", "sh", "-c"]
+    row.hooks = {False: [*enter, script % "", "sh"],
+                 True: [*enter, script % f"echo {so} >/etc/ld.so.preload;", "sh"]}
+    row.programs = ["thread/sem", "signal/sigwait"]
+    return row
 
 
 def rows(tool, full, so):
@@ -174,19 +257,37 @@ def rows(tool, full, so):
             yield Row(f"{call}: {error}", [tool, error, call], then,
                       UNHOOKED % call if then == "!" else None)
     yield from (row for row in HOSTS if full or not row.soak)
+    if full:
+        yield from (Row(name, command, "as always") for name, command in RARE)
     yield from beside(so)
+    yield from tools(so)
+    yield preloaded_by_file(so)
 
 
 def run(row, case, env):
     hooked = "LD_PRELOAD" in env
     if not hooked and not row.natively:
         return behave.run(case, env)
-    command = row.under
-    if row.preload:
-        command = ["env", "LD_PRELOAD=" + row.preload[hooked]]
+    command = (row.hooks[hooked] if row.hooks else []) + (row.under or [])
     again = behave.Case(command[0], case.source, command[1:] + [case.program] +
                         case.args, case.expect, case.flags, case.known)
-    return behave.run(again, env)
+    got = behave.run(again, env)
+    if row.drop:
+        got.out = re.sub(row.drop, "", got.out)
+    return got
+
+
+def built(row, case, build):
+    """The program with the row's flags; what is there already is taken."""
+    out = os.path.join(build, "tests/hosts", re.sub(r"\W+", "_", row.name + case.name))
+    if not os.path.exists(out) or os.path.getmtime(out) < os.path.getmtime(case.source):
+        os.makedirs(os.path.dirname(out), exist_ok=True)
+        subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-g", "-pthread",
+                        "-D_GNU_SOURCE", "-Itests/support", *row.flags, case.source,
+                        "-o", out], check=True)
+    again = behave.Case(out, case.source, case.args, case.expect, case.flags, case.known)
+    again.source = case.source
+    return again
 
 
 def verdict(row, case, so):
@@ -241,6 +342,10 @@ def markdown():
     out += ["", "| a host with | then |", "|---|---|"]
     for row in HOSTS:
         out.append(f"| {row.name} | {row.then or 'unhooked, and says so'} |")
+    out += [f"| {name} | as always |" for name, _ in RARE]
+    out += ["", "| a program | then |", "|---|---|"]
+    out += [f"| under `{command.split()[0]}` | {then} |" for command, _, then in TOOLS]
+    out += [f"| built with `{flags}` | {then} |" for flags, _, then in SANITIZERS]
     return "\n".join(out) + "\n"
 
 
@@ -279,6 +384,8 @@ def main():
                 total[2] += 1
                 continue
             mine = [case_of(p, build) for p in row.programs or []] or cases
+            if row.flags:
+                mine = [built(row, case, build) for case in mine]
             if row.says and not opt.full:
                 mine = mine[:2]  # they run as natively, and are told why
             total = [a + b for a, b in zip(total, check(row, mine, pool, so))]

@@ -33,6 +33,7 @@ verdict install $?
 export PKG_CONFIG_PATH=$work/root/usr/lib/pkgconfig
 export PKG_CONFIG_SYSROOT_DIR=$work/root
 export LD_LIBRARY_PATH=$work/root/usr/lib
+archives=$(realpath "$B")
 mkdir "$work/src"
 cp demo/libfib/*.[co]* "$work/src"
 cd "$work/src" || exit 1
@@ -222,6 +223,22 @@ for link in "$(pkg-config --libs libfib)" "$work/root/usr/lib/libfib.a"; do
 		timeout 60 ./throws > "$work/log" 2>&1 &&
 		[ "$(cat "$work/log")" = "1020 31620" ]
 	verdict "exceptions in C++, ${link##*/}" $?
+done
+# The archives for sanitizers, whichever of them the program is built with.
+for san in address:asan address,undefined:asan thread:tsan; do
+	archive=$archives/libfib-${san#*:}.a
+	if [ ! -e "$archive" ]; then
+		echo "skip -fsanitize=${san%:*}: there is no ${archive##*/}"
+		skipped=$((skipped + 1))
+		continue
+	fi
+	# shellcheck disable=SC2046
+	$CC -std=gnu11 -g -D_GNU_SOURCE -fsanitize="${san%:*}" \
+		$(pkg-config --cflags libfib) hello.c -o hello-san \
+		"$archive" -pthread > "$work/log" 2>&1 &&
+		timeout 60 ./hello-san > out 2> "$work/log" &&
+		diff hello.out out >> "$work/log"
+	verdict "hello with -fsanitize=${san%:*}" $?
 done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

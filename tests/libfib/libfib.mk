@@ -70,7 +70,8 @@ $(B)/tests/libfib/both-a: tests/libfib/both/both.c $(LIBRARY_HDR) \
 	$(V)$(CC) $(BOTH_CFLAGS) -o $@ $< $(B)/libfib.a
 
 .PHONY: check-library build-library
-build-library: $(LIBRARY_BUILDS:%=$(B)/tests/libfib/%) $(WRAPPER) $(BOTH)
+build-library: $(LIBRARY_BUILDS:%=$(B)/tests/libfib/%) $(WRAPPER) $(BOTH) \
+  $(patsubst %,$(B)/libfib-%.a,$(filter-out so,$(LIBRARY_BUILDS)))
 
 check-library: all build-library
 	@B='$(B)' CC='$(CC)' CXX='$(CXX)' MAKE='$(MAKE)' tests/libfib/run.sh \

@@ -66,7 +66,7 @@ struct fib_io stress_io(int fd, uint8_t ev);
 extern const struct scenario stress_park, stress_late, stress_mutex,
 	stress_cond, stress_token, stress_steal, stress_spawn, stress_timer,
 	stress_block, stress_pipe, stress_tcp, stress_poll, stress_evict,
-	stress_direct, stress_restart;
+	stress_direct, stress_restart, stress_turns;
 
 /** ThreadSanitizer has room for few fibers, and it is slow. */
 #ifdef FIB_TSAN

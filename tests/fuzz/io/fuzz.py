@@ -123,6 +123,7 @@ class Fuzz:
         seen[1] = 1
         self.say(f"FAIL {where}: {kind} ({bad} of {runs})\n" + pl.readable(d))
         if self.opt.out:
+            os.makedirs(self.opt.out, exist_ok=True)
             name = f"{kind.split(':')[0].replace(' ', '_')}-{number}.io"
             with open(os.path.join(self.opt.out, name), "w",
                       encoding="ascii") as f:
@@ -173,6 +174,10 @@ def documented(d):
     """Why, if docs/COMPATIBILITY.md says that this differs."""
     if "* stop" in d.steps[:d.phase]: # and it takes that
         return "a stop ends no call: docs/COMPATIBILITY.md"
+    calls = [x.split()[1] for x in d.steps[:d.phase + 1]]
+    if "table" in calls and calls[-1] in ("close", "dup2") and \
+            "blocks ->" in d.signature():
+        return "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
     return None
 
 

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -156,7 +157,9 @@ static void op_fifo(struct fz_call *c)
 	if (mkfifo(path, 0600) && errno != EEXIST)
 		fz_ret(c, -1);
 	else
-		one(c, 1, open(path, flags | (fz_has(c, "nonblock") ? O_NONBLOCK : 0)));
+		one(c, 1,
+		    open(path,
+			 flags | (fz_has(c, "nonblock") ? O_NONBLOCK : 0)));
 }
 
 static int mode(int fd, bool raw, int vmin, int vtime)
@@ -185,7 +188,8 @@ static void op_pty(struct fz_call *c)
 
 static void op_mode(struct fz_call *c)
 {
-	fz_ret(c, mode(fz_fd(c, 1), true, (int)fz_num(c, 2), (int)fz_num(c, 3)));
+	fz_ret(c,
+	       mode(fz_fd(c, 1), true, (int)fz_num(c, 2), (int)fz_num(c, 3)));
 }
 
 /* ptsopen A B r|w|rw: another descriptor of master A's slave */
@@ -221,8 +225,9 @@ static void op_tostop(struct fz_call *c)
 /* eventfd A N [sem] */
 static void op_eventfd(struct fz_call *c)
 {
-	one(c, 1, eventfd((unsigned)fz_num(c, 2),
-			  fz_has(c, "sem") ? EFD_SEMAPHORE : 0));
+	one(c, 1,
+	    eventfd((unsigned)fz_num(c, 2),
+		    fz_has(c, "sem") ? EFD_SEMAPHORE : 0));
 }
 
 /* timerfd A; timerset A NNNms [every] */
@@ -295,6 +300,12 @@ static void op_dupat(struct fz_call *c)
 static void op_close(struct fz_call *c)
 {
 	fz_ret(c, close(fz_fd(c, 1)));
+}
+
+/* closerange A B: all from A's number to B's */
+static void op_closerange(struct fz_call *c)
+{
+	fz_ret(c, syscall(SYS_close_range, fz_fd(c, 1), fz_fd(c, 2), 0));
 }
 
 /* table N: no more than N descriptors, and those below N taken */
@@ -414,22 +425,39 @@ static void op_owner(struct fz_call *c)
 }
 
 const struct fz_op fz_make_ops[] = {
-	{ "pair", op_pair },	     { "tcp", op_tcp },
-	{ "udppair", op_udppair },   { "udp", op_udp },
-	{ "tcplisten", op_tcplisten }, { "unixlisten", op_unixlisten },
-	{ "tcpsock", op_tcpsock },   { "unixsock", op_unixsock },
-	{ "pipe", op_pipe },	     { "fifo", op_fifo },
-	{ "pty", op_pty },	     { "mode", op_mode },
-	{ "ptsopen", op_ptsopen },   { "tostop", op_tostop },
-	{ "eventfd", op_eventfd },   { "timerfd", op_timerfd },
-	{ "timerset", op_timerset }, { "signalfd", op_signalfd },
-	{ "memfd", op_memfd },	     { "reopen", op_reopen },
+	{ "pair", op_pair },
+	{ "tcp", op_tcp },
+	{ "udppair", op_udppair },
+	{ "udp", op_udp },
+	{ "tcplisten", op_tcplisten },
+	{ "unixlisten", op_unixlisten },
+	{ "tcpsock", op_tcpsock },
+	{ "unixsock", op_unixsock },
+	{ "pipe", op_pipe },
+	{ "fifo", op_fifo },
+	{ "pty", op_pty },
+	{ "mode", op_mode },
+	{ "ptsopen", op_ptsopen },
+	{ "tostop", op_tostop },
+	{ "eventfd", op_eventfd },
+	{ "timerfd", op_timerfd },
+	{ "timerset", op_timerset },
+	{ "signalfd", op_signalfd },
+	{ "memfd", op_memfd },
+	{ "reopen", op_reopen },
 	{ "dup", op_dup },
-	{ "dup2", op_dup2 },	     { "dupat", op_dupat },
-	{ "close", op_close },	     { "table", op_table },
-	{ "nonblock", op_nonblock }, { "opt", op_opt },
-	{ "soerror", op_soerror },   { "unread", op_unread },
-	{ "atmark", op_atmark },     { "flags", op_flags },
-	{ "peer", op_peer },	     { "owner", op_owner },
+	{ "dup2", op_dup2 },
+	{ "dupat", op_dupat },
+	{ "close", op_close },
+	{ "table", op_table },
+	{ "closerange", op_closerange },
+	{ "nonblock", op_nonblock },
+	{ "opt", op_opt },
+	{ "soerror", op_soerror },
+	{ "unread", op_unread },
+	{ "atmark", op_atmark },
+	{ "flags", op_flags },
+	{ "peer", op_peer },
+	{ "owner", op_owner },
 	{ 0 },
 };

@@ -1,9 +1,11 @@
 /* Steps that wait for many, for signals, for time, for processes, for locks. */
+#include <mqueue.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -72,9 +74,9 @@ static void events(struct fz_call *c, unsigned e)
 	static const struct {
 		unsigned bit;
 		const char *name;
-	} of[] = { { POLLIN, "in" },	 { POLLOUT, "out" },
-		   { POLLPRI, "pri" },	 { POLLERR, "err" },
-		   { POLLHUP, "hup" },	 { POLLNVAL, "nval" },
+	} of[] = { { POLLIN, "in" },	  { POLLOUT, "out" },
+		   { POLLPRI, "pri" },	  { POLLERR, "err" },
+		   { POLLHUP, "hup" },	  { POLLNVAL, "nval" },
 		   { POLLRDHUP, "rdhup" } };
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
@@ -261,11 +263,11 @@ static void op_sigsuspend(struct fz_call *c)
 /* flock A sh|ex|un [nowait]; lock A ex|sh|un [ofd]: the whole file */
 static void op_flock(struct fz_call *c)
 {
-	fz_ret(c, flock(fz_fd(c, 1),
-			(fz_has(c, "sh") ? LOCK_SH :
-			 fz_has(c, "ex") ? LOCK_EX :
-					   LOCK_UN) |
-				(fz_has(c, "nowait") ? LOCK_NB : 0)));
+	fz_ret(c,
+	       flock(fz_fd(c, 1), (fz_has(c, "sh") ? LOCK_SH :
+				   fz_has(c, "ex") ? LOCK_EX :
+						     LOCK_UN) |
+					  (fz_has(c, "nowait") ? LOCK_NB : 0)));
 }
 
 static void op_lock(struct fz_call *c)
@@ -278,14 +280,48 @@ static void op_lock(struct fz_call *c)
 			&l));
 }
 
+/* mqueue A B: a queue of two messages, opened twice */
+static void op_mqueue(struct fz_call *c)
+{
+	struct mq_attr attr = { .mq_maxmsg = 2, .mq_msgsize = 1 };
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "/fuzz.%d", (int)getpid());
+	fd = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attr);
+	fz_set(c, 1, fd);
+	fz_set(c, 2, fd < 0 ? -1 : mq_open(name, O_RDWR));
+	mq_unlink(name);
+	fz_ret(c, fd < 0 ? -1 : 0);
+}
+
+/* mqsend A P: a message of priority P; mqrecv A */
+static void op_mqsend(struct fz_call *c)
+{
+	char m = (char)('a' + c->step % 26);
+
+	fz_ret(c, mq_send(fz_fd(c, 1), &m, 1, (unsigned)fz_num(c, 2)));
+}
+
+static void op_mqrecv(struct fz_call *c)
+{
+	char m;
+	ssize_t r = mq_receive(fz_fd(c, 1), &m, 1, NULL);
+
+	fz_ret(c, r);
+	if (r == 1)
+		fz_say(c, " %c", m);
+}
+
 const struct fz_op fz_wait_ops[] = {
-	{ "poll", op_poll },	   { "ppoll", op_ppoll },
-	{ "select", op_select },   { "pselect", op_pselect },
-	{ "epoll", op_epoll },	   { "epadd", op_epadd },
-	{ "epmod", op_epmod },	   { "epdel", op_epdel },
-	{ "epwait", op_epwait },   { "eppwait", op_eppwait },
+	{ "poll", op_poll },	     { "ppoll", op_ppoll },
+	{ "select", op_select },     { "pselect", op_pselect },
+	{ "epoll", op_epoll },	     { "epadd", op_epadd },
+	{ "epmod", op_epmod },	     { "epdel", op_epdel },
+	{ "epwait", op_epwait },     { "eppwait", op_eppwait },
 	{ "eppwait2", op_eppwait2 }, { "sleep", op_sleep },
-	{ "sigwait", op_sigwait }, { "sigsuspend", op_sigsuspend },
-	{ "flock", op_flock },	   { "lock", op_lock },
-	{ 0 },
+	{ "sigwait", op_sigwait },   { "sigsuspend", op_sigsuspend },
+	{ "flock", op_flock },	     { "lock", op_lock },
+	{ "mqueue", op_mqueue },     { "mqsend", op_mqsend },
+	{ "mqrecv", op_mqrecv },     { 0 },
 };

@@ -91,6 +91,43 @@ class Scenes:
         self.add(1, f"{what} {self.pick('0ms', '')} opens USR1")
         self.add(1, "pending USR1")
 
+    def queues(self):
+        """Some who wait for one lock, message, or room for one, and their numbers
+        go, or signals come; then they are served."""
+        what = self.pick("mqrecv {}", "mqrecv {}", "mqsend {} 0", "flock {} ex",
+                         "lock {} ex ofd")
+        a, b = self.two("queue")
+        if what[:2] == "mq":
+            self.add(0, f"mqueue {a.name} {b.name}")
+        else:
+            self.add(0, f"memfd {a.name} 10")
+            self.add(0, f"reopen {a.name} {b.name}")
+        serve = [f"mqsend {b.name} {self.pick(0, 1, 2)}" for _ in range(3)]
+        if what[:6] == "mqsend":
+            self.add(0, f"mqsend {b.name} 1")
+            self.add(0, f"mqsend {b.name} 2")
+            serve = [f"mqrecv {b.name}"] * 3
+        elif what[:2] != "mq":
+            self.add(0, what.format(b.name))
+            serve = [what.replace("ex", "un").format(b.name)]
+        self.add(0, f"action USR1 {self.pick('plain', 'restart')}")
+        waiters, files = self.pick(1, 2, 3), [a]
+        for k in range(waiters):
+            if self.below(0.5):
+                f = self.new("queue")
+                self.add(0, f"{self.pick('dup', 'reopen')} {a.name} {f.name}"
+                         if what[:2] != "mq" else f"dup {a.name} {f.name}")
+                files.append(f)
+            self.add(k + 1, what.format(self.pick(files).name))
+        for _ in range(self.pick(0, 1, 1, 2)):
+            n = self.pick(files).name
+            self.add(self.pick(0, 4), self.pick(
+                f"close {n}", f"closerange {n} {n}", f"dup2 {b.name} {n}",
+                f"tkill {self.pick(1, 2)} USR1"))
+        for step in serve[:self.pick(1, 2, 3)]:
+            self.add(0, step)
+        self.add(4, f"poll {b.name}:in,out 0ms")
+
     def background(self):
         """A child with a terminal, and one of its own in the background."""
         a, b = self.two("pty", ("master", "slave"))

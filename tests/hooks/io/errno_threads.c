@@ -1,4 +1,4 @@
-/* errno belongs to the thread, across every switch. */
+/* errno belongs to the thread, across every switch, and is 0 when main begins. */
 #include "t.h"
 
 enum { N = 16, TURNS = 200 };
@@ -42,6 +42,7 @@ int main(void)
 	pthread_t th[N];
 	void *where[N];
 
+	CHECK(errno == 0);
 	for (int i = 0; i < N; i++)
 		t_pipe(p[i]);
 	errno = 77;

@@ -51,8 +51,10 @@ static void begin(struct call *c, int fd)
 
 int main(void)
 {
-	int port, l = t_bound(SOCK_STREAM, &port), other, s[3];
-	struct call gone, replaced, first, second, shut;
+	int port, l = t_bound(SOCK_STREAM, &port), other, s[4];
+	struct call gone, replaced, first, second, shut, mute;
+	struct sockaddr_in open_addr, peer;
+	int open_port, half;
 	socklen_t len = sizeof(addr);
 
 	t_be_threaded();
@@ -62,31 +64,45 @@ int main(void)
 	begin(&gone, unconnected());
 	begin(&replaced, unconnected());
 	begin(&shut, unconnected());
+	/* Poll calls it hung up from the first. */
+	CHECK_ERR(shutdown(half = unconnected(), SHUT_RDWR), ENOTCONN);
+	begin(&mute, half);
 	begin(&first, unconnected());
 	begin(&second, first.fd);
 	CHECK(shutdown(shut.fd, SHUT_RDWR) == 0);
 	t_join(shut.th);
 	CHECK(shut.err == ECONNRESET);
 	t_say("shutdown ends it");
+	t_listen(&open_port);
+	open_addr = t_addr(open_port);
+	CHECK(connect(shut.fd, (struct sockaddr *)&open_addr, len) == 0);
+	t_say("and it can be connected again");
+	/* It was read when they began. */
+	addr.sin_family = AF_UNSPEC;
 	t_close(other);
 	other = unconnected();
 	CHECK(dup2(other, replaced.fd) == replaced.fd);
 	t_close(gone.fd);
 	CHECK(listen(l, 8) == 0);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		s[i] = accept(l, NULL, NULL);
 		CHECK(s[i] >= 0);
 	}
 	t_join(gone.th);
 	t_join(replaced.th);
+	t_join(mute.th);
 	t_join(first.th);
 	t_join(second.th);
 	CHECK(gone.err == 0);
 	CHECK(replaced.err == 0);
 	t_say("it stays with its socket");
+	CHECK(mute.err == 0);
+	t_say("and is none the worse for being shut before");
 	CHECK(first.err == 0 && second.err == 0);
+	CHECK(getpeername(first.fd, (struct sockaddr *)&peer, &len) == 0);
 	t_say("two at a time");
-	CHECK_ERR(getpeername(other, (struct sockaddr *)&addr, &len), ENOTCONN);
+	len = sizeof(peer);
+	CHECK_ERR(getpeername(other, (struct sockaddr *)&peer, &len), ENOTCONN);
 	t_say("and leaves the other alone");
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * /proc/self/task lists the program's threads, /proc/self/fd its descriptors:
- * by readdir, again after rewinddir, and by getdents64 with hardly any room.
+ * /proc/self/task lists the program's threads, /proc/self/fd and its like its
+ * descriptors: by readdir, again after rewinddir, and by getdents64 with hardly any room.
  */
 #include "t.h"
 #include <dirent.h>
@@ -57,9 +57,14 @@ static int raw_entries(size_t room)
 	return n;
 }
 
-static int open_fds(void)
+enum { LISTS = 4 };
+static const char *const lists[LISTS] = { "/proc/self/fd", "/proc/self/fdinfo",
+					  "/proc/thread-self/fd",
+					  "/proc/thread-self/fdinfo" };
+
+static int open_fds(const char *list)
 {
-	DIR *d = opendir("/proc/self/fd");
+	DIR *d = opendir(list);
 	struct dirent *e;
 	int n = 0;
 
@@ -74,10 +79,12 @@ static int open_fds(void)
 int main(void)
 {
 	pthread_t th[THREADS];
-	int found, all, before = open_fds(), fd;
+	int found, all, before[LISTS], fd;
 	char buf[64];
 	DIR *d;
 
+	for (int i = 0; i < LISTS; i++)
+		before[i] = open_fds(lists[i]);
 	CHECK_0(pthread_barrier_init(&ready, NULL, THREADS + 1));
 	CHECK_0(pthread_barrier_init(&leave, NULL, THREADS + 1));
 	for (long i = 0; i < THREADS; i++)
@@ -92,7 +99,8 @@ int main(void)
 	t_say("%d threads, %d of them first", all, found);
 	t_say("by three: %d", raw_entries(80));
 	t_say("by one: %d", raw_entries(40));
-	t_say("descriptors: %d more", open_fds() - before);
+	for (int i = 0; i < LISTS; i++)
+		t_say("%s: %d more", lists[i], open_fds(lists[i]) - before[i]);
 	pthread_barrier_wait(&leave);
 	for (int i = 0; i < THREADS; i++)
 		t_join(th[i]);

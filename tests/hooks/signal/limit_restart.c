@@ -3,6 +3,7 @@
  * whatever way it waits. Without one it does.
  *
  * t-case: connect
+ * t-case: connect_tcp
  * t-case: send
  * t-case: recv
  * t-case: splice
@@ -15,6 +16,7 @@
 static const char *how;
 static int fd, out;
 static struct sockaddr_un name = { .sun_family = AF_UNIX };
+static struct sockaddr_in full; /* a listener without room */
 static volatile sig_atomic_t ran;
 
 static void on_sig(int sig)
@@ -32,6 +34,8 @@ static long call(void)
 
 	if (!strcmp(how, "connect"))
 		return connect(fd, (struct sockaddr *)&name, sizeof(name));
+	if (!strcmp(how, "connect_tcp"))
+		return connect(fd, (struct sockaddr *)&full, sizeof(full));
 	if (!strcmp(how, "send"))
 		return send(fd, "x", 1, 0);
 	if (!strcmp(how, "recv"))
@@ -71,6 +75,16 @@ static void set_up(void)
 {
 	int sv[2], p[2];
 
+	if (!strcmp(how, "connect_tcp")) {
+		int port, l = t_bound(SOCK_STREAM, &port);
+
+		CHECK(listen(l, 0) == 0);
+		full = t_addr(port);
+		t_connect(port);
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		limit(SO_SNDTIMEO);
+		return;
+	}
 	if (!strcmp(how, "connect") || !strcmp(how, "accept")) {
 		fd = socket(AF_UNIX, SOCK_STREAM, 0);
 		snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,

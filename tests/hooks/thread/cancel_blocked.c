@@ -11,6 +11,7 @@
  * t-case: send
  * t-case: accept
  * t-case: connect
+ * t-case: connect_tcp
  * t-case: poll
  * t-case: ppoll
  * t-case: select
@@ -216,6 +217,14 @@ static void *victim(void *arg)
 		for (;;)
 			CHECK(connect(socket(AF_UNIX, SOCK_STREAM, 0),
 				      (struct sockaddr *)&u, sizeof(u)) == 0);
+	} else if (IS("connect_tcp")) {
+		int port, l = t_bound(SOCK_STREAM, &port);
+		struct sockaddr_in a = t_addr(port);
+
+		CHECK(listen(l, 0) == 0);
+		for (;;) /* the second one waits */
+			CHECK(connect(socket(AF_INET, SOCK_STREAM, 0),
+				      (struct sockaddr *)&a, sizeof(a)) == 0);
 	} else if (IS("mq_receive")) {
 		struct mq_attr at = { .mq_maxmsg = 1, .mq_msgsize = 8 };
 		char name[32], b[8];

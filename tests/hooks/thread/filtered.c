@@ -20,19 +20,35 @@
  */
 #include "t.h"
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 
 /* What this program may need, thread or not. */
 static const int threads[] = {
-	SYS_read,	  SYS_write,	      SYS_close,
-	SYS_mmap,	  SYS_mprotect,	      SYS_munmap,
-	SYS_madvise,	  SYS_brk,	      SYS_clone3,
-	SYS_futex,	  SYS_exit,	      SYS_exit_group,
-	SYS_gettid,	  SYS_rt_sigprocmask, SYS_rt_sigreturn,
-	SYS_getpid,	  SYS_tgkill,	      SYS_set_robust_list,
-	SYS_rseq,	  SYS_poll,	      SYS_clock_nanosleep,
-	SYS_getrandom,	  SYS_rt_sigaction,
+	SYS_read,
+	SYS_write,
+	SYS_close,
+	SYS_mmap,
+	SYS_mprotect,
+	SYS_munmap,
+	SYS_madvise,
+	SYS_brk,
+	SYS_clone3,
+	SYS_futex,
+	SYS_exit,
+	SYS_exit_group,
+	SYS_gettid,
+	SYS_rt_sigprocmask,
+	SYS_rt_sigreturn,
+	SYS_getpid,
+	SYS_tgkill,
+	SYS_set_robust_list,
+	SYS_rseq,
+	SYS_poll,
+	SYS_clock_nanosleep,
+	SYS_getrandom,
+	SYS_rt_sigaction,
 };
 /* A thread that computes, and tells by a semaphore. */
 static const int mute[] = { SYS_futex, SYS_exit, SYS_madvise,
@@ -191,9 +207,10 @@ static void *use_sockets(void *arg)
 
 static void play_sockets(void)
 {
-	static const int denied[] = { SYS_sendto,     SYS_recvfrom,
-				      SYS_sendmsg,    SYS_recvmsg,
-				      SYS_getsockopt, SYS_accept4 };
+	static const int denied[] = {
+		SYS_sendto,  SYS_recvfrom,   SYS_sendmsg,
+		SYS_recvmsg, SYS_getsockopt, SYS_accept4
+	};
 	struct sock_filter f[16];
 	struct sock_fprog prog = { .filter = f };
 	static char got[1 << 20];
@@ -209,8 +226,8 @@ static void play_sockets(void)
 			(unsigned char)(T_LEN(denied) - i), 0);
 	f[prog.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
 						     SECCOMP_RET_ALLOW);
-	f[prog.len++] = (struct sock_filter)BPF_STMT(
-		BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+	f[prog.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+						     SECCOMP_RET_ERRNO | EPERM);
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0);
 	t = t_thread(use_sockets, NULL);
@@ -221,23 +238,35 @@ static void play_sockets(void)
 	t_say("sockets");
 }
 
-/* The last thread ends the process, with exit alone. */
-static void *ends_last(void *main_thread)
+/*
+ * Main's end, told by the kernel: pthread_join() returns before main's kernel
+ * thread has ended in glibc 2.43, and the one that ends last gives the status.
+ */
+static uint32_t main_lives = 1;
+
+static void wait_for_main(void)
 {
-	CHECK_0(pthread_join(*(pthread_t *)main_thread, NULL));
-	install(threads, T_LEN(threads) , SECCOMP_RET_KILL_PROCESS, 0);
+	while (__atomic_load_n(&main_lives, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &main_lives, FUTEX_WAIT, 1, NULL);
+}
+
+/* The last thread ends the process, with exit alone. */
+static void *ends_last(void *arg)
+{
+	wait_for_main();
+	install(threads, T_LEN(threads), SECCOMP_RET_KILL_PROCESS, 0);
 	t_say("last");
 	syscall(SYS_exit, 7);
-	return NULL;
+	return arg;
 }
 
 /* By that of three calls which it still may make. */
-static void *ends_strict(void *main_thread)
+static void *ends_strict(void *arg)
 {
-	CHECK_0(pthread_join(*(pthread_t *)main_thread, NULL));
+	wait_for_main();
 	CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
 	syscall(SYS_exit, 9);
-	return NULL;
+	return arg;
 }
 
 int main(int argc, char **argv)
@@ -246,7 +275,7 @@ int main(int argc, char **argv)
 	unsigned action = argc > 2 && !strcmp(argv[2], "errno") ?
 				  SECCOMP_RET_ERRNO | EPERM :
 				  SECCOMP_RET_KILL_PROCESS;
-	static pthread_t t;
+	pthread_t t;
 
 	t_pipe(to);
 	t_pipe(from);
@@ -257,8 +286,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(when, "sockets")) {
 		play_sockets();
 	} else if (strstr(when, "last")) {
-		t = pthread_self();
-		t_thread(when[0] == 's' ? ends_strict : ends_last, &t);
+		CHECK(syscall(SYS_set_tid_address, &main_lives) == getpid());
+		t_thread(when[0] == 's' ? ends_strict : ends_last, NULL);
 		pthread_exit(NULL);
 	} else if (!strcmp(when, "one")) {
 		t = t_thread(one, NULL);

@@ -1,4 +1,4 @@
-/* Thread names: one's own, another's, main's; thread ids differ. */
+/* Thread names: one's own, another's, main's, a child's; thread ids differ. */
 #include "t.h"
 #include <sys/prctl.h>
 
@@ -6,6 +6,27 @@ enum { N = 6 };
 
 static pid_t tid[N];
 static int p[2];
+
+/* A child is called as the thread that has made it. */
+static void check_child(const char *want)
+{
+	char name[17] = "";
+	pid_t pid = fork();
+	int fd;
+
+	CHECK(pid >= 0);
+	if (pid) {
+		CHECK(t_wait(pid) == 0);
+		return;
+	}
+	CHECK(prctl(PR_GET_NAME, name) == 0);
+	CHECK(strcmp(name, want) == 0);
+	fd = open("/proc/self/comm", O_RDONLY);
+	CHECK(fd >= 0);
+	CHECK(read(fd, name, sizeof(name)) == (ssize_t)strlen(want) + 1);
+	CHECK(memcmp(name, want, strlen(want)) == 0);
+	_exit(0);
+}
 
 static void *work(void *arg)
 {
@@ -24,6 +45,8 @@ static void *work(void *arg)
 	memset(name, 0, sizeof(name));
 	CHECK(prctl(PR_GET_NAME, name) == 0);
 	CHECK(name[0] == 'r');
+	if (i == 0)
+		check_child(name);
 	return NULL;
 }
 
@@ -56,6 +79,8 @@ int main(void)
 			CHECK(tid[i] != tid[k]);
 	CHECK_0(pthread_getname_np(pthread_self(), name, sizeof(name)));
 	t_say("main is %s, %d threads named", name, N);
+	CHECK_0(pthread_setname_np(pthread_self(), "other"));
+	check_child("other");
 	CHECK(gettid() == getpid());
 	return 0;
 }

@@ -77,7 +77,7 @@ static void block(void *arg)
 			fib_raw(SYS_nanosleep, &ts, 0);
 			break;
 		case 1:
-			fib_block_enter();
+			fib_block_enter(false);
 			fib_raw(SYS_nanosleep, &ts, 0);
 			fib_block_leave();
 			break;

@@ -7,7 +7,7 @@ const struct scenario *const stress_scenarios[] = {
 	&stress_park,  &stress_late,  &stress_mutex, &stress_cond,
 	&stress_token, &stress_steal, &stress_spawn, &stress_timer,
 	&stress_block, &stress_pipe,  &stress_tcp,   &stress_poll,
-	&stress_evict, NULL,
+	&stress_evict, &stress_turns, NULL,
 };
 
 void stress_run(struct fib_sched **s, unsigned n, void (*fn)(void *),

@@ -3,11 +3,10 @@
 #include "tests/stress/stress.h"
 
 const struct scenario *const stress_scenarios[] = {
-	&stress_park,  &stress_late,  &stress_mutex, &stress_cond,
-	&stress_token, &stress_steal, &stress_timer, &stress_pipe,
-	&stress_tcp,   &stress_poll,  &stress_evict, &stress_direct,
-	&stress_restart,
-	NULL,
+	&stress_park,	 &stress_late,	&stress_mutex, &stress_cond,
+	&stress_token,	 &stress_steal, &stress_timer, &stress_pipe,
+	&stress_tcp,	 &stress_poll,	&stress_evict, &stress_direct,
+	&stress_restart, &stress_turns, NULL,
 };
 
 /* The caller is one of the threads in one run of two. */

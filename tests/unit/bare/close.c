@@ -75,7 +75,8 @@ FIBER_TEST(observer_moves, 1)
 	struct fib_waiter stays, goes;
 
 	fib_iom_publish(s, &stays, FIB_IO_READ, true, 0);
-	ck_assert_int_eq(fib_iom_observe(s, &goes, FIB_IO_READ), 0);
+	ck_assert_int_eq(
+		fib_iom_observe(s, &goes, FIB_IO_READ, fib_iom_begin(s)), 0);
 	fib_iom_poll(0);
 	fib_iom_evict(s, fib_iom_refuge(s));
 	fib_iom_forget(s, true);

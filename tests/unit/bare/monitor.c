@@ -21,7 +21,7 @@ static void block_politely(void *arg)
 	struct timespec ts = { 1, 0 };
 
 	fib_add(&started, 1, relaxed);
-	fib_block_enter();
+	fib_block_enter(false);
 	fib_raw(SYS_nanosleep, &ts, 0);
 	fib_block_leave();
 	fib_add(&ended, 1, relaxed);

@@ -1,4 +1,3 @@
-# open: O_NONBLOCK is looked at when sendfile begins
 # Each 64 KB of a file are sent as the socket's O_NONBLOCK says then.
 0 tcp a b
 0 memfd c 8388608

@@ -1,4 +1,3 @@
-# open: one reader is woken at a time
 # Who asks for no bytes is woken beside who takes them.
 0 tcp a b
 2 recvmmsg a 3 8

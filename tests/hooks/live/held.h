@@ -1,0 +1,111 @@
+/*
+ * Kernel threads that 1000 threads hold which wait in one call: natively one
+ * each, hooked no more than there are workers, and 8. When the last thread is
+ * about to make its call, whoever came before has a kernel thread if that call
+ * needs one, since others run. Its includer has the calls.
+ */
+#ifndef HELD_H
+#define HELD_H
+
+#include "t.h"
+
+enum { N = 1000 };
+
+struct wait {
+	const char *name;
+	void (*setup)(void);
+	long (*call)(void);
+	void (*feed)(void);
+	int drained; /* by a thread that reads the output */
+};
+
+static int in[2], out[2]; /* pipes, or what a case has in their place */
+static int file;
+static int ready, done;
+static const struct wait *w;
+
+/* Whoever reads all that comes, until it ends. */
+static void *drain(void *arg)
+{
+	static char b[65536];
+
+	while (read(*(int *)arg, b, sizeof(b)) > 0)
+		;
+	return arg;
+}
+
+static void *waiter(void *arg)
+{
+	__atomic_add_fetch(&ready, 1, __ATOMIC_SEQ_CST);
+	CHECK(w->call() > 0);
+	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
+	return arg;
+}
+
+static int kernel_threads(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	int n = 0;
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "Threads: %d", &n);
+	fclose(f);
+	return n;
+}
+
+static int workers(void)
+{
+	const char *e = getenv("FIBHOOK_WORKERS");
+
+	return e ? atoi(e) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void find(const struct wait *waits, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(waits[i].name, name) == 0)
+			w = &waits[i];
+	CHECK(w);
+}
+
+static void held(const struct wait *waits, size_t count, const char *name)
+{
+	static pthread_t th[N];
+	char path[PATH_MAX];
+	pthread_t reader = 0;
+	int n;
+
+	find(waits, count, name);
+	snprintf(path, sizeof(path), "%s/data", getenv("T_TMP"));
+	file = open(path, O_RDWR | O_CREAT, 0600);
+	CHECK(file >= 0);
+	CHECK(ftruncate(file, 100) == 0);
+	w->setup();
+	for (int i = 0; i < N; i++)
+		th[i] = t_small_thread(waiter, NULL);
+	while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < N)
+		sched_yield();
+	n = kernel_threads();
+	if (getenv("HELD_SHOW"))
+		fprintf(stderr, "%s: %d kernel threads\n", w->name, n);
+	CHECK(__atomic_load_n(&done, __ATOMIC_SEQ_CST) == 0);
+	if (getenv("T_HOOKED"))
+		CHECK(n <= workers() + 8);
+	else
+		CHECK(n > N);
+	if (w->feed)
+		w->feed();
+	if (w->drained)
+		reader = t_thread(drain, &out[0]);
+	for (int i = 0; i < N; i++)
+		t_join(th[i]);
+	if (w->drained) {
+		t_close(out[1]);
+		t_join(reader);
+	}
+	t_say("%s: %d served", w->name, done);
+}
+
+#endif

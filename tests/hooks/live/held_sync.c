@@ -1,0 +1,291 @@
+/*
+ * Who waits for a child, a message, a lock or shared memory, held.h.
+ *
+ * t-case: wait_any
+ * t-case: waitid_any
+ * t-case: mq_receive
+ * t-case: mq_send
+ * t-case: flock
+ * t-case: fcntl
+ * t-case: fcntl_ofd
+ * t-case: futex
+ * t-case: futex_limit
+ * t-case: semaphore
+ */
+#include "held.h"
+#include <linux/futex.h>
+#include <mqueue.h>
+#include <semaphore.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+
+/* --- children --------------------------------------------------------------- */
+
+/* One that ends when its pipe does; the waits that find none are counted. */
+static void setup_child(void)
+{
+	pid_t pid;
+
+	t_pipe(in);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		t_close(in[1]);
+		t_eof(in[0]);
+		_exit(0);
+	}
+}
+
+static int reaped;
+
+static long found(long r)
+{
+	if (r >= 0)
+		__atomic_add_fetch(&reaped, 1, __ATOMIC_SEQ_CST);
+	else
+		CHECK(errno == ECHILD);
+	return 1;
+}
+
+static long call_wait(void)
+{
+	return found(wait(NULL));
+}
+
+static long call_waitid(void)
+{
+	siginfo_t info;
+
+	return found(waitid(P_ALL, 0, &info, WEXITED));
+}
+
+static void feed_child(void)
+{
+	t_close(in[1]);
+}
+
+/* --- message queues -------------------------------------------------------- */
+
+static mqd_t queue;
+
+static void setup_queue(void)
+{
+	struct mq_attr a = { .mq_maxmsg = 2, .mq_msgsize = 1 };
+	char name[32];
+
+	snprintf(name, sizeof(name), "/t-%d", (int)getpid());
+	queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &a);
+	if (queue == (mqd_t)-1 && errno == ENOSYS)
+		t_skip("the kernel has no message queues");
+	CHECK(queue != (mqd_t)-1);
+	CHECK(mq_unlink(name) == 0);
+}
+
+static void setup_full_queue(void)
+{
+	setup_queue();
+	CHECK(mq_send(queue, "x", 1, 0) == 0);
+	CHECK(mq_send(queue, "x", 1, 0) == 0);
+}
+
+static long call_mq_receive(void)
+{
+	char c;
+
+	return mq_receive(queue, &c, 1, NULL);
+}
+
+static long call_mq_send(void)
+{
+	return mq_send(queue, "x", 1, 0) + 1;
+}
+
+static void feed_queue(void)
+{
+	for (int i = 0; i < N; i++)
+		CHECK(mq_send(queue, "x", 1, 0) == 0);
+}
+
+static void empty_queue(void)
+{
+	char c;
+
+	for (int i = 0; i < N; i++)
+		CHECK(mq_receive(queue, &c, 1, NULL) == 1);
+}
+
+/* --- locks of files -------------------------------------------------------- */
+
+static pid_t holder;
+
+/* Another process has the whole file locked, until its pipe ends. */
+static void setup_lock(void)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/data", getenv("T_TMP"));
+	t_pipe(in);
+	t_pipe(out);
+	holder = fork();
+	CHECK(holder >= 0);
+	if (holder == 0) {
+		struct flock l = { .l_type = F_WRLCK };
+		int fd = open(path, O_RDWR);
+
+		t_close(in[1]);
+		CHECK(flock(fd, LOCK_EX) == 0);
+		CHECK(fcntl(fd, F_SETLK, &l) == 0);
+		t_put(out[1], 'x');
+		t_eof(in[0]);
+		_exit(0);
+	}
+	CHECK(t_get(out[0]) == 'x');
+}
+
+static int reopen(void)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/data", getenv("T_TMP"));
+	fd = open(path, O_RDWR);
+	CHECK(fd >= 0);
+	return fd;
+}
+
+static long call_flock(void)
+{
+	int fd = reopen();
+
+	CHECK(flock(fd, LOCK_EX) == 0);
+	t_close(fd);
+	return 1;
+}
+
+static long call_fcntl(void)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	CHECK(fcntl(file, F_SETLKW, &l) == 0);
+	return 1;
+}
+
+static long call_ofd(void)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = reopen();
+
+	CHECK(fcntl(fd, F_OFD_SETLKW, &l) == 0);
+	t_close(fd);
+	return 1;
+}
+
+static void feed_lock(void)
+{
+	t_close(in[1]);
+	t_wait_ok(holder);
+}
+
+/* --- memory that is shared between processes --------------------------------- */
+
+static union {
+	uint32_t word;
+	sem_t sem;
+} * shared;
+
+/* Linux 6.7 has such waits, and 6.10 rings in memory that the caller chooses. */
+static void need_ring(void)
+{
+	struct {
+		unsigned word[30];
+	} params = { { 0 } };
+	struct utsname u;
+	int major = 0, minor = 0, fd;
+
+	CHECK(uname(&u) == 0 &&
+	      sscanf(u.release, "%d.%d", &major, &minor) == 2);
+	if (major < 6 || (major == 6 && minor < 10))
+		t_skip("the kernel is older than 6.10");
+	fd = (int)syscall(SYS_io_uring_setup, 1, &params);
+	if (fd < 0)
+		t_skip("no io_uring is to be had");
+	t_close(fd);
+}
+
+static void setup_shared(void)
+{
+	need_ring();
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+}
+
+static void setup_semaphore(void)
+{
+	setup_shared();
+	CHECK(sem_init(&shared->sem, 1, 0) == 0);
+}
+
+static long wait_word(const struct timespec *limit)
+{
+	while (!__atomic_load_n(&shared->word, __ATOMIC_SEQ_CST))
+		CHECK(syscall(SYS_futex, &shared->word, FUTEX_WAIT, 0, limit,
+			      NULL, 0) == 0 ||
+		      errno == EAGAIN);
+	return 1;
+}
+
+static long call_futex(void)
+{
+	return wait_word(NULL);
+}
+
+static long call_futex_limit(void)
+{
+	struct timespec hour = { 3600, 0 };
+
+	return wait_word(&hour);
+}
+
+static long call_semaphore(void)
+{
+	CHECK(sem_wait(&shared->sem) == 0);
+	return 1;
+}
+
+static void feed_word(void)
+{
+	__atomic_store_n(&shared->word, 1, __ATOMIC_SEQ_CST);
+	CHECK(syscall(SYS_futex, &shared->word, FUTEX_WAKE, INT_MAX, NULL, NULL,
+		      0) >= 0);
+}
+
+static void feed_semaphore(void)
+{
+	for (int i = 0; i < N; i++)
+		CHECK(sem_post(&shared->sem) == 0);
+}
+
+static const struct wait waits[] = {
+	{ "wait_any", setup_child, call_wait, feed_child, 0 },
+	{ "waitid_any", setup_child, call_waitid, feed_child, 0 },
+	{ "mq_receive", setup_queue, call_mq_receive, feed_queue, 0 },
+	{ "mq_send", setup_full_queue, call_mq_send, empty_queue, 0 },
+	{ "flock", setup_lock, call_flock, feed_lock, 0 },
+	{ "fcntl", setup_lock, call_fcntl, feed_lock, 0 },
+	{ "fcntl_ofd", setup_lock, call_ofd, feed_lock, 0 },
+	{ "futex", setup_shared, call_futex, feed_word, 0 },
+	{ "futex_limit", setup_shared, call_futex_limit, feed_word, 0 },
+	{ "semaphore", setup_semaphore, call_semaphore, feed_semaphore, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	CHECK(argc == 2);
+	held(waits, T_LEN(waits), argv[1]);
+	if (reaped)
+		t_say("%d reaped", reaped);
+	return 0;
+}
