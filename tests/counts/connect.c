@@ -9,8 +9,7 @@
  * than have the kernel wait.
  */
 #include "t.h"
-#include <sys/syscall.h>
-#include <sys/utsname.h>
+#include "ring.h"
 
 static int port;
 static long rounds;
@@ -33,23 +32,14 @@ static void server(int listener, long connections)
 	_exit(0);
 }
 
-/* Rings in memory of the caller's choice: Linux 6.10. */
+/* For the reason to be printed. */
 static int try_ring(void)
 {
-	struct {
-		unsigned word[30];
-	} params = { { 0 } };
-	struct utsname u;
-	int major = 0, minor = 0, fd;
+	const char *why = t_no_ring();
 
-	CHECK(uname(&u) == 0 &&
-	      sscanf(u.release, "%d.%d", &major, &minor) == 2);
-	fd = (int)syscall(SYS_io_uring_setup, 1, &params);
-	if (fd >= 0 && (major > 6 || (major == 6 && minor >= 10)))
-		return 0;
-	printf("Linux %s, io_uring: %s\n", u.release,
-	       fd < 0 ? strerror(errno) : "there");
-	return 3;
+	if (why)
+		puts(why);
+	return why ? 3 : 0;
 }
 
 int main(int argc, char **argv)

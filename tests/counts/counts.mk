@@ -8,7 +8,7 @@ CHECKS    += counts
 COUNTED = $(addprefix $(B)/tests/counts/,trip birth loop turn accept \
   connect hop)
 
-$(COUNTED): $(B)/tests/counts/%: tests/counts/%.c tests/support/t.h
+$(COUNTED): $(B)/tests/counts/%: tests/counts/%.c tests/support/t.h tests/support/ring.h
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) $< -o $@
 

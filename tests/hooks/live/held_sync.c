@@ -13,13 +13,12 @@
  * t-case: semaphore
  */
 #include "held.h"
+#include "ring.h"
 #include <linux/futex.h>
 #include <mqueue.h>
 #include <semaphore.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
 
 /* --- children --------------------------------------------------------------- */
 
@@ -195,28 +194,12 @@ static union {
 	sem_t sem;
 } * shared;
 
-/* Linux 6.7 has such waits, and 6.10 rings in memory that the caller chooses. */
-static void need_ring(void)
-{
-	struct {
-		unsigned word[30];
-	} params = { { 0 } };
-	struct utsname u;
-	int major = 0, minor = 0, fd;
-
-	CHECK(uname(&u) == 0 &&
-	      sscanf(u.release, "%d.%d", &major, &minor) == 2);
-	if (major < 6 || (major == 6 && minor < 10))
-		t_skip("the kernel is older than 6.10");
-	fd = (int)syscall(SYS_io_uring_setup, 1, &params);
-	if (fd < 0)
-		t_skip("no io_uring is to be had");
-	t_close(fd);
-}
-
 static void setup_shared(void)
 {
-	need_ring();
+	const char *no_ring = t_no_ring();
+
+	if (no_ring)
+		t_skip(no_ring);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED);
