@@ -436,7 +436,7 @@ static const char *start(uint64_t mask)
 	fib_symtab.chaos = fib_options.chaos;
 	fib_xsave_init();
 	fib_tids_init();
-	fib_pkru_init();
+	fib_pkru_init(filtered);
 	fib_libc.testcancel = fib_lookup("pthread_testcancel", NULL);
 	fib_libc.setcancelstate = pthread_setcancelstate;
 	fib_libc.fork_child = fork_child;

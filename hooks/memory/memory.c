@@ -116,7 +116,7 @@ long fib_sys_madvise(uintptr_t addr, size_t len, int advice)
 	return fib_raw(SYS_madvise, addr, len, advice);
 }
 
-long fib_sys_pkey_alloc(unsigned flags, unsigned long rights)
+long fib_sys_pkey_alloc(unsigned long flags, unsigned long rights)
 {
 	long r = fib_raw(SYS_pkey_alloc, flags, rights);
 

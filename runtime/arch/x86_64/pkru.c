@@ -8,17 +8,21 @@
 
 _Atomic bool fib_pkru_used;
 
-void fib_pkru_init(void)
+void fib_pkru_init(bool filtered)
 {
 	unsigned a, b, c, d;
 	uint32_t rights;
-	long key;
+	long key = 0;
 
 	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(c & OSPKE))
 		return;
 	rights = fib_rdpkru();
-	/* The first key is 1: if that is to be had, none is in use. */
-	key = fib_raw(SYS_pkey_alloc, 0, DISABLE_ACCESS);
+	/*
+	 * The first key is 1: if that is to be had, none is in use. A filter may take
+	 * offence at the question.
+	 */
+	if (!filtered)
+		key = fib_raw(SYS_pkey_alloc, 0, DISABLE_ACCESS);
 	if (key > 0)
 		fib_raw(SYS_pkey_free, key);
 	fib_wrpkru(rights);

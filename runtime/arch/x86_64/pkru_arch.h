@@ -34,7 +34,10 @@ static inline bool fib_pkru_is_used(void)
 	return fib_unlikely(fib_load(&fib_pkru_used, relaxed));
 }
 
-/** Has the calling process allocated a key? Asks the kernel, to start with. */
-void fib_pkru_init(void);
+/**
+ * Has the calling process allocated a key? Asks the kernel, to start with; under a
+ * filter (@filtered) it may have.
+ */
+void fib_pkru_init(bool filtered);
 
 #endif

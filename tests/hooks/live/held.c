@@ -294,7 +294,9 @@ static long call_connect_tcp(void)
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	CHECK(fd >= 0);
-	callers[__atomic_fetch_add(&ncallers, 1, __ATOMIC_SEQ_CST)] = fd;
+	__atomic_store_n(
+		&callers[__atomic_fetch_add(&ncallers, 1, __ATOMIC_SEQ_CST)],
+		fd, __ATOMIC_SEQ_CST);
 	CHECK_ERR(connect(fd, (struct sockaddr *)&tcp, sizeof(tcp)),
 		  ECONNRESET);
 	return 1;
@@ -304,9 +306,13 @@ static long call_connect_tcp(void)
 static void shut_callers(void)
 {
 	for (int i = 0; i < N; i++) {
-		while (shutdown(callers[i], SHUT_RDWR))
+		int fd;
+
+		while (!(fd = __atomic_load_n(&callers[i], __ATOMIC_SEQ_CST)))
+			sched_yield();
+		while (shutdown(fd, SHUT_RDWR))
 			CHECK(errno == ENOTCONN);
-		t_close(callers[i]);
+		t_close(fd);
 	}
 }
 

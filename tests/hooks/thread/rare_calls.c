@@ -83,7 +83,8 @@ static void memory(void)
 	tell("set_mempolicy", syscall(SYS_set_mempolicy, 0, NULL, 0ul));
 	tell("migrate_pages", syscall(SYS_migrate_pages, getpid(), 64ul, &node,
 				      &node));
-	tell("pkey_alloc, wrong", syscall(SYS_pkey_alloc, 1u, 0ul));
+	tell("pkey_alloc, wrong", syscall(SYS_pkey_alloc, 1ul, 0ul));
+	tell("pkey_alloc, as wrong", syscall(SYS_pkey_alloc, 1ul << 32, 0ul));
 	tell("perf_event_open, wrong",
 	     syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0ul));
 	tell("pidfd_getfd, wrong", syscall(SYS_pidfd_getfd, -1, 0, 0));

@@ -27,7 +27,8 @@ static void do_sleep(void)
 	struct timespec ts = t_ts(300 * T_MS);
 
 	CHECK(nanosleep(&ts, NULL) == 0);
-	T_TOOK(t0, 300 * T_MS);
+	/* How late it gets a processor, beside one that spins, is not known. */
+	CHECK(t_now() - t0 >= 300 * T_MS);
 }
 
 static void do_read(void)
