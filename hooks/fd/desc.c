@@ -252,5 +252,6 @@ void fib_desc_reset(void)
 {
 	fib_lock_init(&pool_lock, DESCRIPTIONS);
 	fib_lock_init(&nobody.lock, DESCRIPTION);
+	fib_store(&nobody.begun, 0, relaxed);
 	spare = NULL;
 }

@@ -105,13 +105,14 @@ struct fib_desc {
 	_Atomic uint8_t known;	  /* enum fib_desc_part */
 	bool home;		  /* its other end was born here as well */
 	bool nonblock;
-	uint8_t access;	       /* O_ACCMODE */
-	uint8_t impatient;     /* FIB_IO_*: limits below 0: does not wait */
-	_Atomic uint8_t undone; /* how often, by this process: fib_fd_undone() */
-	uint8_t changed;       /* parts that this process has set, ever */
-	int lowat;	       /* SO_RCVLOWAT */
-	uint64_t limit_ns[2];  /* for reading, for writing; FIB_NEVER: none */
-	struct fib_desc *next; /* of those that are free */
+	uint8_t access;	   /* O_ACCMODE */
+	uint8_t impatient; /* FIB_IO_*: limits below 0: does not wait */
+	_Atomic uint8_t undone; /* by this process: fib_fd_undone() */
+	uint8_t changed;	/* parts that this process has set, ever */
+	_Atomic uint32_t begun; /* hooks/io/conn.c */
+	int lowat;		/* SO_RCVLOWAT */
+	uint64_t limit_ns[2];	/* for reading, for writing; FIB_NEVER: none */
+	struct fib_desc *next;	/* of those that are free */
 };
 
 /* What the kernel has said. */

@@ -119,6 +119,8 @@ uint64_t fib_fd_deadline(struct fib_known *k, uint8_t ev);
 bool fib_fd_impatient(struct fib_known *k, uint8_t ev);
 /** How often the connection of @k was taken back, connect(AF_UNSPEC): modulo 256. */
 _Atomic uint8_t *fib_fd_undone(struct fib_known *k);
+/** Connections of @k that are just being begun, and who would end them: conn.c. */
+_Atomic uint32_t *fib_fd_begun(struct fib_known *k);
 /** Changes of @k by others that were found so far: desc.h (A). */
 uint32_t fib_fd_found(struct fib_known *k);
 /** No other process can change what is known of @k. */

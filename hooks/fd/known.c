@@ -301,6 +301,11 @@ _Atomic uint8_t *fib_fd_undone(struct fib_known *k)
 	return &desc_of(k)->undone;
 }
 
+_Atomic uint32_t *fib_fd_begun(struct fib_known *k)
+{
+	return &desc_of(k)->begun;
+}
+
 uint32_t fib_fd_found(struct fib_known *k)
 {
 	return fib_load(&desc_of(k)->found, acquire);

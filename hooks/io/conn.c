@@ -7,6 +7,7 @@
 #include "hooks/io/io.h"
 #include "hooks/wait/wait.h"
 #include "hooks/wait/way.h"
+#include "runtime/chaos.h"
 #include "runtime/reserved.h"
 #include "runtime/uring.h"
 
@@ -22,15 +23,60 @@ long fib_sys_socket(int domain, int type, int protocol)
 }
 
 /*
+ * A connection that another thread ends while io_uring begins it would be begun anew:
+ * what would wait is made again when the socket is ready, until it is cancelled. So
+ * this process's shutdown() and connect(AF_UNSPEC) come before that, and then the
+ * kernel is to wait, or after it. A word of the description counts both:
+ *
+ *	connect()				who ends it
+ *	---------				-----------
+ *	(A) + 1; somebody ends it?		(B) + ENDS
+ *	    yes: - 1, in the kernel		    begun? wait until it is not
+ *	    no: by io_uring, - 1		    the call, - ENDS
+ *
+ * It is begun in one go, without waiting for anything. tests/model/begun.pml has this
+ * for spin.
+ */
+#define ENDS 0x10000u
+
+static bool may_begin(_Atomic uint32_t *begun)
+{
+	if (fib_add(begun, 1, seq_cst) < ENDS) { /* (A) */
+		FIB_CHAOS_POINT(connect_begin);
+		return true;
+	}
+	fib_sub(begun, 1, relaxed);
+	return false;
+}
+
+static long end_it(struct fib_known *k, long nr, const long a[6])
+{
+	_Atomic uint32_t *begun = fib_fd_begun(k);
+	long r;
+
+	fib_add(begun, ENDS, seq_cst); /* (B) */
+	FIB_CHAOS_POINT(connect_end);
+	while (fib_load(begun, acquire) % ENDS)
+		if (!fib_filtered())
+			fib_raw(SYS_sched_yield);
+	r = fib_pass(nr, a);
+	fib_sub(begun, ENDS, release);
+	return r;
+}
+
+/*
  * unix_shutdown() wakes those who wait for room on either side, and unix_poll() has
  * nothing to say to them: there is no edge.
  */
 long fib_sys_shutdown(int fd, int how)
 {
 	struct fib_known *k = fib_io_socket(fd);
-	long r = fib_raw(SYS_shutdown, fd, how);
+	long r;
 
-	if (r == 0 && (!k || k->kind != FIB_FD_TCP))
+	if (k && k->kind == FIB_FD_TCP)
+		return end_it(k, SYS_shutdown, (long[6]){ fd, how });
+	r = fib_raw(SYS_shutdown, fd, how);
+	if (r == 0)
 		fib_iom_nudge_writers(&fib_sched);
 	return r;
 }
@@ -214,7 +260,7 @@ static long undo(struct fib_known *k, const long a[6])
 	long r;
 
 	fib_add(undone, one, release);
-	r = fib_pass(SYS_connect, a);
+	r = end_it(k, SYS_connect, a);
 	if (r)
 		fib_sub(undone, one, release);
 	return r;
@@ -292,7 +338,8 @@ static long connect_tcp(struct fib_known *k, const long a[6])
 		.len = (unsigned)a[2],
 	};
 	struct fib_parts *p = &c.parts;
-	long r;
+	_Atomic uint32_t *begun = fib_fd_begun(k);
+	long r = -ENOSYS;
 
 	if (fib_self()->bound || fib_filtered() || fib_fd_nonblock(k) ||
 	    c.len > sizeof(c.to) || fib_copy(&c.to, (const void *)a[1], c.len))
@@ -301,8 +348,17 @@ static long connect_tcp(struct fib_known *k, const long a[6])
 	c.undone = fib_load(fib_fd_undone(k), acquire);
 	p->io.closes = fib_iom_enter(k->slot);
 	fib_io_begin(&p->io);
-	r = fib_uring_connect(k->fd, &c.to, c.len);
-	if (r == -EINPROGRESS) {
+	if (may_begin(begun)) {
+		r = fib_uring_connect(k->fd, &c.to, c.len);
+		fib_sub(begun, 1, release);
+	}
+	/*
+	 * Of one that was under way already the kernel waits for the end as well. It
+	 * may be this one: poll calls a socket ready that was shut before, and then
+	 * io_uring has made the call again.
+	 */
+	if (r == -EINPROGRESS ||
+	    (r == -EALREADY && fib_fd_limit(k, FIB_IO_WRITE) == FIB_NEVER)) {
 		r = fib_io_parts(p);
 		return r == -EAGAIN ? -EINPROGRESS : r;
 	}
