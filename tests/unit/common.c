@@ -45,14 +45,6 @@ uint64_t unit_cpu_ns(void)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
 }
 
-void unit_burn(uint64_t ns)
-{
-	uint64_t end = fib_now_ns() + ns;
-
-	while (fib_now_ns() < end)
-		fib_cpu_relax();
-}
-
 void unit_group_init(struct unit_group *g, int n)
 {
 	g->waiter = fib_self();

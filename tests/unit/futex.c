@@ -102,9 +102,8 @@ FIBER_TEST(table_grows, 2)
 	}
 	/* all others go one by one to one word, and wake in the order of that */
 	for (int i = EARLY; i < ALL; i++)
-		ck_assert_int_eq(fib_futex_requeue(&words[i], &words[0], 0, 1,
-						   NULL),
-				 1);
+		ck_assert_int_eq(
+			fib_futex_requeue(&words[i], &words[0], 0, 1, NULL), 1);
 	for (int i = EARLY; i < EARLY + 5; i++) {
 		ck_assert_int_eq(fib_futex_wake(&words[0], 1, FIB_FUTEX_ANY),
 				 1);
@@ -175,12 +174,11 @@ FIBER_TEST(woken_in_time, 2)
 {
 	struct call c = { .uaddr = &word, .bitset = FIB_FUTEX_ANY };
 
-	c.deadline_ns = fib_now_ns() + 1000 * MSEC;
+	c.deadline_ns = fib_now_ns() + 1000 * FIB_NSEC_PER_SEC;
 	c.fib = unit_go(wait_main, &c);
 	while (!fib_futex_wake(&word, 1, FIB_FUTEX_ANY))
 		fib_sched_yield();
 	finish(&c, 0);
-	ck_assert_uint_lt(fib_now_ns(), c.deadline_ns);
 	/* its timer is gone with it */
 	for (uint32_t i = 0; i < 2; i++)
 		ck_assert_uint_eq(unit_scheduler->worker[i]->timers.count, 0);
@@ -260,17 +258,25 @@ FIBER_TEST(requeue_nearby, 2)
 		finish(&c[i], 0);
 }
 
-/* Who has moved and gives up leaves the place where it is now. */
+/*
+ * Who has moved and gives up leaves the place where it is now. (One that has given up
+ * before it could be moved says nothing about that.)
+ */
 FIBER_TEST(requeue_then_timeout, 2)
 {
-	struct call c = { .uaddr = &word, .bitset = FIB_FUTEX_ANY };
+	int moved = 0;
 
-	c.deadline_ns = fib_now_ns() + 50 * MSEC;
-	c.fib = unit_go(wait_main, &c);
-	do
-		fib_sched_yield();
-	while (fib_futex_requeue(&word, &other, 0, 1, &word) == 0);
-	finish(&c, -ETIMEDOUT);
+	while (!moved) {
+		struct call c = { .uaddr = &word, .bitset = FIB_FUTEX_ANY };
+
+		c.deadline_ns = fib_now_ns() + 50 * MSEC;
+		c.fib = unit_go(wait_main, &c);
+		while (!moved && !fib_load(&c.done, acquire)) {
+			fib_sched_yield();
+			moved = fib_futex_requeue(&word, &other, 0, 1, &word);
+		}
+		finish(&c, -ETIMEDOUT);
+	}
 	ck_assert_int_eq(fib_futex_wake(&other, 1, FIB_FUTEX_ANY), 0);
 	ck_assert_int_eq(fib_futex_wake(&word, 1, FIB_FUTEX_ANY), 0);
 }

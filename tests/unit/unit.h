@@ -65,8 +65,6 @@ void unit_until(bool (*cond)(void));
 uint64_t unit_stat(enum fib_stat s);
 /** CPU time of the process so far. */
 uint64_t unit_cpu_ns(void);
-/** Keep the processor for @ns. */
-void unit_burn(uint64_t ns);
 
 /* Fibers that are waited for. */
 struct unit_group {
