@@ -61,6 +61,13 @@ class Race:
         calls = sorted(s.split()[1] for s in self.steps[first_of(self.steps):])
         return "race of " + ", ".join(calls)
 
+    def ended(self):
+        """The steps that end hooked, and natively in no case."""
+        def steps(line):
+            return {int(x.split()[0]) for x in line.split("\t")[1:]
+                    if x[0].isdigit()}
+        return steps(self.line).difference(*map(steps, self.fine[1]))
+
 
 def really(player, race):
     """Is it still odd when the kernel has had many tries? How often, of 12."""
