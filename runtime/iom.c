@@ -272,6 +272,20 @@ void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, bool observers)
 	}
 }
 
+void fib_iom_all_again(struct fib_fd *s)
+{
+	fib_lock(&s->lock);
+	fib_iom_edge_locked(s);
+	fib_list_for_each (it, &s->waiters) {
+		struct fib_waiter *w =
+			fib_container_of(it, struct fib_waiter, node);
+
+		if (w->events)
+			wake_locked(s, w);
+	}
+	fib_unlock(&s->lock);
+}
+
 void fib_iom_pass(struct fib_fd *s, uint8_t events)
 {
 	if (!fib_load(&s->waiting, relaxed))

@@ -292,6 +292,8 @@ struct fib_fd *fib_iom_move(struct fib_fd *s, struct fib_hold *h,
 			    struct fib_fd *to);
 /** Whoever waits to write to any descriptor is to try again. */
 void fib_iom_nudge_writers(struct fib_sched *s);
+/** Whoever waits at @s is to try again. */
+void fib_iom_all_again(struct fib_fd *s);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
 

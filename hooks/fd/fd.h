@@ -99,6 +99,8 @@ static inline bool fib_fd_shows_end(const struct fib_known *k)
 }
 /** SO_RCVLOWAT is set on some socket; SO_PEEK_OFF is. */
 extern _Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used;
+/** There is a file that tells of a change once in some epoll descriptor: io/epoll.c. */
+extern _Atomic bool fib_fd_tells_once;
 /** How many bytes a read of @k waits for: SO_RCVLOWAT. */
 size_t fib_fd_lowat(struct fib_known *k);
 /** Does the program want EAGAIN from @k? */

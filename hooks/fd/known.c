@@ -9,7 +9,7 @@
 #include "runtime/hidden.h"
 #include "runtime/trywait.h"
 
-_Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used;
+_Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used, fib_fd_tells_once;
 _Atomic bool fib_fd_compares;
 /* Changes when a number has become a stranger's: see reach_strangers(). */
 static _Atomic uint32_t strangers = 1;

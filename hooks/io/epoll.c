@@ -15,8 +15,22 @@
  * A kernel thread each is what loops have natively; but where there are very many
  * threads that wait for epoll they are rather connections than loops, and the rest
  * goes on as fibers.
+ *
+ * Some files of /proc tell of a change once, to whoever asks first (many.c): in an
+ * epoll descriptor that ours waits for, that would be ours. Once there is one in any
+ * of the program's, these are waited for in the kernel alone; those may be in
+ * each other, under several numbers:
+ *
+ *	who waits				epoll_ctl()
+ *	---------				-----------
+ *	seq = edges			(A)	fib_fd_tells_once = true
+ *	is it set? into the kernel	(B)	each slot: edges++, all who wait
+ *	publish, if edges is seq, or again	  try again; ours lets go of it
+ *						the kernel's call
  */
 #include <limits.h>
+#include <sys/epoll.h>
+#include <sys/vfs.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
@@ -27,6 +41,41 @@
 #include "runtime/trywait.h"
 
 #define LOOP_WAITS 64
+#define PROC_MAGIC 0x9fa0 /* PROC_SUPER_MAGIC of linux/magic.h */
+
+static bool is_of_proc(int fd)
+{
+	uint8_t kind = fib_fd_kind(fd);
+	struct statfs fs;
+
+	/* Those are regular files. */
+	return (kind == FIB_FD_UNKNOWN || kind == FIB_FD_ALWAYS) &&
+	       !fib_raw(SYS_fstatfs, fd, &fs) && fs.f_type == PROC_MAGIC;
+}
+
+static void leave_to_kernel(void)
+{
+	fib_store(&fib_fd_tells_once, true, seq_cst);
+	for (int fd = 0; fd < (int)FIB_FD_MAX; fd++) {
+		struct fib_fd *s = fib_fd_peek(fd);
+
+		if (!s) {
+			fd |= FIB_FD_CHUNK - 1;
+			continue;
+		}
+		fib_iom_all_again(s);
+		if (fib_fd_kind(fd) == FIB_FD_NOWAIT)
+			fib_io_disarm(s);
+	}
+}
+
+long fib_sys_epoll_ctl(int ep, int op, int fd, void *event)
+{
+	if (op == EPOLL_CTL_ADD && !fib_load(&fib_fd_tells_once, relaxed) &&
+	    is_of_proc(fd))
+		leave_to_kernel();
+	return fib_raw(SYS_epoll_ctl, ep, op, fd, event);
+}
 
 /* A call that begins: nothing was tried yet. */
 bool fib_io_loops(bool soon)
@@ -80,6 +129,18 @@ static long epoll_in_kernel(int fd, void *events, int max, uint64_t deadline_ns)
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 
+/* What is there goes before signals that the call lets in. */
+static long wait_as_asked(struct fib_fd *s, void *events, int max,
+			  uint64_t deadline_ns)
+{
+	long r = 0;
+
+	fib_io_disarm(s);
+	if (fib_self()->hook.restore_mask)
+		r = fib_raw(SYS_epoll_wait, s->fd, events, max, 0);
+	return r ? r : epoll_in_kernel(s->fd, events, max, deadline_ns);
+}
+
 /* A loop that has something to do hardly waits: libuv's looks, where it may. */
 static long look(struct fib_known *k, void *events, int max)
 {
@@ -96,32 +157,29 @@ static long look(struct fib_known *k, void *events, int max)
 /* Until it is readable. */
 static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 {
-	struct fib *f = fib_self();
 	struct fib_known *k;
 	struct fib_io io;
 	long r;
 
-	if (f->thread.own_files)
+	if (fib_self()->thread.own_files)
 		return epoll_in_kernel(fd, events, max, deadline_ns);
 	k = fib_fd_know(fd);
 	if (!k)
 		return fib_raw(SYS_epoll_wait, fd, events, max, 0);
 	if (deadline_ns == 0)
 		return look(k, events, max);
-	if (fib_io_loops(FIB_CHAOS_ODDS(epoll_loop, 8))) {
-		fib_io_disarm(k->slot);
-		/* What is there goes before signals that the call lets in. */
-		r = f->hook.restore_mask ?
-			    fib_raw(SYS_epoll_wait, fd, events, max, 0) :
-			    0;
-		return r ? r : epoll_in_kernel(fd, events, max, deadline_ns);
-	}
+	if (fib_io_loops(FIB_CHAOS_ODDS(epoll_loop, 8)))
+		return wait_as_asked(k->slot, events, max, deadline_ns);
 	io = FIB_HOOK_IO(k, FIB_IO_READ);
 	io.deadline_ns = deadline_ns;
 	/* ep_poll(): the last one to come is the first to go */
 	io.turn = FIB_TURN_FIRST;
 	for (;;) {
-		fib_io_begin(&io);
+		fib_io_begin(&io);			     /* (A) */
+		if (fib_load(&fib_fd_tells_once, seq_cst)) { /* (B) */
+			r = wait_as_asked(io.s, events, max, deadline_ns);
+			break;
+		}
 		r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);
 		if (r >= 0)
 			fib_io_waits(true);

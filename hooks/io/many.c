@@ -35,13 +35,17 @@ static void left(struct fib_watch *x)
 
 /*
  * Files of /proc whose poll functions tell of a change once, to whoever asks first:
- * mounts_poll(), swaps_poll(), proc_sys_poll(). That would be epoll.
+ * mounts_poll(), swaps_poll(), proc_sys_poll(). That would be epoll. So may the
+ * program's epoll descriptors, with one of them in it: epoll.c.
  */
 static bool tells_once(const struct fib_fd *s)
 {
-	const struct fib_known *k = s->registered ? NULL : fib_fd_know(s->fd);
+	bool in_epoll = fib_load(&fib_fd_tells_once, seq_cst);
+	const struct fib_known *k =
+		s->registered && !in_epoll ? NULL : fib_fd_know(s->fd);
 
-	return k && k->kind == FIB_FD_ALWAYS;
+	return k && (k->kind == FIB_FD_ALWAYS ||
+		     (in_epoll && k->kind == FIB_FD_NOWAIT));
 }
 
 static bool is_waiting(const struct fib_watch *x)

@@ -5,8 +5,14 @@
  * t-case: poll
  * t-case: poll-limit
  * t-case: select
+ * t-case: epoll
+ * t-case: epoll-late
+ * t-case: epoll-poll
+ * t-case: epoll-late-poll
+ * t-case: epoll-epoll
  */
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/select.h>
 #include "../calls.h"
@@ -36,6 +42,43 @@ static long selects(void *arg)
 	return n;
 }
 
+static int outer, inner;
+
+static void add(int ep, int what, unsigned events)
+{
+	struct epoll_event e = { .events = events, .data.fd = what };
+
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, what, &e) == 0);
+}
+
+static const char *name(int n)
+{
+	return n == fd ? "mounts" : n == other ? "pipe" : "inner";
+}
+
+static long loops(void *arg)
+{
+	struct epoll_event e[4];
+	long r = epoll_wait(outer, e, 4, -1);
+
+	(void)arg;
+	for (long i = 0; i < r; i++)
+		t_say("%s %#x", name(e[i].data.fd), e[i].events);
+	return r;
+}
+
+/* What is in it is for the kernel to say, and who has asked first. */
+static long polls_epoll(void *arg)
+{
+	struct pollfd p = { inner, POLLIN, 0 };
+	struct epoll_event e[4];
+	long r = poll(&p, 1, -1), n = epoll_wait(inner, e, 4, 0);
+
+	(void)arg;
+	t_say("inner %#x, in it %ld", p.revents, n);
+	return r;
+}
+
 /* Mounts and unmounts at each byte, which it answers. */
 static void child(int from, int to)
 {
@@ -59,16 +102,28 @@ static void child(int from, int to)
 
 int main(int argc, char **argv)
 {
-	int ask[2], told[2], pipes[2], forever = -1, limit = 600000, i;
-	long (*fn)(void *) = !strcmp(argv[1], "select") ? selects : polls;
-	void *arg = fn == selects	     ? NULL :
-		    !strcmp(argv[1], "poll") ? &forever :
-					       &limit;
+	static const struct {
+		const char *name;
+		long (*fn)(void *);
+		int limit, deep, late; /* in epoll, and how deep; added late */
+	} cases[] = { { "poll", polls, -1, 0, 0 },
+		      { "poll-limit", polls, 600000, 0, 0 },
+		      { "select", selects, 0, 0, 0 },
+		      { "epoll", loops, 0, 1, 0 },
+		      { "epoll-late", loops, 0, 1, 1 },
+		      { "epoll-poll", polls_epoll, 0, 2, 0 },
+		      { "epoll-late-poll", polls_epoll, 0, 2, 1 },
+		      { "epoll-epoll", loops, 0, 2, 0 } },
+	  *it = cases;
+	int ask[2], told[2], pipes[2], limit, i;
 	char path[64], c;
 	struct t_call call;
 	pid_t pid;
 
 	CHECK(argc == 2);
+	while (strcmp(it->name, argv[1]))
+		it++;
+	limit = it->limit;
 	CHECK(pipe(ask) == 0 && pipe(told) == 0 && pipe(pipes) == 0);
 	pid = fork();
 	CHECK(pid >= 0);
@@ -84,14 +139,26 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "/proc/%d/mounts", (int)pid);
 	fd = open(path, O_RDONLY);
 	CHECK(fd >= 0);
+	outer = inner = epoll_create1(0);
+	CHECK(outer >= 0);
+	add(inner, other, EPOLLIN);
+	if (it->deep > 1) {
+		outer = epoll_create1(0);
+		CHECK(outer >= 0);
+		add(outer, inner, EPOLLIN);
+	}
+	if (it->deep && !it->late)
+		add(inner, fd, EPOLLPRI);
 	for (i = 0; i < 2; i++) {
-		t_begin(&call, fn, arg);
+		t_begin(&call, it->fn, it->fn == selects ? NULL : &limit);
 		t_waits(&call);
+		if (it->late && i == 0)
+			add(inner, fd, EPOLLPRI);
 		t_put(ask[1], 'm');
 		t_ended("a mount", &call);
 		CHECK(read(told[0], &c, 1) == 1);
 	}
-	t_begin(&call, fn, arg);
+	t_begin(&call, it->fn, it->fn == selects ? NULL : &limit);
 	t_waits(&call);
 	t_put(pipes[1], 'x');
 	t_ended("the pipe", &call);
