@@ -163,7 +163,7 @@ uintptr_t fib_scan_near_block(struct fib_scan *scan, uintptr_t slot,
 
 /**
  * Finds and prepares the sites of one object. `whole`: of libc's family, all
- * sites; else those that are or may be futex, clone or vfork. 0 or -errno with
+ * sites; else those that are or may be futex, clone, vfork or exit. 0 or -errno with
  * the reason told to fib_rewrite_fail().
  */
 int fib_scan_object(struct fib_scan *scan, const struct dl_phdr_info *info,

@@ -167,7 +167,7 @@ static bool wanted(const struct object *o, long nr, bool gap)
 	if (o->whole || o->scan->all)
 		return true;
 	if (nr == SYS_futex || nr == SYS_clone || nr == SYS_clone3 ||
-	    nr == SYS_vfork)
+	    nr == SYS_vfork || nr == SYS_exit)
 		return true;
 	/* Between functions, and with no number: rather data than code. */
 	return nr < 0 && !gap;

@@ -28,7 +28,7 @@ struct fib_rewrite_stats {
 /**
  * Finds every syscall instruction of libc.so.6, ld.so and (older glibc)
  * libpthread.so.0, and in every other object those that make futex, clone,
- * clone3 or vfork or whose number is not known; decides how to rewrite each.
+ * clone3, vfork or exit or whose number is not known; decides how to rewrite each.
  * Changes no text. `all`: every site of every object.
  *
  * Returns 0, or -errno with a reason: -ENOENT a site has no room for a jump,

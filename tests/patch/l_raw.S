@@ -1,7 +1,7 @@
 /*
  * An object with system calls of its own: what a library that comes by
- * dlopen() may bring. raw_futex and raw_clone must be rewritten, raw_getpid
- * has a number that needs no rewriting.
+ * dlopen() may bring. raw_futex and raw_clone, with its exit, must be rewritten,
+ * raw_getpid has a number that needs no rewriting.
  */
 	.text
 

@@ -156,14 +156,14 @@ int main(int argc, char **argv)
 	calls = dlsym(RTLD_DEFAULT, "passthru_calls");
 	for (int round = 0; round < 20; round++) {
 		a = load(argv[1]);
-		/* futex 5 times, clone; not getpid and exit */
+		/* futex 5 times, clone, exit; not getpid */
 		if (rescan)
-			expect("sites", rescan(), 6);
+			expect("sites", rescan(), 7);
 		use();
 		b = load(argv[2]);
 		dlclose(a);
 		if (rescan)
-			expect("sites of another", rescan(), 6);
+			expect("sites of another", rescan(), 7);
 		use();
 		dlclose(b);
 		if (rescan)
