@@ -134,6 +134,26 @@ $(eval $(call FIB_ARCHIVE,-tsan,tsan))
 $(B)/fibhook.map: preload/fibhook.map preload/symbols.def
 	$(V)$(CC) -E -P -x c -I. $< -o $@
 
+# The sites of this machine's libc and ld.so: preload/rewrite/known.h.
+KNOWN_O := $(filter $(B)/host/preload/rewrite/%,$(HOST_O)) \
+           $(B)/host/preload/rewrite/known/scan.o \
+           $(filter $(B)/core/hooks/% $(B)/core/preload/%,$(patsubst %.S,$(B)/core/%.o,$(HOOKASM) $(PREASM)))
+
+$(B)/libknown.so: $(KNOWN_O)
+	$(V)$(CC) -shared $(LDFLAGS) -o $@ $^ -Wl,-z,now -Wl,-z,defs -Wl,--gc-sections
+
+$(B)/known: $(B)/host/preload/rewrite/known/main.o $(B)/libknown.so
+	$(V)$(CC) -pthread $(LDFLAGS) -o $@ $^ -Wl,-rpath,'$$ORIGIN'
+
+$(B)/known_sites.c: $(B)/known
+	$(V)env -u LD_PRELOAD $(abspath $<) > $@.new
+	$(V)mv $@.new $@
+
+$(B)/host/known_sites.o: $(B)/known_sites.c
+	$(V)$(CC) $(HOST) -MMD -MP -c $< -o $@
+
+HOST_O += $(B)/host/known_sites.o
+
 $(B)/libfibhook.so: $(CORE_O) $(HOST_O) $(B)/fibhook.map preload/sealed.ld
 	$(V)$(CC) -shared $(LDFLAGS) -o $@ $(CORE_O) $(HOST_O) -Wl,-soname,libfibhook.so \
 	  -Wl,--version-script=$(B)/fibhook.map -Wl,-z,now -Wl,-z,relro \

@@ -49,8 +49,8 @@ struct fib_site {
 	uintptr_t slot;	 /* 0: a function is replaced: start is its entry */
 	uintptr_t block; /* where moved instructions are: the slot, or near */
 	uint8_t len;
-	uint8_t entry; /* offset in the block that the window jumps to */
-	uint8_t ntail; /* bytes of the block's tail in use */
+	uint8_t entry;	 /* offset in the block that the window jumps to */
+	uint8_t ntail;	 /* bytes of the block's tail in use */
 	uint16_t object; /* which it belongs to; 0: the site is free */
 	bool applied;
 	uint8_t old[FIB_WINDOW_MAX]; /* the window before, */
@@ -88,6 +88,10 @@ long fib_code_number(const struct fib_code *code, uint32_t at);
  */
 int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
 		      uintptr_t block, struct fib_site *site);
+
+/** The same, if the window is to start at offset `start`. */
+int fib_window_at(struct fib_code *code, uint32_t start, uint32_t at,
+		  uintptr_t slot, uintptr_t block, struct fib_site *site);
 
 /** The window is the entry of the function itself: a jmp to `to`. */
 int fib_window_entry(struct fib_code *code, uint32_t at, uintptr_t to,
@@ -160,6 +164,16 @@ uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site);
  */
 uintptr_t fib_scan_near_block(struct fib_scan *scan, uintptr_t slot,
 			      uintptr_t addr);
+
+/**
+ * Chooses the window of a new site; `known`: it is all of the code. Where the slot
+ * is too far, by a block that is near. As fib_window_choose().
+ */
+int fib_scan_place(struct fib_scan *scan, struct fib_code *code, uint32_t at,
+		   bool known, uintptr_t slot, struct fib_site *site);
+
+/** All that the scan has found is free again. */
+void fib_scan_give_back(struct fib_scan *scan);
 
 /**
  * Finds and prepares the sites of one object. `whole`: of libc's family, all

@@ -39,7 +39,7 @@ struct object {
 	struct fib_frames frames;
 	uintptr_t *hits; /* 0f 05 */
 	uint32_t nhits, max;
-	uint8_t *near;	  /* a byte for 64 of text: a hit is not far */
+	uint8_t *near;	   /* a byte for 64 of text: a hit is not far */
 	uint64_t *targets; /* a bit for each byte of text: branched to */
 	bool targets_found;
 	uint8_t *marks;	 /* of the function at hand, */
@@ -173,6 +173,25 @@ static bool wanted(const struct object *o, long nr, bool gap)
 	return nr < 0 && !gap;
 }
 
+static int place(struct fib_code *code, uint32_t at, bool known, uintptr_t slot,
+		 uintptr_t block, struct fib_site *site)
+{
+	return known ? fib_window_at(code, 0, at, slot, block, site) :
+		       fib_window_choose(code, at, slot, block, site);
+}
+
+int fib_scan_place(struct fib_scan *scan, struct fib_code *code, uint32_t at,
+		   bool known, uintptr_t slot, struct fib_site *site)
+{
+	int err = place(code, at, known, slot, slot, site);
+	uintptr_t block;
+
+	if (err != -ERANGE)
+		return err;
+	block = fib_scan_near_block(scan, slot, code->addr + at);
+	return block ? place(code, at, known, slot, block, site) : err;
+}
+
 static int add_site(struct object *o, struct fib_code *code, uint32_t at,
 		    bool gap)
 {
@@ -206,13 +225,7 @@ static int add_site(struct object *o, struct fib_code *code, uint32_t at,
 		err = fib_window_entry(code, at, (uintptr_t)fib_vfork_stub,
 				       site);
 	} else {
-		err = fib_window_choose(code, at, slot, slot, site);
-		if (err == -ERANGE) {
-			uintptr_t b = fib_scan_near_block(scan, slot, addr);
-
-			err = b ? fib_window_choose(code, at, slot, b, site) :
-				  -ERANGE;
-		}
+		err = fib_scan_place(scan, code, at, false, slot, site);
 	}
 	if (err == -ERANGE)
 		return fib_rewrite_fail(err, "too far from the trampolines",

@@ -5,7 +5,7 @@
  * written) - applied. A scan that fails gives back all sites it has taken.
  * The index of a site is the number of its slot.
  */
-#include "preload/rewrite/internal.h"
+#include "preload/rewrite/known.h"
 
 #include <errno.h>
 #include <gnu/libc-version.h>
@@ -174,11 +174,22 @@ uintptr_t fib_scan_near_block(struct fib_scan *scan, uintptr_t slot,
 	return o->blocks ? o->blocks + (slot - (uintptr_t)fib_slots) : 0;
 }
 
-static void forget_object(uint16_t id)
+static void free_sites(uint16_t id)
 {
 	for (uint32_t i = 0; i < fib_nsites; i++)
 		if (fib_sites[i].object == id)
 			fib_sites[i] = (struct fib_site){ 0 };
+}
+
+void fib_scan_give_back(struct fib_scan *scan)
+{
+	free_sites(scan->object);
+	scan->nsites = 0;
+}
+
+static void forget_object(uint16_t id)
+{
+	free_sites(id);
 	for (uint32_t i = 1; i < fib_nranges;)
 		if (fib_ranges[i].object == id)
 			fib_ranges[i] = fib_ranges[--fib_nranges];
@@ -318,7 +329,8 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 {
 	bool libc = is_libc(info), ldso = is_ldso(info);
 	struct fib_scan scan = { .all = scan_all, .stats = &stats };
-	int err;
+	bool whole;
+	int err = 0;
 
 	walk->libc |= libc;
 	walk->ldso |= ldso;
@@ -327,8 +339,9 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 		return fib_rewrite_fail(-ENOSPC, "too many objects", 0, NULL);
 	if (is_vdso(info) || is_ours(info))
 		return scan.object;
-	err = fib_scan_object(&scan, info,
-			      libc || ldso || is_part_of_libc(info));
+	whole = libc || ldso || is_part_of_libc(info);
+	if (!whole || !fib_known_take(&scan, info))
+		err = fib_scan_object(&scan, info, whole);
 	/* Started by a debugger: it has a breakpoint there, which stays its own. */
 	if (!err && ldso && !is_trap(_r_debug.r_brk) &&
 	    fib_scan_debug_state(&scan, _r_debug.r_brk, on_debug_state))

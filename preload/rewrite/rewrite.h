@@ -17,6 +17,7 @@
 
 struct fib_rewrite_stats {
 	uint32_t objects;  /* looked at */
+	uint32_t known;	   /* of these: since the library was built */
 	uint32_t sites;	   /* syscall instructions rewritten */
 	uint32_t forward;  /* of these: window begins with the syscall */
 	uint32_t backward; /* window begins before it */

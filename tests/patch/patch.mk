@@ -14,6 +14,7 @@ PT_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -fno-omit-frame-pointer \
             -Wno-missing-field-initializers $(WERROR)
 PT_PROGS := $(addprefix $(PT)/,t_window t_decode t_refuse p_step p_dlopen \
               p_cancel p_spawn p_signals p_mdwe libraw.so libraw2.so \
+              known.so \
               passthru.so)
 
 .PHONY: check-patch build-patch
@@ -35,6 +36,11 @@ $(PT)/%.o: %.c
 	$(CC) $(HOST) -MMD -MP -c $< -o $@
 
 $(PT)/passthru.so: $(PT_LIB_O)
+	$(CC) -shared -o $@ $^ -Wl,-z,now -Wl,-z,relro -Wl,-z,defs \
+	  -Wl,--gc-sections
+
+$(PT)/known.so: $(PT_REW_O) $(PT)/tests/patch/t_known.o \
+               $(PT)/tests/patch/passthru.o $(B)/host/known_sites.o
 	$(CC) -shared -o $@ $^ -Wl,-z,now -Wl,-z,relro -Wl,-z,defs \
 	  -Wl,--gc-sections
 

@@ -72,6 +72,7 @@ find_lib() { ldconfig -p | awk -v n="$1" '$1 == n { print $NF; exit }'; }
 
 lines "$dir/t_window"
 lines "$dir/t_refuse"
+lines env LD_PRELOAD="$dir/known.so" /bin/true
 if command -v objdump > /dev/null; then
 	objects=
 	for l in libc.so.6 libm.so.6 ld-linux-x86-64.so.2 libgcc_s.so.1 \

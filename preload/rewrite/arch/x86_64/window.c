@@ -358,22 +358,37 @@ static int try_window(struct fib_code *code, uint32_t start, uint32_t at,
 		     site);
 }
 
-int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
-		      uintptr_t block, struct fib_site *site)
+int fib_window_at(struct fib_code *code, uint32_t start, uint32_t at,
+		  uintptr_t slot, uintptr_t block, struct fib_site *site)
 {
 	uintptr_t after = code->addr + at + 2;
-	uint32_t start = at;
-	int err, worst = -ENOENT;
+	int err;
 
 	site->insn = code->addr + at;
 	site->slot = slot;
 	site->block = block;
+	err = try_window(code, start, at, site);
+	if (err)
+		return err;
+	memcpy(site->body, &after, sizeof(after));
+	if (block != slot)
+		fib_insn_jmp_far(site->body + FIB_SLOT_CORE,
+				 slot + FIB_SLOT_CORE);
+	return 0;
+}
+
+int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
+		      uintptr_t block, struct fib_site *site)
+{
+	uint32_t start = at;
+	int err, worst = -ENOENT;
+
 	for (;;) {
 		long prev;
 
-		err = try_window(code, start, at, site);
+		err = fib_window_at(code, start, at, slot, block, site);
 		if (!err)
-			break;
+			return 0;
 		if (err == -ERANGE)
 			worst = err;
 		prev = before(code, start);
@@ -382,11 +397,6 @@ int fib_window_choose(struct fib_code *code, uint32_t at, uintptr_t slot,
 			return worst;
 		start = (uint32_t)prev;
 	}
-	memcpy(site->body, &after, sizeof(after));
-	if (block != slot)
-		fib_insn_jmp_far(site->body + FIB_SLOT_CORE,
-				 slot + FIB_SLOT_CORE);
-	return 0;
 }
 
 int fib_window_entry(struct fib_code *code, uint32_t at, uintptr_t to,
