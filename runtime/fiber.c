@@ -6,6 +6,11 @@
 
 static struct fib_lock slab_lock = FIB_LOCK(SLAB);
 static struct fib_list free_list = { &free_list, &free_list };
+/*
+ * From this one on entries are free and on no list: pages of a slab are not touched
+ * before they are needed.
+ */
+static uint32_t begun;
 
 void fib_renew(struct fib *f)
 {
@@ -37,32 +42,46 @@ void fib_retire(struct fib *f)
 	f->generation++;
 }
 
+static bool add_slab_locked(void)
+{
+	uint32_t n = fib_load(&fib_symtab.fibers, relaxed);
+	struct fib *slab = NULL;
+
+	if (n < FIB_MAX)
+		slab = fib_pages_alloc(SLAB_FIBERS * sizeof(*slab));
+	if (!slab)
+		return false;
+	fib_symtab.slabs[n / SLAB_FIBERS] = slab;
+	fib_store(&fib_symtab.fibers, n + SLAB_FIBERS, release);
+	return true;
+}
+
+/* The entry that was free longest. */
+static struct fib *take_locked(void)
+{
+	struct fib *f;
+
+	if (begun == fib_high_water() && !fib_list_empty(&free_list)) {
+		f = fib_container_of(free_list.next, struct fib, run);
+		fib_list_del(&f->run);
+		return f;
+	}
+	if (begun == fib_high_water() && !add_slab_locked())
+		return NULL;
+	f = fib_at(begun);
+	f->index = begun++;
+	return f;
+}
+
 struct fib *fib_alloc(void)
 {
 	struct fib *f;
 
 	fib_lock(&slab_lock);
-	if (fib_list_empty(&free_list)) {
-		uint32_t n = fib_load(&fib_symtab.fibers, relaxed);
-		struct fib *slab = NULL;
-
-		if (n < FIB_MAX)
-			slab = fib_pages_alloc(SLAB_FIBERS * sizeof(*slab));
-		if (!slab) {
-			fib_unlock(&slab_lock);
-			return NULL;
-		}
-		for (uint32_t i = 0; i < SLAB_FIBERS; i++) {
-			slab[i].index = n + i;
-			fib_list_add_tail(&free_list, &slab[i].run);
-		}
-		fib_symtab.slabs[n / SLAB_FIBERS] = slab;
-		fib_store(&fib_symtab.fibers, n + SLAB_FIBERS, release);
-	}
-	f = fib_container_of(free_list.next, struct fib, run);
-	fib_list_del(&f->run);
+	f = take_locked();
 	fib_unlock(&slab_lock);
-	fib_renew(f);
+	if (f)
+		fib_renew(f);
 	return f;
 }
 
@@ -96,21 +115,16 @@ void fib_slab_unlock(void)
 	fib_unlock(&slab_lock);
 }
 
-void fib_reset_all(struct fib *self)
+void fib_reset_all(void)
 {
-	uint32_t n = fib_high_water();
-
 	fib_lock_init(&slab_lock, SLAB);
 	fib_list_init(&free_list);
-	for (uint32_t i = 0; i < n; i++) {
-		struct fib *f = fib_at(i);
+	for (; begun; begun--) {
+		struct fib *f = fib_at(begun - 1);
 
-		if (f == self)
-			continue;
 		fib_store(&f->tid, 0, relaxed);
 		fib_store(&f->state, FIB_IS_FREE, relaxed);
 		fib_store(&f->permit, 0, relaxed);
 		f->generation++;
-		fib_list_add_tail(&free_list, &f->run);
 	}
 }

@@ -103,7 +103,7 @@ uint32_t fib_high_water(void);
 /** Around a fork: nobody is at the slabs. */
 void fib_slab_lock(void);
 void fib_slab_unlock(void);
-/** In a fork child: forget all fibers but @self. */
-void fib_reset_all(struct fib *self);
+/** In a fork child: forget all fibers. */
+void fib_reset_all(void);
 
 #endif

@@ -23,7 +23,7 @@ void fib_runtime_fork_child(struct fib *f)
 	fib_iom_reset(&fib_sched);
 	fib_fd_known_reset();
 	fib_futex_reset();
-	fib_reset_all(NULL);
+	fib_reset_all();
 	fib_stats_at_exit(-1);
 	fib_main_fiber = NULL;
 	fib_store(&f->attention, 0, relaxed);
@@ -80,7 +80,8 @@ bool fib_runtime_leave(void)
 	give_back_signals(f);
 	fib_raw(SYS_set_tid_address, f->thread.clear_tid);
 	if (f->thread.robust_head)
-		fib_raw(SYS_set_robust_list, f->thread.robust_head, sizeof(struct robust_list_head));
+		fib_raw(SYS_set_robust_list, f->thread.robust_head,
+			sizeof(struct robust_list_head));
 	fib_stats_keep();
 	fib_runtime_fork_child(f);
 	fib_stats_resume();

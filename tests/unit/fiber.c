@@ -87,22 +87,38 @@ END_TEST
 
 START_TEST(reset)
 {
-	struct fib *self = fib_alloc(), *other = fib_alloc();
+	struct fib *first = fib_alloc(), *other = fib_alloc();
 	uint32_t generation = other->generation, n = fib_high_water();
 
-	fib_store(&self->tid, 1, relaxed);
+	fib_store(&first->tid, 1, relaxed);
 	fib_store(&other->tid, 2, relaxed);
 	fib_store(&other->permit, FIB_PERMIT_PARKED, relaxed);
 	fib_store(&other->state, FIB_PARKED, relaxed);
-	fib_reset_all(self);
-	ck_assert_int_eq(fib_load(&self->tid, relaxed), 1);
+	fib_reset_all();
+	ck_assert_int_eq(fib_load(&first->tid, relaxed), 0);
 	ck_assert_int_eq(fib_load(&other->tid, relaxed), 0);
 	ck_assert_int_eq(fib_load(&other->state, relaxed), FIB_FREE);
 	ck_assert_int_eq(fib_load(&other->permit, relaxed), FIB_PERMIT_NONE);
 	ck_assert_uint_eq(other->generation, generation + 1);
-	for (uint32_t i = 1; i < n; i++)
-		ck_assert_ptr_ne(fib_alloc(), self);
+	for (uint32_t i = 0; i < n; i++)
+		ck_assert_ptr_eq(fib_alloc(), fib_at(i));
 	ck_assert_uint_eq(fib_high_water(), n);
+}
+END_TEST
+
+/* Of a slab, what has not been used is memory that was never touched. */
+START_TEST(lazy)
+{
+	struct fib *f = fib_alloc();
+	uint32_t last = fib_high_water() - 1;
+	unsigned char in = 1;
+
+	ck_assert_ptr_eq(f, fib_at(0));
+	ck_assert_uint_gt(last, 8192 / sizeof(*f));
+	ck_assert_int_eq(
+		mincore((void *)((uintptr_t)fib_at(last) & -4096UL), 4096, &in),
+		0);
+	ck_assert_int_eq(in & 1, 0);
 }
 END_TEST
 
@@ -115,5 +131,6 @@ TCase *unit_fiber(void)
 	tcase_add_test(t, late_wake_is_harmless);
 	tcase_add_test(t, exhaustion);
 	tcase_add_test(t, reset);
+	tcase_add_test(t, lazy);
 	return t;
 }
