@@ -442,6 +442,8 @@ static const char *start(uint64_t mask)
 	fib_libc.fork_child = fork_child;
 	find_syscall();
 	fib_baseline_find();
+	/* Before there are high numbers, up to which the kernel would look. */
+	fib_signalfd_init();
 	why = prepare(n);
 	if (why) {
 		fib_store(&f->tid, 0, relaxed);
@@ -452,7 +454,6 @@ static const char *start(uint64_t mask)
 	fib_shared_init();
 	fib_futex_init();
 	fib_line_reset();
-	fib_signalfd_init();
 	fib_fd_reach(!filtered);
 	fib_log_open(filtered);
 	fib_stats_open();

@@ -31,8 +31,8 @@ static struct fib_lock lock = FIB_LOCK(STACK);
 static struct block *table;
 static uint32_t slots, used; /* used counts deleted entries too */
 static _Atomic uint32_t
-	live;		  /* entries that are not deleted; read without lock */
-static size_t last_guard; /* what NPTL asked for last */
+	live; /* entries that are not deleted; read without lock */
+static size_t last_guard = FIB_PAGE; /* what NPTL asked for last */
 static struct pool pools[SIZES];
 static bool no_guard_madvise;
 

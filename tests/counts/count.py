@@ -45,7 +45,7 @@ CONNECTIONS = (300, 1100)
 CALLERS = (("plain", 1), ("plain", 8), ("forked", 2))
 CONNECT_MORE = 0.2
 # The library's own pages, libc's that it writes, those that it reads.
-START_FAULTS = 320
+START_FAULTS = 220
 
 # Two threads of which one runs at a time: calls a turn, where other workers are
 # idle. To wake one each time is 0.2 at least. The idle one that watches looks by the
