@@ -85,12 +85,23 @@ static void go_back(struct fib_io *io, struct fib_hold *h)
 		fib_io_follow(io, s);
 }
 
+/* fib_iom_nudge_writers() does not reach who waits in poll: it looks that often. */
+#define NUDGE_NS 10000000ull
+
+static uint64_t look_again(const struct fib_io *io)
+{
+	if (io->ev != FIB_IO_WRITE || fib_fd_of(io->s)->kind == FIB_FD_TCP)
+		return FIB_NEVER;
+	return fib_now_ns() + NUDGE_NS;
+}
+
 /*
  * epoll would not have the descriptor (no memory, no watches left). What comes of
  * the wait is the same as in fib_io_park().
  */
 static long wait_in_kernel(struct fib_io *io)
 {
+	uint64_t look_ns = look_again(io);
 	struct fib *f = fib_self();
 	struct pollfd p = { .fd = io->s->fd,
 			    .events =
@@ -115,10 +126,11 @@ static long wait_in_kernel(struct fib_io *io)
 	io->parked = true;
 	if (p.fd < 0)
 		return 0;
-	r = fib_blocking(SYS_ppoll,
-			 (long[6]){ (long)&p, 1,
-				    fib_time_left(io->deadline_ns, &ts), 0,
-				    8 });
+	if (look_ns > io->deadline_ns)
+		look_ns = io->deadline_ns;
+	r = fib_blocking(
+		SYS_ppoll,
+		(long[6]){ (long)&p, 1, fib_time_left(look_ns, &ts), 0, 8 });
 	if (held && f->io.hold) {
 		f->io.hold = NULL;
 		go_back(io, &hold);
@@ -126,7 +138,7 @@ static long wait_in_kernel(struct fib_io *io)
 	if (r == -FIB_ERESTARTNOINTR) /* a signal was there before it began */
 		return -EINTR;
 	io->woken |= r > 0;
-	return r ? r : -ETIMEDOUT;
+	return r || look_ns < io->deadline_ns ? r : -ETIMEDOUT;
 }
 
 /* __sys_accept4_file(): the number is taken before the wait. */
