@@ -238,6 +238,7 @@ TCase *unit_base(void)
 {
 	TCase *t = tcase_create("base");
 
+	tcase_set_timeout(t, 30);
 	tcase_add_test(t, list_order);
 	tcase_add_test(t, list_delete_while_walking);
 	tcase_add_test(t, lock_excludes);

@@ -206,6 +206,7 @@ TCase *unit_ctx(void)
 {
 	TCase *t = tcase_create("ctx");
 
+	tcase_set_timeout(t, 30);
 	tcase_add_test(t, keeps_registers);
 	tcase_add_test(t, keeps_control_words);
 	tcase_add_test(t, inline_keeps_all);

@@ -126,6 +126,7 @@ TCase *unit_fiber(void)
 {
 	TCase *t = tcase_create("fiber");
 
+	tcase_set_timeout(t, 30);
 	tcase_add_test(t, distinct);
 	tcase_add_test(t, reuse);
 	tcase_add_test(t, late_wake_is_harmless);

@@ -32,6 +32,7 @@ TCase *unit_stats(void)
 {
 	TCase *t = tcase_create("stats");
 
+	tcase_set_timeout(t, 30);
 	tcase_add_test(t, names);
 	tcase_add_test(t, symtab);
 	return t;

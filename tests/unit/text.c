@@ -94,6 +94,7 @@ TCase *unit_text(void)
 {
 	TCase *t = tcase_create("text");
 
+	tcase_set_timeout(t, 30);
 	tcase_add_test(t, characters);
 	tcase_add_test(t, not_well_formed);
 	tcase_add_test(t, lengths);

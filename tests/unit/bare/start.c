@@ -49,6 +49,7 @@ TCase *unit_start(void)
 {
 	TCase *t = tcase_create("start");
 
+	tcase_set_timeout(t, 30);
 	tcase_add_test(t, not_before);
 	tcase_add_test(t, seen);
 	tcase_add_test(t, cancelled);
