@@ -128,10 +128,22 @@ void fz_moved(struct fz_call *c, int fd, long r, size_t asked)
 	fz_ret(c, r);
 }
 
+/* The kernel's header of each packet has a number of its own. */
+static bool is_raw(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(int);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) &&
+	       type == SOCK_RAW;
+}
+
 void fz_data(struct fz_call *c, int fd, const char *b, long n)
 {
 	bool loose = n > 4096 && elastic(fd);
 
+	if (is_raw(fd))
+		return;
 	for (long i = 0, k; i < n; i = k) {
 		for (k = i; k < n && b[k] == b[i]; k++)
 			;

@@ -491,7 +491,7 @@ static bool settles(const struct step *s)
 {
 	static const char *const calls[] = { "kill",  "tkill", "exit", "fork",
 					     "close", "stop",  "cont", "killchild",
-					     "mask",  "front", "action" };
+					     "mask",  "front", "action", "pidkill" };
 	bool found = has_pty || s->actor < 0 || s->races;
 
 	for (size_t k = 0; k < sizeof(calls) / sizeof(*calls); k++)

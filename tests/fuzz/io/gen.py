@@ -496,9 +496,10 @@ class Script(Scenes):
 
 def script(seed, number):
     """Script @number of @seed: its lines."""
-    rng = random.Random(f"{seed}/{number}/queues")
-    if rng.random() < 0.06:
-        one = Script(rng)
-        one.queues()
-        return one.steps
+    for scene in ("queues", "watched"):
+        rng = random.Random(f"{seed}/{number}/{scene}")
+        if rng.random() < 0.06:
+            one = Script(rng)
+            getattr(one, scene)()
+            return one.steps
     return Script(random.Random(f"{seed}/{number}")).draw()

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/fanotify.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -101,6 +103,36 @@ static void op_udppair(struct fz_call *c)
 	int fd[2] = { inet(SOCK_DGRAM, -1), inet(SOCK_DGRAM, -1) };
 
 	two(c, join(fd[0], fd[1]) || join(fd[1], fd[0]) ? -1 : 0, fd);
+}
+
+/*
+ * raw A B: packets of a protocol for experiments, between addresses that no
+ * other play has
+ */
+static void op_raw(struct fz_call *c)
+{
+	static uint32_t pairs;
+	struct sockaddr_in a[2];
+	int fd[2];
+	long r = 0;
+
+	for (int i = 0; i < 2; i++)
+		a[i] = (struct sockaddr_in){
+			.sin_family = AF_INET,
+			.sin_addr.s_addr =
+				htonl(0x7f000000u |
+				      ((uint32_t)getpid() & 0xffff) << 8 |
+				      (2 * pairs % 250 + 2 + (uint32_t)i)),
+		};
+	pairs++;
+	for (int i = 0; i < 2; i++) {
+		fd[i] = socket(AF_INET, SOCK_RAW, 253);
+		if (fd[i] < 0 ||
+		    bind(fd[i], (struct sockaddr *)&a[i], sizeof(a[i])) ||
+		    connect(fd[i], (struct sockaddr *)&a[!i], sizeof(a[i])))
+			r = -1;
+	}
+	two(c, r, fd);
 }
 
 static void op_udp(struct fz_call *c)
@@ -271,6 +303,57 @@ static void op_memfd(struct fz_call *c)
 	one(c, 1, fd);
 }
 
+/* A file that is written to by B, and has no name any more when @watch has seen it. */
+static void watched(struct fz_call *c, int (*watch)(const char *path))
+{
+	char path[80];
+	int fd[2];
+
+	snprintf(path, sizeof(path), "%s/fifo", fz_shared->dir);
+	fd[1] = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	fd[0] = watch(path);
+	unlink(path);
+	two(c, fd[0] < 0 || fd[1] < 0 ? -1 : 0, fd);
+}
+
+/* inotify A B, fanotify A B: A tells when B is written to */
+static int inotify(const char *path)
+{
+	int fd = inotify_init1(0);
+
+	return inotify_add_watch(fd, path, IN_MODIFY) < 0 ? -1 : fd;
+}
+
+static void op_inotify(struct fz_call *c)
+{
+	watched(c, inotify);
+}
+
+static int fanotify(const char *path)
+{
+	int fd = fanotify_init(FAN_CLASS_NOTIF, O_RDONLY);
+
+	return fanotify_mark(fd, FAN_MARK_ADD, FAN_MODIFY, AT_FDCWD, path) ?
+		       -1 :
+		       fd;
+}
+
+static void op_fanotify(struct fz_call *c)
+{
+	watched(c, fanotify);
+}
+
+/* pidfd A ACTOR: of a child */
+static void op_pidfd(struct fz_call *c)
+{
+	int k = (int)fz_num(c, 2);
+
+	one(c, 1,
+	    k < FZ_THREADS || k >= FZ_ACTORS || !fz_shared->slot[k].pid ?
+		    -1 :
+		    (int)syscall(SYS_pidfd_open, fz_shared->slot[k].pid, 0));
+}
+
 /* reopen A B: the same file, opened once more */
 static void op_reopen(struct fz_call *c)
 {
@@ -429,6 +512,10 @@ const struct fz_op fz_make_ops[] = {
 	{ "tcp", op_tcp },
 	{ "udppair", op_udppair },
 	{ "udp", op_udp },
+	{ "raw", op_raw },
+	{ "inotify", op_inotify },
+	{ "fanotify", op_fanotify },
+	{ "pidfd", op_pidfd },
 	{ "tcplisten", op_tcplisten },
 	{ "unixlisten", op_unixlisten },
 	{ "tcpsock", op_tcpsock },

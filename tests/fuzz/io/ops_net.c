@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -215,6 +216,18 @@ static void op_connect(struct fz_call *c)
 	fz_ret(c, connect(fz_fd(c, 1), (struct sockaddr *)&a, len));
 }
 
+/* Soon. It runs until then: who sleeps is taken for one that waits. */
+static bool connected(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int64_t end = fz_now_ms() + 20;
+
+	while (poll(&p, 1, 0) != 1)
+		if (fz_now_ms() > end)
+			return false;
+	return true;
+}
+
 /* tries A B: connections to B that wait for nobody, until there is no room */
 static void op_crowd(struct fz_call *c)
 {
@@ -228,8 +241,12 @@ static void op_crowd(struct fz_call *c)
 	for (int i = 0; i < 4; i++) {
 		int fd = socket(a.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
-		if (connect(fd, (struct sockaddr *)&a, len) && errno == EAGAIN)
+		/* TCP would try again a second later, when there is room. */
+		if (connect(fd, (struct sockaddr *)&a, len) &&
+		    (errno == EAGAIN || !connected(fd))) {
 			close(fd);
+			break;
+		}
 	}
 	fz_say(c, "done");
 }

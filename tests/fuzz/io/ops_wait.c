@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/fanotify.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
@@ -280,6 +281,41 @@ static void op_lock(struct fz_call *c)
 			&l));
 }
 
+/* pidwait A [nohang]: for the child of pidfd A; pidkill A SIGNAL */
+static void op_pidwait(struct fz_call *c)
+{
+	siginfo_t si = { 0 };
+	long r = waitid((idtype_t)P_PIDFD, (id_t)fz_fd(c, 1), &si,
+			(int)fz_flags(c, 2) | WEXITED);
+
+	fz_ret(c, r);
+	if (r == 0 && si.si_pid)
+		fz_say(c, " code %d status %d", si.si_code, si.si_status);
+}
+
+static void op_pidkill(struct fz_call *c)
+{
+	fz_ret(c, syscall(SYS_pidfd_send_signal, fz_fd(c, 1),
+			  fz_signal(c->w[2]), NULL, 0));
+}
+
+/* fanread A N: how many bytes of events; what they open is closed again */
+static void op_fanread(struct fz_call *c)
+{
+	struct fanotify_event_metadata *e;
+	size_t n = (size_t)fz_num(c, 2);
+	char *b = fz_buffer(c, n + 1);
+	ssize_t r = read(fz_fd(c, 1), b, n);
+
+	fz_ret(c, r);
+	for (e = (void *)b; r > 0 && FAN_EVENT_OK(e, r);
+	     e = FAN_EVENT_NEXT(e, r)) {
+		fz_say(c, " fd %d mask %#llx", e->fd,
+		       (unsigned long long)e->mask);
+		close(e->fd);
+	}
+}
+
 /* mqueue A B: a queue of two messages, opened twice */
 static void op_mqueue(struct fz_call *c)
 {
@@ -314,14 +350,27 @@ static void op_mqrecv(struct fz_call *c)
 }
 
 const struct fz_op fz_wait_ops[] = {
-	{ "poll", op_poll },	     { "ppoll", op_ppoll },
-	{ "select", op_select },     { "pselect", op_pselect },
-	{ "epoll", op_epoll },	     { "epadd", op_epadd },
-	{ "epmod", op_epmod },	     { "epdel", op_epdel },
-	{ "epwait", op_epwait },     { "eppwait", op_eppwait },
-	{ "eppwait2", op_eppwait2 }, { "sleep", op_sleep },
-	{ "sigwait", op_sigwait },   { "sigsuspend", op_sigsuspend },
-	{ "flock", op_flock },	     { "lock", op_lock },
-	{ "mqueue", op_mqueue },     { "mqsend", op_mqsend },
-	{ "mqrecv", op_mqrecv },     { 0 },
+	{ "poll", op_poll },
+	{ "ppoll", op_ppoll },
+	{ "select", op_select },
+	{ "pselect", op_pselect },
+	{ "epoll", op_epoll },
+	{ "epadd", op_epadd },
+	{ "epmod", op_epmod },
+	{ "epdel", op_epdel },
+	{ "epwait", op_epwait },
+	{ "eppwait", op_eppwait },
+	{ "eppwait2", op_eppwait2 },
+	{ "sleep", op_sleep },
+	{ "sigwait", op_sigwait },
+	{ "sigsuspend", op_sigsuspend },
+	{ "flock", op_flock },
+	{ "lock", op_lock },
+	{ "mqueue", op_mqueue },
+	{ "mqsend", op_mqsend },
+	{ "mqrecv", op_mqrecv },
+	{ "pidwait", op_pidwait },
+	{ "pidkill", op_pidkill },
+	{ "fanread", op_fanread },
+	{ 0 },
 };

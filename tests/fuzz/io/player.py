@@ -8,7 +8,8 @@ HOLD, HOLD_HOOKED = 5, 25
 NATIVE_TRIES = 40
 MAKERS = ("pair", "tcp", "udppair", "udp", "tcplisten", "unixlisten", "tcpsock",
           "unixsock", "pipe", "fifo", "pty", "ptsopen", "eventfd", "timerfd",
-          "signalfd", "memfd", "epoll", "mqueue", "accept", "accept4")
+          "signalfd", "memfd", "epoll", "mqueue", "raw", "inotify", "fanotify",
+          "pidfd", "accept", "accept4")
 
 
 class Player:

@@ -128,6 +128,58 @@ class Scenes:
             self.add(0, step)
         self.add(4, f"poll {b.name}:in,out 0ms")
 
+    def watched(self):
+        """Some who wait for what tells of something else: a file that is written
+        to, a child that ends; or for packets."""
+        kind = self.pick("inotify", "inotify", "fanotify", "pidfd", "pidfd",
+                         "raw", "raw")
+        a, b = self.two(kind)
+        if kind == "pidfd":
+            self.add(0, "fork 5")
+            self.add(0, f"pidfd {a.name} 5")
+        else:
+            self.add(0, f"{kind} {a.name} {b.name}")
+        n, size = a.name, self.pick(0, 8, 16, 24, 32, 100, 100, 100)
+        poll = [f"{self.pick('poll', 'ppoll', 'select')} {n}:in", "epwait z 4"]
+        reads = {"inotify": [f"read {n} {size}", f"readv {n} {size}",
+                             f"preadv2 {n} {size}"],
+                 "fanotify": [f"fanread {n} {size}"],
+                 "pidfd": [f"pidwait {n}", f"pidwait {n}", "wait 5",
+                           "wait 5 any", f"read {n} 8"],
+                 "raw": [f"{self.pick('recv', 'recvmsg', 'recvfrom')} {n} "
+                         f"{size} {self.pick('', '', 'peek', 'trunc', 'waitall')}",
+                         f"recvmmsg {n} 2 {size} {self.pick('', 'waitforone')}",
+                         f"read {n} {size}"]}[kind]
+        feeds = {"pidfd": [(5, "exit 3"), (0, f"pidkill {n} KILL"),
+                           ("*", "killchild 5 KILL"),
+                           (0, f"pidkill {n} USR2")],
+                 "raw": [(0, f"send {b.name} {self.pick(0, 1, 10, 100)}"),
+                         (0, f"write {b.name} 10"),
+                         (0, f"sendmmsg {b.name} 2 5")]}.get(
+                             kind, [(0, f"write {b.name} {self.pick(0, 1, 10)}"),
+                                    (0, f"pwritev2 {b.name} 3")])
+        self.add(0, f"action USR1 {self.pick('plain', 'restart')}")
+        self.add(0, "epoll z")
+        self.add(0, f"epadd z {n} {self.pick('in', 'in et', 'in oneshot')}")
+        if self.below(0.15):
+            self.add(0, f"nonblock {n} 1")
+        if self.below(0.2):
+            self.add(*self.pick(feeds))
+        for k in (1, 2, 3)[:self.pick(1, 1, 1, 2)]:
+            self.add(k, self.pick(reads + self.pick(reads, poll)))
+        for _ in range(self.pick(0, 1, 1, 2)):
+            self.add(self.pick(0, 4), self.pick(
+                f"close {n}", f"close {b.name}", f"dup2 z {n}",
+                f"dup {n} y", f"nonblock {n} 1", "tkill 1 USR1",
+                "tkill 2 USR1", f"shutdown {n} rdwr"))
+            if self.below(0.5):
+                self.add(*self.pick(feeds))
+        for _ in range(self.pick(1, 2, 3)):
+            self.add(*self.pick(feeds))
+        for _ in range(self.pick(1, 2)):
+            self.add(4, self.pick(f"poll {n}:in 0ms", f"unread {n}",
+                                  f"pidwait {n} nohang", "epwait z 4 0ms"))
+
     def background(self):
         """A child with a terminal, and one of its own in the background."""
         a, b = self.two("pty", ("master", "slave"))
