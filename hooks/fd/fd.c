@@ -270,14 +270,14 @@ long fib_sys_dup3(int from, int to, int flags)
 /*
  * A call may raise a signal in its own process, by way of a descriptor: what it
  * changes is watched (F_NOTIFY), it breaks a lease, it makes another descriptor
- * ready (F_SETSIG). Natively the handler has run when it returns. (SIGIO of
- * pipes and sockets needs none of this: their calls are FIB_TELLS_FD.)
+ * ready (O_ASYNC, F_SETSIG). Natively the handler has run when it returns.
  */
 static _Atomic bool signals;
 
 bool fib_fd_signals(void)
 {
-	return fib_load(&signals, relaxed);
+	return fib_load(&signals, relaxed) ||
+	       fib_load(&fib_desc_async_used, relaxed);
 }
 
 static bool makes_signals(int cmd)

@@ -1,6 +1,11 @@
 /*
  * Signals that a call raises in its own process, by way of a descriptor: their
  * handler has run when it returns.
+ *
+ * t-case: directory
+ * t-case: process
+ * t-case: thread
+ * t-case: written
  */
 #include "t.h"
 
@@ -61,15 +66,36 @@ static void owner(struct f_owner_ex who)
 	t_close(sv[1]);
 }
 
-int main(void)
+/* Each write of many; and the end of the other side. */
+static void written(void)
 {
+	int sv[2];
+
+	t_pair(sv);
+	CHECK(fcntl(sv[0], F_SETOWN, getpid()) == 0);
+	CHECK(fcntl(sv[0], F_SETFL, O_ASYNC) == 0);
+	for (int i = 1; i <= 100; i++) {
+		CHECK(send(sv[1], "x", 1, 0) == 1);
+		CHECK(came == i);
+	}
+	t_close(sv[1]);
+	CHECK(came == 101);
+	t_close(sv[0]);
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc == 2);
 	t_thread(t_bystander, NULL);
 	handle(SIGIO);
 	handle(SIGRTMIN + 1);
-	directory_changes();
-	t_say("a directory");
-	owner((struct f_owner_ex){ F_OWNER_PID, getpid() });
-	owner((struct f_owner_ex){ F_OWNER_TID, gettid() });
-	t_say("a socket");
+	if (!strcmp(argv[1], "directory"))
+		directory_changes();
+	else if (!strcmp(argv[1], "process"))
+		owner((struct f_owner_ex){ F_OWNER_PID, getpid() });
+	else if (!strcmp(argv[1], "thread"))
+		owner((struct f_owner_ex){ F_OWNER_TID, gettid() });
+	else
+		written();
 	return 0;
 }
