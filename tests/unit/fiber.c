@@ -1,4 +1,5 @@
 /* Fiber slabs: reuse, generations, exhaustion. */
+#include <sys/mman.h>
 #include "libfib/lib.h"
 #include "tests/unit/unit.h"
 
