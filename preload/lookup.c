@@ -21,16 +21,17 @@
 
 struct wanted {
 	const char *name;
-	bool behind; /* this library has been passed */
+	bool behind;  /* this library has been passed */
+	bool foreign; /* it is not libc's */
 	void *at;
 	size_t size;
 };
 
 struct tables {
 	uintptr_t base;
-	const ElfW(Sym) *sym;
+	const ElfW(Sym) * sym;
 	const char *str;
-	const ElfW(Half) *version;
+	const ElfW(Half) * version;
 	const uint32_t *gnu, *sysv; /* hash tables */
 };
 
@@ -138,13 +139,15 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	}
 	/* The vDSO's functions are no replacement for libc's of that name. */
-	if (fib_object_has(info, getauxval(AT_SYSINFO_EHDR)) || !read_tables(info, &t))
+	if (fib_object_has(info, getauxval(AT_SYSINFO_EHDR)) ||
+	    !read_tables(info, &t))
 		return 0;
 	i = t.gnu ? in_gnu(&t, w->name) : in_sysv(&t, w->name);
 	if (!i)
 		return 0;
 	w->at = (void *)(t.base + t.sym[i].st_value);
 	w->size = t.sym[i].st_size;
+	w->foreign = !fib_object_is_libcs(info);
 	if (ELF64_ST_TYPE(t.sym[i].st_info) == STT_GNU_IFUNC)
 		w->at = ((void *(*)(void))w->at)();
 	return 1;
@@ -157,5 +160,14 @@ void *fib_lookup(const char *name, size_t *size)
 	dl_iterate_phdr(look, &w);
 	if (size)
 		*size = w.size;
+	return w.at;
+}
+
+void *fib_lookup_next(const char *name, bool *foreign)
+{
+	struct wanted w = { .name = name };
+
+	dl_iterate_phdr(look, &w);
+	*foreign = w.foreign;
 	return w.at;
 }

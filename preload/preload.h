@@ -100,5 +100,7 @@ int *fib_tid_word(pthread_t t);
 
 /** What the objects behind this one call @name, and its size, or NULL. */
 void *fib_lookup(const char *name, size_t *size);
+/** The same; *@foreign: the first of them is not libc, or a part of it. */
+void *fib_lookup_next(const char *name, bool *foreign);
 
 #endif

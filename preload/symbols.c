@@ -5,6 +5,10 @@
  * a foreign thread, a vfork child), and a hook body otherwise. POSIX makes all
  * of them cancellation points: a cancel that is pending acts on entry, one that
  * comes while parked is dealt with in hooks/wait/wait.c.
+ *
+ * Where another library behind this one has a function in libc's place, that one is
+ * called, as it would be without this library: what it calls in the end is libc's,
+ * and comes by the other door.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,11 +25,13 @@
 #pragma GCC visibility push(default)
 
 struct fib_real fib_real FIB_SEALED;
+struct fib_foreign fib_foreign FIB_SEALED;
 
 void fib_real_init(void)
 {
-#define FIB_REAL(ret, name, types) fib_real.name = fib_lookup(#name, NULL);
-#define FIB_LIBC		   FIB_REAL
+#define FIB_REAL(ret, name, types)                                             \
+	fib_real.name = fib_lookup_next(#name, &fib_foreign.name);
+#define FIB_LIBC FIB_REAL
 #define FIB_ALIAS(name, of)
 #define FIB_OWN(name)
 #define FIB_CALL2(ret, name, ...) FIB_REAL(ret, name, )
@@ -42,6 +48,9 @@ static inline struct fib *caller(void)
 {
 	return fib_load(&fib_symtab.active, relaxed) ? fib_caller() : NULL;
 }
+
+/* The same for a function: not if another library has it in libc's place. */
+#define CALLER(name) (fib_unlikely(fib_foreign.name) ? NULL : caller())
 
 static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
 		   long e, long g)
@@ -72,7 +81,7 @@ static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
 #define PLAIN(ret, name, call, params, ...)                                    \
 	ret name params                                                        \
 	{                                                                      \
-		struct fib *f = caller();                                      \
+		struct fib *f = CALLER(name);                                  \
                                                                                \
 		return f ? (ret)HOOKED(SYS_##call, __VA_ARGS__) :              \
 			   CALL(name, __VA_ARGS__);                            \
@@ -124,7 +133,7 @@ ssize_t __recvfrom_chk(int fd, void *restrict buf, size_t n, size_t room,
 int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts,
 	  const sigset_t *mask)
 {
-	struct fib *f = caller();
+	struct fib *f = CALLER(ppoll);
 	struct timespec copy;
 
 	if (!f)
@@ -153,7 +162,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts,
 int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
 	   struct timeval *restrict tv)
 {
-	struct fib *f = caller();
+	struct fib *f = CALLER(select);
 	struct timespec ts;
 	int us, ret;
 
@@ -179,7 +188,7 @@ int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
 int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
 	    const struct timespec *restrict ts, const sigset_t *restrict mask)
 {
-	struct fib *f = caller();
+	struct fib *f = CALLER(pselect);
 	struct timespec copy;
 	struct {
 		const sigset_t *mask;
@@ -199,9 +208,11 @@ int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
  * The vDSO answers for most clocks; for those of threads it makes a system call
  * that is not ours to rewrite. Not cancellation points.
  */
-static struct fib *owner_of_clock(clockid_t clock)
+static struct fib *owner_of_clock(clockid_t clock, bool foreign)
 {
-	return clock < 0 || clock == CLOCK_THREAD_CPUTIME_ID ? caller() : NULL;
+	return !foreign && (clock < 0 || clock == CLOCK_THREAD_CPUTIME_ID) ?
+		       caller() :
+		       NULL;
 }
 
 static int not_cancelled(struct fib *f, unsigned nr, long x, void *y)
@@ -216,7 +227,7 @@ static int not_cancelled(struct fib *f, unsigned nr, long x, void *y)
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
-	struct fib *f = owner_of_clock(clock);
+	struct fib *f = owner_of_clock(clock, fib_foreign.clock_gettime);
 
 	return f ? not_cancelled(f, SYS_clock_gettime, clock, ts) :
 		   CALL(clock_gettime, clock, ts);
@@ -224,7 +235,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 
 int clock_getres(clockid_t clock, struct timespec *ts)
 {
-	struct fib *f = owner_of_clock(clock);
+	struct fib *f = owner_of_clock(clock, fib_foreign.clock_getres);
 
 	return f ? not_cancelled(f, SYS_clock_getres, clock, ts) :
 		   CALL(clock_getres, clock, ts);
@@ -234,7 +245,7 @@ int clock_getres(clockid_t clock, struct timespec *ts)
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *want,
 		    struct timespec *left)
 {
-	struct fib *f = caller();
+	struct fib *f = CALLER(clock_nanosleep);
 	long a[6] = { clock, flags, (long)want, (long)left };
 
 	if (!f)
@@ -252,7 +263,7 @@ unsigned sleep(unsigned seconds)
 	struct timespec ts = { seconds, 0 };
 	int saved = errno;
 
-	if (!caller())
+	if (!CALLER(sleep) || fib_foreign.nanosleep)
 		return CALL(sleep, seconds);
 	if (nanosleep(&ts, &ts) < 0)
 		return (unsigned)ts.tv_sec + (ts.tv_nsec >= 500000000);
@@ -264,7 +275,8 @@ int usleep(useconds_t us)
 {
 	struct timespec ts = { us / 1000000, (long)(us % 1000000) * 1000 };
 
-	return caller() ? nanosleep(&ts, NULL) : CALL(usleep, us);
+	return CALLER(usleep) && !fib_foreign.nanosleep ? nanosleep(&ts, NULL) :
+							  CALL(usleep, us);
 }
 
 /* --- whatever may create the first thread -------------------------------- */

@@ -12,6 +12,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -32,6 +33,21 @@ struct fib_real {
 };
 
 extern struct fib_real fib_real __attribute__((visibility("hidden")));
+
+/* Functions that a library behind this one has in libc's place. */
+struct fib_foreign {
+#define FIB_REAL(ret, name, types) bool name;
+#define FIB_LIBC		   FIB_REAL
+#define FIB_ALIAS(name, of)
+#define FIB_OWN(name)
+#define FIB_CALL2(ret, name, ...) bool name;
+#define FIB_CALL3(ret, name, ...) bool name;
+#define FIB_CALL4(ret, name, ...) bool name;
+#define FIB_CALL6(ret, name, ...) bool name;
+#include "preload/symbols.def"
+};
+
+extern struct fib_foreign fib_foreign __attribute__((visibility("hidden")));
 
 /** Look them all up. */
 void fib_real_init(void) __attribute__((visibility("hidden")));

@@ -39,7 +39,8 @@ T_C     := $(sort $(wildcard tests/hooks/*/*.c))
 T_CC    := $(sort $(wildcard tests/hooks/*/*.cc))
 T_PROGS := $(T_C:%.c=$(B)/%) $(T_CC:%.cc=$(B)/%)
 T_LIBS  := $(B)/tests/support/libttls.so $(B)/tests/support/libtctor.so \
-            $(B)/tests/support/libtfutex.so
+           $(B)/tests/support/libtshim.so \
+           $(B)/tests/support/libtfutex.so
 # Parts of libc of their own, before glibc 2.34.
 T_LIBC  := -Wl,--as-needed -lrt -ldl -lresolv -lanl -lutil -Wl,--no-as-needed
 T_RPATH := -Wl,-rpath,'$$ORIGIN/../../support'
@@ -76,6 +77,10 @@ $(B)/tests/support/libtctor.so: tests/support/ctorlib.c
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@
 
+$(B)/tests/support/libtshim.so: tests/support/shimlib.c
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu11 $(T_FLAGS) -fPIC -shared $< -o $@ -ldl
+
 # The numbers of all calls, by name.
 $(B)/tests/support/filter_calls.h:
 	@mkdir -p $(@D)
@@ -102,6 +107,9 @@ $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2
 # This one has a library whose constructor starts a thread before main().
 $(B)/tests/hooks/thread/ctor_thread: $(B)/tests/support/libtctor.so
 $(B)/tests/hooks/thread/ctor_thread: T_LINK := -L$(B)/tests/support -ltctor
+# And this one another that has some functions in libc's place.
+$(B)/tests/hooks/thread/foreign_calls: $(B)/tests/support/libtshim.so
+$(B)/tests/hooks/thread/foreign_calls: T_LINK := -L$(B)/tests/support -ltshim
 $(B)/tests/hooks/thread/registers: T_LINK := -lm
 # Its functions have names at run time.
 $(B)/tests/hooks/crash/backtrace: T_LINK := -rdynamic -lunwind -ldl

@@ -248,41 +248,6 @@ static int add_ranges(const struct dl_phdr_info *info, uint16_t id)
 
 /* ---- scanning ---- */
 
-static bool is_libc(const struct dl_phdr_info *info)
-{
-	return fib_object_has(info, (uintptr_t)gnu_get_libc_version);
-}
-
-static bool is_ldso(const struct dl_phdr_info *info)
-{
-	return info->dlpi_addr == _r_debug.r_ldbase ||
-	       (getauxval(AT_BASE) && info->dlpi_addr == getauxval(AT_BASE));
-}
-
-static const char *base_name(const struct dl_phdr_info *info)
-{
-	const char *base = strrchr(info->dlpi_name, '/');
-
-	return base ? base + 1 : info->dlpi_name;
-}
-
-/* What glibc 2.34 made parts of libc: libpthread.so.0, librt-2.31.so, ... */
-static bool is_part_of_libc(const struct dl_phdr_info *info)
-{
-	static const char *const part[] = { "libpthread", "librt" };
-	const char *base = base_name(info);
-
-	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
-		size_t n = strlen(part[i]);
-
-		if (!strncmp(base, part[i], n) &&
-		    (!strncmp(base + n, ".so.", 4) ||
-		     !strncmp(base + n, "-2.", 3)))
-			return true;
-	}
-	return false;
-}
-
 /* What the object calls itself, whatever its file is called; "" if nothing. */
 static const char *soname(const struct dl_phdr_info *info)
 {
@@ -327,7 +292,8 @@ struct walk {
 
 static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 {
-	bool libc = is_libc(info), ldso = is_ldso(info);
+	bool libc = fib_object_is_libc(info);
+	bool ldso = fib_object_is_ldso(info);
 	struct fib_scan scan = { .all = scan_all, .stats = &stats };
 	bool whole;
 	int err = 0;
@@ -339,7 +305,7 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 		return fib_rewrite_fail(-ENOSPC, "too many objects", 0, NULL);
 	if (is_vdso(info) || is_ours(info))
 		return scan.object;
-	whole = libc || ldso || is_part_of_libc(info);
+	whole = fib_object_is_libcs(info);
 	if (!whole || !fib_known_take(&scan, info))
 		err = fib_scan_object(&scan, info, whole);
 	/* Started by a debugger: it has a breakpoint there, which stays its own. */
