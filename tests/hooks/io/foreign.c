@@ -6,11 +6,57 @@
  * t-case: pair
  * t-case: tcp
  */
+#include <dirent.h>
 #include <stdbool.h>
 #include "t.h"
 
 static int rd, wr, ask[2], told[2];
 static bool hooked;
+static pid_t other_pid;
+
+/* For how long threads of a process were to run, and others had the processor. */
+static long long held_up_of(const char *process)
+{
+	char path[600];
+	long long sum = 0, ns;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%s/task", process);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%s/task/%s/schedstat",
+			 process, e->d_name);
+		f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
+		if (f && fscanf(f, "%*s %lld", &ns) == 1)
+			sum += ns;
+		if (f)
+			fclose(f);
+	}
+	if (d)
+		closedir(d);
+	return sum;
+}
+
+static long long held_up(void)
+{
+	char pid[16];
+
+	if (!other_pid)
+		return held_up_of("self");
+	snprintf(pid, sizeof(pid), "%d", (int)other_pid);
+	return held_up_of("self") + held_up_of(pid);
+}
+
+/* Since it was @before; a thread may have ended. */
+static long long held_up_since(long long before)
+{
+	long long now = held_up();
+
+	return now > before ? now - before : 0;
+}
 
 /* --- the other process ------------------------------------------------------ */
 
@@ -87,18 +133,19 @@ static void waits(int fd)
 	t_join(th);
 }
 
-/* How much later than it should it has failed. */
+/* How much later than it should it has failed, but for what others have used. */
 static long long fails(int fd, long long after_ns)
 {
-	long long start = t_now();
+	long long held = held_up(), start = t_now(), end;
 	char c;
 
 	CHECK_ERR(read(fd, &c, 1), EAGAIN);
-	CHECK(t_now() - start >= after_ns);
-	return t_now() - start - after_ns;
+	end = t_now();
+	CHECK(end - start >= after_ns);
+	return end - start - after_ns - held_up_since(held);
 }
 
-/* The best of several tries is what counts: others may have the processor. */
+/* The best of several tries is what counts. */
 static void least(long long *best, long long ns)
 {
 	if (ns < *best)
@@ -121,7 +168,7 @@ static void *begun(void *arg)
 
 /*
  * A wait that has begun: natively it goes on, here it ends. What is asked for is
- * one of several tries within 10 ms, since others may have the processor.
+ * one of several tries within 10 ms, but for the time that others have used.
  */
 static void in_a_wait(char change, char back, long long at_least)
 {
@@ -129,10 +176,11 @@ static void in_a_wait(char change, char back, long long at_least)
 
 	for (int i = 0; i < 5; i++) {
 		pthread_t th = t_thread(begun, &ended);
-		long long start = t_now();
+		long long start = t_now(), held;
 		struct timespec ts = { 0, 30 * T_MS }; /* a wait of some age */
 
 		nanosleep(&ts, NULL);
+		held = held_up();
 		if (at_least == 0)
 			start = t_now();
 		tell(change);
@@ -143,7 +191,7 @@ static void in_a_wait(char change, char back, long long at_least)
 			CHECK(t_join(th) == NULL);
 			/* It may have begun before its creator went on. */
 			CHECK(ended - began >= at_least);
-			least(&best, ended - start);
+			least(&best, ended - start - held_up_since(held));
 		}
 		tell(back);
 	}
@@ -246,6 +294,7 @@ int main(int argc, char **argv)
 		t_close(ask[1]);
 		other();
 	}
+	other_pid = pid;
 	for (int i = 0; i < 5; i++) {
 		waits(rd);
 		tell('n');
