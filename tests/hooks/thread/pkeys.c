@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <semaphore.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -266,10 +267,18 @@ static void at_cancel(void *arg)
 	*(int *)arg = pkey_get(key);
 }
 
+static atomic_int is_cancelled;
+
+/*
+ * It finds the cancel when it comes to a call. One that waits in it already is woken
+ * by libc's signal, natively, and has the rights of a handler from then on.
+ */
 static void *cancelled(void *arg)
 {
 	CHECK(pkey_set(key, PKEY_DISABLE_WRITE) == 0);
 	pthread_cleanup_push(at_cancel, arg);
+	while (!is_cancelled)
+		sched_yield();
 	pause();
 	pthread_cleanup_pop(0);
 	return NULL;
@@ -293,6 +302,7 @@ int main(void)
 	t_join(t_thread(try_fork, NULL));
 	th = t_thread(cancelled, &seen);
 	CHECK_0(pthread_cancel(th));
+	is_cancelled = 1;
 	t_join(th);
 	t_say("rights in a cleanup handler: %d", seen);
 	CHECK(pkey_get(key) == 0);
