@@ -7,6 +7,7 @@
 #define SIZES	  8u	  /* of which free blocks are kept */
 #define FIRST	  1024u
 #define AT_ONCE	  64u /* blocks of one mapping */
+#define RECENT	  16u /* threads that are being created at one time */
 
 /* A block is in the table from its mapping until it really is unmapped. */
 struct block {
@@ -32,7 +33,9 @@ static struct block *table;
 static uint32_t slots, used; /* used counts deleted entries too */
 static _Atomic uint32_t
 	live; /* entries that are not deleted; read without lock */
-static size_t last_guard = FIB_PAGE; /* what NPTL asked for last */
+/* Handed out last: of these NPTL says at once where the guard ends. */
+static uintptr_t recent[RECENT];
+static uint32_t nrecent;
 static struct pool pools[SIZES];
 static bool no_guard_madvise;
 
@@ -78,6 +81,11 @@ static struct pool *pool_locked(size_t size)
 	return empty;
 }
 
+static void handed_out_locked(uintptr_t base)
+{
+	recent[nrecent++ % RECENT] = base;
+}
+
 static void put_locked(struct pool *p, struct block *b)
 {
 	b->in_use = false;
@@ -96,6 +104,7 @@ static struct block *take_locked(struct pool *p)
 	p->head = b->next_free;
 	if (--p->count < p->least)
 		p->least = p->count;
+	handed_out_locked(b->base);
 	b->in_use = true;
 	b->bare = 0;
 	return b;
@@ -157,7 +166,6 @@ static void set_guard(struct block *b, size_t guard)
 {
 	long r = -EINVAL;
 
-	last_guard = guard;
 	if (guard == b->guard)
 		return;
 	if (b->guard > guard) {
@@ -292,6 +300,8 @@ long fib_stack_map(size_t size, int prot)
 	fib_raw(SYS_madvise, base, size * n, MADV_NOHUGEPAGE);
 	fib_lock(&lock);
 	known = add_locked((uintptr_t)base, size, prot, n);
+	if (known)
+		handed_out_locked((uintptr_t)base);
 	fib_unlock(&lock);
 	if (known < n)
 		fib_raw(SYS_munmap, base + known * size, (n - known) * size);
@@ -301,9 +311,15 @@ long fib_stack_map(size_t size, int prot)
 	return base;
 }
 
+static bool holds(const struct block *b, uintptr_t addr, size_t size)
+{
+	return b->base > 1 && addr >= b->base &&
+	       addr + size <= b->base + b->size;
+}
+
 /*
  * Blocks are not ordered: only a base can be looked up. NPTL asks for what is
- * above the guard, so try that before all blocks are gone through.
+ * above the guard of a new one, so try that before all blocks are gone through.
  */
 static struct block *holds_locked(uintptr_t addr, size_t size)
 {
@@ -311,15 +327,16 @@ static struct block *holds_locked(uintptr_t addr, size_t size)
 
 	if (b)
 		return size <= b->size ? b : NULL;
-	b = addr > last_guard ? find_locked(addr - last_guard) : NULL;
-	if (b && last_guard + size <= b->size)
-		return b;
-	for (uint32_t i = 0; i < slots; i++) {
-		b = &table[i];
-		if (b->base > 1 && addr >= b->base &&
-		    addr + size <= b->base + b->size)
+	for (uint32_t i = 1; i <= RECENT; i++) {
+		uintptr_t base = recent[(nrecent - i) % RECENT];
+
+		b = base && base < addr ? find_locked(base) : NULL;
+		if (b && holds(b, addr, size))
 			return b;
 	}
+	for (uint32_t i = 0; i < slots; i++)
+		if (holds(&table[i], addr, size))
+			return &table[i];
 	return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* The pool of thread stacks, used as NPTL uses it. */
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include "runtime/stack.h"
 #include "tests/unit/unit.h"
 
@@ -163,9 +164,8 @@ START_TEST(advised_guard_grows_and_shrinks)
 			 0);
 	memset(p + 2 * FIB_PAGE, 1, SIZE - 2 * FIB_PAGE);
 	/* neither of these is a guard of NPTL's */
-	ck_assert_int_eq(fib_stack_guard((uintptr_t)p + FIB_PAGE, FIB_PAGE,
-					 true),
-			 1);
+	ck_assert_int_eq(
+		fib_stack_guard((uintptr_t)p + FIB_PAGE, FIB_PAGE, true), 1);
 	ck_assert_int_eq(fib_stack_guard((uintptr_t)p, FIB_PAGE, false), 1);
 	ck_assert_int_eq(fib_stack_guard((uintptr_t)&p, FIB_PAGE, true), 1);
 	*(volatile char *)(p + 2 * FIB_PAGE - 1) = 1;
@@ -211,6 +211,35 @@ START_TEST(churn)
 }
 END_TEST
 
+static void open_above(long p, size_t guard)
+{
+	ck_assert_int_eq(fib_stack_protect((uintptr_t)p + guard, SIZE - guard,
+					   PROT_READ | PROT_WRITE),
+			 0);
+}
+
+/*
+ * A guard of another size than the last one's: the stack is found without a walk
+ * through the table, which would have the kernel map its pages.
+ */
+START_TEST(guards_of_many_sizes)
+{
+	struct rusage before, after;
+	long p[3];
+
+	for (unsigned i = 0; i < 3; i++)
+		p[i] = fib_stack_map(SIZE, PROT_NONE);
+	open_above(p[0], FIB_PAGE);
+	getrusage(RUSAGE_SELF, &before);
+	open_above(p[1], 3 * FIB_PAGE);
+	open_above(p[2], 2 * FIB_PAGE);
+	getrusage(RUSAGE_SELF, &after);
+	ck_assert_int_lt(after.ru_minflt - before.ru_minflt, 3);
+	*(char *)(p[1] + 3 * FIB_PAGE) = 1;
+	*(char *)(p[2] + 2 * FIB_PAGE) = 1;
+}
+END_TEST
+
 TCase *unit_stack(void)
 {
 	TCase *t = tcase_create("stack");
@@ -227,6 +256,7 @@ TCase *unit_stack(void)
 	tcase_add_test(t, advised_guard_is_of_one_thread);
 	tcase_add_test_raise_signal(t, advised_guard_grows_and_shrinks,
 				    SIGSEGV);
+	tcase_add_test(t, guards_of_many_sizes);
 	tcase_add_test(t, trim);
 	tcase_add_test(t, churn);
 	return t;
