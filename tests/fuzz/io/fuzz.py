@@ -195,7 +195,7 @@ def gist(d):
              ("read", ("read", "readv", "preadv2", "recv", "recvmsg",
                        "recvfrom", "recvmmsg", "read8")),
              ("write", ("write", "writev", "pwritev2", "send", "sendmsg",
-                        "sendmmsg", "sendto", "write8")))
+                        "sendmmsg", "sendto", "sendfd", "write8")))
     alike = {call: kind for kind, all_of in kinds for call in all_of}
     return (d.signature().split(":", 1)[1],
             frozenset(alike.get(s.split()[1], s.split()[1])
