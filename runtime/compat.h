@@ -32,6 +32,15 @@
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
+#ifndef SYS_futex_wake
+#define SYS_futex_wake 454
+#endif
+#ifndef SYS_futex_wait
+#define SYS_futex_wait 455
+#endif
+#ifndef SYS_futex_requeue
+#define SYS_futex_requeue 456
+#endif
 
 /* As the headers write them, which may come later. */
 #ifndef CLOSE_RANGE_UNSHARE
