@@ -1,8 +1,8 @@
 /*
- * futex_wake, futex_wait and futex_requeue, the calls of Linux 6.7 (kernel/futex/
- * syscalls.c): the same words, the same waiters. Each asks the kernel first, which
- * says what is wrong with it, or that there is no such call, and wakes who waits
- * there; then the old call does the rest, upon the runtime's table.
+ * futex_wake, futex_wait and futex_requeue, the calls of Linux 6.7: the same words,
+ * the same waiters (kernel/futex/syscalls.c). Each asks the kernel first, which says
+ * what is wrong with it, or that there is no such call, and wakes who waits there;
+ * then the old call does the rest, upon the runtime's table.
  */
 #include <linux/futex.h>
 #include "hooks/core/hook.h"

@@ -4,6 +4,7 @@
  */
 #include <stdbool.h>
 #include "futex.h"
+#include <sys/mman.h>
 
 #ifndef SYS_futex_wake
 #define SYS_futex_wake	  454
@@ -34,6 +35,9 @@ struct call {
 	unsigned long mask;
 	long r;
 	int err;
+	uint32_t *at;
+	long long limit;
+	bool done;
 };
 
 static void *waiter(void *arg)
@@ -67,7 +71,7 @@ static void wake_one(bool old, unsigned long mask, unsigned flags)
 static void try_both(unsigned flags, const char *what)
 {
 	for (int i = 0; i < 4; i++) {
-		struct call c = { i & 1, flags, ALL, -1, 0 };
+		struct call c = { i & 1, flags, ALL, -1, 0, w, 0, false };
 		pthread_t th = t_thread(waiter, &c);
 
 		wake_one(i & 2, ALL, flags);
@@ -79,8 +83,8 @@ static void try_both(unsigned flags, const char *what)
 
 static void try_masks(void)
 {
-	struct call a = { false, U32 | PRIVATE, 1, -1, 0 };
-	struct call b = { false, U32 | PRIVATE, 2, -1, 0 };
+	struct call a = { false, U32 | PRIVATE, 1, -1, 0, w, 0, false };
+	struct call b = { false, U32 | PRIVATE, 2, -1, 0, w, 0, false };
 	pthread_t ta = t_thread(waiter, &a), tb = t_thread(waiter, &b);
 
 	wake_one(false, 2, U32 | PRIVATE);
@@ -104,7 +108,8 @@ static void try_requeue(void)
 		v[i].flags = U32 | PRIVATE;
 	}
 	for (int i = 0; i < 3; i++) {
-		c[i] = (struct call){ i == 1, U32 | PRIVATE, ALL, -1, 0 };
+		c[i] = (struct call){ i == 1, U32 | PRIVATE, ALL, -1, 0, w,
+				      0,      false };
 		th[i] = t_thread(waiter, &c[i]);
 	}
 	while (moved < 3) {
@@ -151,31 +156,34 @@ static void nothing(int sig)
 /* Its limit is absolute: with SA_RESTART it goes on, also where it has one. */
 static void *limited(void *arg)
 {
-	struct timespec ts = t_in(CLOCK_MONOTONIC, 300 * T_MS);
 	struct call *c = arg;
+	struct timespec ts = t_in(CLOCK_MONOTONIC, c->limit);
 
-	c->r = wait2(&w[0], 0, ALL, U32 | PRIVATE, &ts, CLOCK_MONOTONIC);
+	c->r = wait2(c->at, 0, ALL, c->flags, &ts, CLOCK_MONOTONIC);
 	c->err = errno;
+	__atomic_store_n(&c->done, true, __ATOMIC_SEQ_CST);
 	return NULL;
 }
 
-static void try_signals(void)
+static void try_signals(uint32_t *at, unsigned kind, const char *what)
 {
 	for (int flags = 0; flags <= SA_RESTART; flags += SA_RESTART) {
 		struct sigaction sa = { .sa_handler = nothing,
 					.sa_flags = flags };
-		struct call c = { false, 0, 0, 0, 0 };
+		struct call c = { false, kind, 0, 0, 0, at, 300 * T_MS, false };
 		pthread_t th;
 
+		if (!flags)
+			c.limit = 20 * T_SEC; /* which no signal lets it see */
 		CHECK(sigaction(SIGUSR1, &sa, NULL) == 0);
 		th = t_thread(limited, &c);
-		for (int i = 0; i < 5; i++) {
+		while (!__atomic_load_n(&c.done, __ATOMIC_SEQ_CST)) {
 			t_settle();
 			pthread_kill(th, SIGUSR1);
 		}
 		t_join(th);
-		t_say("%s: %ld %s", flags ? "SA_RESTART" : "none", c.r,
-		      strerrorname_np(c.err));
+		t_say("%s, %s: %ld %s", what, flags ? "SA_RESTART" : "none",
+		      c.r, strerrorname_np(c.err));
 	}
 }
 
@@ -215,6 +223,8 @@ static void *try_errors(void *arg)
 
 int main(void)
 {
+	uint32_t *shared;
+
 	if (wake2(&w[0], ALL, 1, U32 | PRIVATE) == -1 && errno == ENOSYS)
 		t_skip("the kernel has no futex_wake");
 	try_both(U32 | PRIVATE, "private");
@@ -222,7 +232,11 @@ int main(void)
 	try_masks();
 	try_requeue();
 	try_limits();
-	try_signals();
+	try_signals(&w[0], U32 | PRIVATE, "private");
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+	try_signals(shared, U32, "shared");
 	t_join(t_thread(try_errors, NULL));
 	return 0;
 }
