@@ -156,6 +156,9 @@ static inline int fib_io_option(const struct fib_known *k, int name, int none)
 	return val;
 }
 
+/** accept.c: does socket @k listen? */
+bool fib_io_listens(struct fib_known *k);
+
 /** net.c: receive by call @nr, whose flags are *@flags; @plain as fib_io_call(). */
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		    long *flags);
