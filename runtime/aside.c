@@ -17,10 +17,13 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 #include "runtime/aside.h"
 #include "runtime/sched.h"
 
 #define STACK_SIZE (16ul * 1024)
+#define YIELDS	   2
+#define NAP_NS	   20000
 
 static struct fib_lock lock = FIB_LOCK(ASIDE);
 static _Atomic int word; /* the kernel zeroes it when the thread has ended */
@@ -58,12 +61,18 @@ static void run(void *arg)
 /* Until the kernel has forgotten it: it counts as a thread of the process. */
 static void await_end(long tid)
 {
+	struct timespec nap = { 0, NAP_NS };
 	int now;
 
 	while ((now = fib_load(&word, acquire)))
 		fib_raw(SYS_futex, &word, FUTEX_WAIT, now, 0);
-	while (fib_raw(SYS_tgkill, fib_raw(SYS_getpid), tid, 0) == 0)
-		fib_raw(SYS_sched_yield);
+	/* It needs a processor, where there is other work: who yields may keep it. */
+	for (int n = 0; fib_raw(SYS_tgkill, fib_raw(SYS_getpid), tid, 0) == 0;
+	     n++)
+		if (n < YIELDS)
+			fib_raw(SYS_sched_yield);
+		else
+			fib_raw(SYS_futex, &word, FUTEX_WAIT, 0, &nap);
 }
 
 static long do_aside(struct errand *e)
