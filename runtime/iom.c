@@ -125,6 +125,15 @@ void fib_iom_disarm_locked(struct fib_fd *s)
 	}
 }
 
+void fib_iom_mute_locked(struct fib_fd *s)
+{
+	/* An event that a worker has by now is for nobody. */
+	s->generation++;
+	if (s->registered)
+		fib_iom_control(s, EPOLL_CTL_DEL, 0);
+	s->registered = 0;
+}
+
 static uint32_t draw_turn_locked(struct fib_fd *s)
 {
 	do
@@ -293,6 +302,23 @@ void fib_iom_pass(struct fib_fd *s, uint8_t events)
 	fib_lock(&s->lock);
 	fib_iom_feed_locked(s, events, false);
 	fib_unlock(&s->lock);
+}
+
+bool fib_iom_wake_reader(struct fib_fd *s)
+{
+	bool any = false;
+
+	fib_lock(&s->lock);
+	fib_list_for_each (it, &s->waiters) {
+		const struct fib_waiter *w =
+			fib_container_of(it, struct fib_waiter, node);
+
+		any |= !w->observer && (w->events & FIB_IO_READ);
+	}
+	if (any)
+		fib_iom_feed_locked(s, FIB_IO_READ, false);
+	fib_unlock(&s->lock);
+	return any;
 }
 
 void fib_iom_nudge_writers(struct fib_sched *sched)

@@ -301,6 +301,10 @@ void fib_iom_pass(struct fib_fd *s, uint8_t events);
 int fib_iom_rearm_locked(struct fib_fd *s);
 /** No event is wanted of @s any more: unless a fiber waits for it. */
 void fib_iom_disarm_locked(struct fib_fd *s);
+/** The same, whoever waits: fib_iom_wake_reader() alone wakes them. */
+void fib_iom_mute_locked(struct fib_fd *s);
+/** Wake the first who waits to read; false: there is none. */
+bool fib_iom_wake_reader(struct fib_fd *s);
 
 /**
  * One at a time for calls that are made after a poll said they would not

@@ -197,8 +197,7 @@ long fib_read_stat(int tid, char *text, size_t size)
 	return n < 0 ? 0 : n;
 }
 
-/* R, S, D, ... of proc(5); 0 if nobody tells. */
-static char thread_state(int tid)
+char fib_thread_state(int tid)
 {
 	char text[128];
 	long n = fib_read_stat(tid, text, sizeof(text));
@@ -218,7 +217,7 @@ static bool is_stuck(struct fib_worker *w)
 	int tid = fib_load(&w->tid, relaxed);
 
 	return fib_cpu_thread_ns(tid) - w->seen_cpu_ns > TICK_NS / 4 ||
-	       thread_state(tid) != 'R';
+	       fib_thread_state(tid) != 'R';
 }
 
 /*

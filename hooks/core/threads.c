@@ -138,6 +138,11 @@ void fib_bind_loop(void)
 		fib_sub(&loops, 1, relaxed);
 }
 
+int fib_loops_left(void)
+{
+	return LOOPS_MOST - fib_load(&loops, relaxed);
+}
+
 /*
  * Where all threads are dedicated, the process may do no more than they: natively
  * there is nobody else. So kernel threads of ours that run none of them are

@@ -54,6 +54,8 @@ int fib_dedicate(void);
  * are very many such, or no thread is to be had.
  */
 void fib_bind_loop(void);
+/** How many more there may be. */
+int fib_loops_left(void);
 /** The caller has changed what its kernel thread may do. */
 void fib_rights_changed(void);
 /** Are the other kernel threads to be replaced by such as may do no more? */

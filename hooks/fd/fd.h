@@ -59,7 +59,9 @@ struct fib_known {
 	uint8_t doubts;	 /* times that a short read was not the end */
 	bool tells_room; /* poll has once said that there is room to write */
 	bool tells_end;	 /* it says so when there is no writer (any more) */
-	_Atomic int acceptors;	/* by this number, and how: hooks/wait/way.h */
+	_Atomic int acceptors; /* by this number, and how: hooks/wait/way.h */
+	_Atomic int turn;  /* they go over to the kernel: hooks/io/accept.c */
+	_Atomic int crowd; /* the most that have parked at once */
 } __attribute__((aligned(64)));
 
 /* But for a lock that has its rank with it. */

@@ -604,6 +604,10 @@ void fib_fd_known_reset(void)
 		for (unsigned n = 0; c && n < FIB_FD_CHUNK; n++) {
 			fib_lock_init(&c[n].lock, RECORD);
 			fib_store(&c[n].desc, NULL, relaxed);
+			/* Who accepts are the parent's. */
+			fib_store(&c[n].acceptors, 0, relaxed);
+			fib_store(&c[n].turn, 0, relaxed);
+			fib_store(&c[n].crowd, 0, relaxed);
 		}
 	}
 }

@@ -67,6 +67,7 @@ struct fib_in_io {
 	_Atomic uint8_t stop; /* enum fib_stop: hooks/signal/stop.c */
 	int reserved;	      /* a number for what it opens, plus 1; or 0 */
 	_Atomic int *way;     /* how it waits, and others: hooks/wait/way.h */
+	bool keen;	      /* it parks, and would rather be in the kernel */
 };
 
 /* hooks/thread/: what a program tells one thread from another by. */

@@ -166,7 +166,7 @@ static int limit(struct fib_io *io)
 		if (fib_unlikely(!fib_load(&fib_iom_hurry, relaxed)))
 			fib_store(&fib_iom_hurry, true, relaxed);
 	}
-	return io->opens ? reserve() : 0;
+	return io->opens && !fib_self()->io.reserved ? reserve() : 0;
 }
 
 /* It waits already: has another process changed how long it may? hooks/fd/desc.h */
@@ -207,6 +207,16 @@ static bool is_undone(const struct fib_io *io)
 	       io->undone != fib_load(fib_fd_undone(fib_fd_of(io->s)), acquire);
 }
 
+/* accept(): those who wait with it are in the kernel now. Nobody is to be woken. */
+static bool goes_over(struct fib_io *io)
+{
+	bool over = io->opens && !io->moved && fib_way_is_kernel();
+
+	if (over)
+		io->woken = false;
+	return over;
+}
+
 static long block(struct fib_io *io)
 {
 	long r = limit_again(io);
@@ -217,7 +227,9 @@ static long block(struct fib_io *io)
 		*io->flags &= ~MSG_DONTWAIT;
 		return 0;
 	}
-	fib_io_waits(io->opens && fib_way_alone());
+	if (fib_unlikely(goes_over(io)))
+		return -FIB_IO_GOES_OVER;
+	fib_io_waits(io->opens);
 	/* sock_intr_errno(); and whoever has done a part leaves it at that */
 	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)
 		fib_stop_ends();
@@ -225,6 +237,8 @@ static long block(struct fib_io *io)
 
 	if (r != 0 && r != -EINTR && r != -ETIMEDOUT)
 		r = wait_in_kernel(io);
+	if (fib_unlikely(r == 0 && goes_over(io)))
+		return -FIB_IO_GOES_OVER;
 	if (fib_unlikely(is_undone(io)))
 		return -EPIPE;
 	/* Only a handler ends a call of which a part may be done. */

@@ -8,7 +8,7 @@
  * between, is bound to a kernel thread of its own (sched.h) for good, and from then
  * on waits in the kernel, as the program asked for it. So does whoever is bound for
  * other reasons, and so does a thread that lives in accept(): parked, it needs seven
- * calls (conn.c). Of the program's descriptors epoll has none of ours to tell of
+ * calls (accept.c). Of the program's descriptors epoll has none of ours to tell of
  * then: an epoll descriptor that was waited for by parked fibers before is disarmed,
  * until one parks there again.
  *
@@ -75,6 +75,13 @@ long fib_sys_epoll_ctl(int ep, int op, int fd, void *event)
 	    is_of_proc(fd))
 		leave_to_kernel();
 	return fib_raw(SYS_epoll_ctl, ep, op, fd, event);
+}
+
+bool fib_io_would_loop(void)
+{
+	const struct fib *f = fib_self();
+
+	return f->bound || f->io.loops >= LOOP_WAITS;
 }
 
 /* A call that begins: nothing was tried yet. */

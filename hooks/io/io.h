@@ -19,6 +19,8 @@
  * @soon: it counts as one that does, whatever it has done before.
  */
 bool fib_io_loops(bool soon);
+/** It would: but it is bound by that alone. */
+bool fib_io_would_loop(void);
 /** It is: no event of @s is for us, unless a fiber waits for it. */
 void fib_io_disarm(struct fib_fd *s);
 /** The caller is about to park; @as_loop: in such a call. */
@@ -158,6 +160,8 @@ static inline int fib_io_option(const struct fib_known *k, int name, int none)
 
 /** accept.c: does socket @k listen? */
 bool fib_io_listens(struct fib_known *k);
+/* What a wait of accept() ends with, when its caller is to go on in the kernel. */
+#define FIB_IO_GOES_OVER 530
 
 /** net.c: receive by call @nr, whose flags are *@flags; @plain as fib_io_call(). */
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],

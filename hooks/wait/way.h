@@ -9,8 +9,10 @@
  *	wait	parked if it was above 0, else in the kernel
  *	leave	one nearer to 0							(B)
  *
- * From (A) to (B) its sign cannot change, since the caller is counted. (B) comes at
- * the end of the call, or before a cancel unwinds it (fiber.io.way).
+ * From (A) to (B) the caller is counted, so the first one's choice lasts. (B) comes at
+ * the end of the call, or before a cancel unwinds it (fiber.io.way). Only where all
+ * who are counted are parked, and would rather be in the kernel, may one of them
+ * change the sign (fib_way_turn()); and sees to it that they all go there.
  */
 #ifndef FIB_WAY_H
 #define FIB_WAY_H
@@ -30,21 +32,27 @@ static inline bool fib_way_enter(_Atomic int *way, bool likes)
 	return kernel;
 }
 
-/** The caller is the only one there. One that a cancel may unwind has left. */
-static inline bool fib_way_alone(void)
+/** All @n of @way are to be in the kernel from now on. False: they are not @n. */
+static inline bool fib_way_turn(_Atomic int *way, int n)
+{
+	return fib_cas(way, &n, -n, seq_cst);
+}
+
+/** The caller, who has entered, is to wait in the kernel. */
+static inline bool fib_way_is_kernel(void)
 {
 	_Atomic int *way = fib_self()->io.way;
-	int n = way ? fib_load(way, relaxed) : 0;
 
-	return n == 1 || n == -1;
+	return way && fib_load(way, acquire) < 0;
 }
 
 /** The wait of @f, the caller, is over; if it has entered at all. */
 static inline void fib_way_leave(struct fib *f)
 {
-	if (f->io.way) /* (B) */
-		fib_add(f->io.way, fib_load(f->io.way, relaxed) < 0 ? 1 : -1,
-			seq_cst);
+	int n = f->io.way ? fib_load(f->io.way, relaxed) : 0;
+
+	while (n && !fib_cas(f->io.way, &n, n < 0 ? n + 1 : n - 1, seq_cst))
+		; /* (B) */
 	f->io.way = NULL;
 }
 

@@ -8,7 +8,8 @@
  * listener. HOW: close (at once), serve (a thread for each answers one message),
  * and the same by a thread that first waits in poll or select, with a limit of its own;
  * peek: the connection has limits, and its message is looked at before it is read;
- * relay: a backend in a third process gives the answer.
+ * relay: a backend in a third process gives the answer. answer: who has accepted
+ * answers, itself.
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -91,7 +92,9 @@ static void *acceptor(void *arg)
 		int fd = accept(listener, NULL, NULL);
 
 		CHECK(fd >= 0);
-		if (strcmp(how, "close"))
+		if (!strcmp(how, "answer"))
+			answer(fd);
+		if (strcmp(how, "close") && strcmp(how, "answer"))
 			CHECK_0(pthread_detach(
 				t_small_thread(serve, (void *)(intptr_t)fd)));
 		else

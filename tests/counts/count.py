@@ -44,6 +44,9 @@ LOOP_MORE = 0.3
 ACCEPTS = {"close": 1, "serve": 0, "poll": 0, "select": 0, "peek": 0,
            "relay": 0}
 CONNECTIONS = (300, 1100)
+# Several that live there: each has to have waited LOOP_WAITS times first.
+ACCEPTORS = (2, 16)
+CROWDED = (2000, 3000)
 # Threads that connect and close: the server's calls are counted as well.
 CALLERS = (("plain", 1), ("plain", 8), ("forked", 2))
 CONNECT_MORE = 0.2
@@ -194,23 +197,27 @@ def check_looks(build, hooked):
     return not ok
 
 
-def accept(build, out, env, how, most=None):
-    argv = [build + "/tests/counts/accept", how, "1"]
-    return difference(lambda n: run(argv + [str(n)], env, out), CONNECTIONS,
-                      CONNECTIONS[1] - CONNECTIONS[0], most)
+def accept(build, out, env, how, threads=1, most=None):
+    argv = [build + "/tests/counts/accept", how, str(threads)]
+    rounds = CONNECTIONS if threads == 1 else CROWDED
+    return difference(lambda n: run(argv + [str(n)], env, out), rounds,
+                      rounds[1] - rounds[0], most)
 
 
 def check_accepts(build, out, hooked):
     bad = 0
-    for how, more in ACCEPTS.items():
-        native = accept(build, out, {"FIBHOOK_DISABLE": "1"}, how)
+    cases = [(how, 1, more) for how, more in ACCEPTS.items()]
+    cases += [("close", threads, 1) for threads in ACCEPTORS]
+    for how, threads, more in cases:
+        native = accept(build, out, {"FIBHOOK_DISABLE": "1"}, how, threads)
         for workers in "1", "2":
             env = dict(hooked, FIBHOOK_WORKERS=workers)
-            got = accept(build, out, env, how, native + more)
+            got = accept(build, out, env, how, threads, native + more)
             ok = 5 < native and got <= native + more
             bad += not ok
-            print("%-4s accept, %s, %s workers: native %.2f, hooked %.2f" %
-                  ("ok" if ok else "FAIL", how, workers, native, got))
+            print("%-4s accept, %s, %d threads, %s workers: native %.2f, "
+                  "hooked %.2f" % ("ok" if ok else "FAIL", how, threads,
+                                   workers, native, got))
     return bad
 
 
@@ -324,7 +331,7 @@ def main():
         bad += check_looks(build, hooked)
         bad += check_start(build, hooked)
     cases = (len(CASES) * len(MORE) + len(CHAT) + len(LOOPS) +
-             len(BIRTHS) * 2 + len(ACCEPTS) * 2 + len(CALLERS) * 2 +
+             len(BIRTHS) * 2 + (len(ACCEPTS) + len(ACCEPTORS)) * 2 + len(CALLERS) * 2 +
              len(TURNS) + len(HOPS) * 2 + 2)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
