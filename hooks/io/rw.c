@@ -221,8 +221,7 @@ static long write_polled(struct fib_known *k, const struct iovec *iov, int n,
 /* Has a first try, which does not wait, left something to do? */
 static bool wants_more(long r, const struct iovec *iov, int n)
 {
-	return r == -EAGAIN ||
-	       (r >= 0 && (size_t)r != fib_io_length(iov, n));
+	return r == -EAGAIN || (r >= 0 && (size_t)r != fib_io_length(iov, n));
 }
 
 /* A blocking write goes on until all is written. */
@@ -253,7 +252,9 @@ static long write_file(struct fib_known *k, const struct iovec *iov, int n,
 	}
 	r = write_polled(k, iov, n, nr, a);
 out:
-	if (r == -EPIPE)
+	/* As in pipe_part(): a FIFO's writer may have done a part before. */
+	if (r == -EPIPE || (r > 0 && k->kind == FIB_FD_PIPE &&
+			    (size_t)r < fib_io_length(iov, n)))
 		fib_signal_raise(fib_self(), SIGPIPE, true);
 	return r;
 }
