@@ -8,7 +8,8 @@
 
 static _Atomic uint64_t taken[FIB_FD_MAX / 64];
 static _Atomic uint32_t ntaken;
-static _Atomic uint32_t replacing, replaced;
+static _Atomic bool used; /* ever */
+static struct fib_lock lock = FIB_LOCK(RESERVED);
 static int blank = -1;
 
 void fib_reserved_init(int fd)
@@ -27,20 +28,8 @@ void fib_reserved_fini(void)
 	blank = -1;
 }
 
-/* False: it has been lost to somebody. */
-static bool forget(int at)
+static long take_locked(void)
 {
-	uint64_t bit = 1ull << at % 64;
-
-	if (!(fib_and(&taken[at / 64], ~bit, seq_cst) & bit))
-		return false;
-	fib_sub(&ntaken, 1, seq_cst);
-	return true;
-}
-
-int fib_reserved_take(void)
-{
-	uint32_t before = fib_load(&replaced, seq_cst);
 	unsigned use = fib_fd_use();
 	long fd = blank < 0 ? -ENOSYS :
 			      fib_raw(SYS_fcntl, blank, F_DUPFD_CLOEXEC, 0);
@@ -54,45 +43,66 @@ int fib_reserved_take(void)
 		return -ENOSYS;
 	FIB_CHAOS_POINT(reserved_take);
 	fib_or(&taken[fd / 64], 1ull << fd % 64, seq_cst);
-	fib_add(&ntaken, 1, seq_cst); /* (A) */
-	if (fib_likely(!fib_load(&replacing, seq_cst) &&
-		       fib_load(&replaced, seq_cst) == before))
-		return (int)fd;
-	if (fib_raw(SYS_fcntl, fd, F_GETFL) & O_PATH) /* (B) */
-		return (int)fd;
-	forget((int)fd);
-	return fib_reserved_take();
+	fib_add(&ntaken, 1, seq_cst);
+	return fd;
 }
 
-void fib_reserved_replace(void)
+int fib_reserved_take(void)
 {
-	fib_add(&replacing, 1, seq_cst); /* (C) */
+	long fd;
+
+	if (!fib_load(&used, relaxed))
+		fib_store(&used, true, seq_cst);
+	fib_lock(&lock);
+	fd = take_locked();
+	fib_unlock(&lock);
+	return (int)fd;
 }
 
-void fib_reserved_replaced(int to, bool done)
+static void forget_locked(int at)
 {
-	if (done && fib_is_reserved(to)) /* (D) */
-		forget(to);
-	fib_add(&replaced, 1, seq_cst);
-	fib_sub(&replacing, 1, seq_cst);
+	fib_and(&taken[at / 64], ~(1ull << at % 64), seq_cst);
+	fib_sub(&ntaken, 1, seq_cst);
+	FIB_CHAOS_POINT(reserved_forget);
 }
 
 int fib_reserved_fill(int at, int fd, int flags)
 {
 	long r;
 
-	if (fib_unlikely(!fib_is_reserved(at)))
-		return fd;
+	fib_lock(&lock);
 	r = fib_raw(SYS_dup3, fd, at, flags);
-	forget(at);
-	fib_raw(SYS_close, r < 0 ? at : fd);
+	forget_locked(at);
+	if (r < 0)
+		fib_raw(SYS_close, at);
+	fib_unlock(&lock);
+	if (r >= 0)
+		fib_raw(SYS_close, fd);
 	return r < 0 ? fd : at;
 }
 
 void fib_reserved_free(int at)
 {
-	if (forget(at))
-		fib_raw(SYS_close, at);
+	fib_lock(&lock);
+	forget_locked(at);
+	fib_raw(SYS_close, at);
+	fib_unlock(&lock);
+}
+
+long fib_reserved_put(int from, int to, long nr, int flags)
+{
+	long r = -EBUSY;
+	bool open;
+
+	if (!fib_load(&used, seq_cst))
+		return fib_raw(nr, from, to, flags);
+	fib_lock(&lock);
+	if (!fib_is_reserved(to)) {
+		open = fib_raw(SYS_fcntl, to, F_GETFD) >= 0;
+		r = open ? -EAGAIN : fib_raw(nr, from, to, flags);
+	}
+	fib_unlock(&lock);
+	return r == -EAGAIN ? fib_raw(nr, from, to, flags) : r;
 }
 
 bool fib_is_reserved(int fd)
@@ -120,7 +130,7 @@ void fib_reserved_reset(void)
 	unsigned fd = 0;
 
 	blank = -1;
-	fib_store(&replacing, 0, relaxed);
+	fib_lock_init(&lock, RESERVED);
 	while ((fd = fib_reserved_next(fd, FIB_FD_MAX)) != UINT_MAX)
 		fib_reserved_free((int)fd);
 }

@@ -7,19 +7,9 @@
  * all calls that read, write or wait. Numbers are known by their bits, in a table
  * of atomics; anybody may ask. There are as many as there are such calls.
  *
- * Between a number's being taken and its being known another thread may put a file
- * there, which natively would be EBUSY. Then that one has it:
- *
- *	who takes			who puts a file there
- *	---------			---------------------
- *	the lowest free number		replacing + 1			(C)
- *	its bit			(A)	reserved? EBUSY
- *	replacing, or replaced since?	dup2()
- *	  is it ours still?	(B)	reserved? it is not any more	(D)
- *	  no: another one		replaced + 1, replacing - 1
- *
- * Either (D) sees (A)'s bit, or who takes sees (C) or what came after it. A file that
- * was put there is looked for at (B), or comes later, and (D) sees the bit.
+ * Between a number and its bit, as one is taken or given back, nobody may put a file
+ * there by dup2(): these are made under a lock. What closes a file, and may wait for
+ * that, is made without: a number that is open is nobody's to take.
  */
 #ifndef FIB_RESERVED_H
 #define FIB_RESERVED_H
@@ -31,12 +21,10 @@ void fib_reserved_init(int fd);
 void fib_reserved_fini(void);
 /** The lowest free number. -EMFILE: none; -ENOSYS: this cannot be done. */
 int fib_reserved_take(void);
-/** The caller is going to put a file at a number, which it looks at then. */
-void fib_reserved_replace(void);
-/** It has, or has not, put one at @to. */
-void fib_reserved_replaced(int to, bool done);
 /** @fd takes the reserved number @at, with @flags as of dup3(): what it is now. */
 int fib_reserved_fill(int at, int fd, int flags);
+/** dup2() or dup3(), @nr, from @from to @to: -EBUSY if that is reserved. */
+long fib_reserved_put(int from, int to, long nr, int flags);
 /** The reserved number @at is free again. */
 void fib_reserved_free(int at);
 bool fib_is_reserved(int fd);

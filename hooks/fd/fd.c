@@ -225,19 +225,6 @@ long fib_sys_dup(int fd)
 				    duplicated(fd, files, fib_raw(SYS_dup, fd));
 }
 
-/* Its number is looked at, and then it is made. */
-static long put_there(int from, int to, long nr, int flags, bool closes)
-{
-	bool busy;
-	long r;
-
-	fib_reserved_replace();
-	busy = closes && fib_is_reserved(to);
-	r = busy ? -EBUSY : fib_raw(nr, from, to, flags);
-	fib_reserved_replaced(to, closes && r >= 0);
-	return r;
-}
-
 static long dup_onto(int from, int to, long nr, int flags)
 {
 	bool closes = from != to && (fib_filtered() ||
@@ -259,7 +246,8 @@ static long dup_onto(int from, int to, long nr, int flags)
 	}
 	if (closes)
 		forget(to);
-	r = put_there(from, to, nr, flags, closes);
+	r = closes ? fib_reserved_put(from, to, nr, flags) :
+		     fib_raw(nr, from, to, flags);
 	if (moved && r < 0)
 		fib_raw(SYS_close, to);
 	if (closes)

@@ -78,8 +78,9 @@ static void end_idlers(void)
 static void *waiter(void *arg)
 {
 	CHECK(futex(&s->word, FUTEX_WAIT, 0, NULL, NULL, 0) == 0);
-	served[__atomic_fetch_add(&nserved, 1, __ATOMIC_SEQ_CST)] =
-		(int)(long)arg;
+	/* order() wakes the next one when this is counted. */
+	served[__atomic_load_n(&nserved, __ATOMIC_SEQ_CST)] = (int)(long)arg;
+	__atomic_fetch_add(&nserved, 1, __ATOMIC_SEQ_CST);
 	return arg;
 }
 
