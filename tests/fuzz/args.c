@@ -28,6 +28,11 @@
 #include "args.h"
 
 /* Younger than libc's headers. */
+#ifndef SYS_futex_wake
+#define SYS_futex_wake	  454
+#define SYS_futex_wait	  455
+#define SYS_futex_requeue 456
+#endif
 #ifndef SYS_lsm_set_self_attr
 #define SYS_lsm_set_self_attr 460
 #endif
