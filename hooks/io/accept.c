@@ -58,6 +58,7 @@ bool fib_io_listens(struct fib_known *k)
  * below the conductor's, the lowest that is free, are taken, so that each finds the
  * one that it gives back. (Who else makes or closes a descriptor in that instant may
  * change that.) One that is cancelled is waited for no longer than STEP_NS.
+ * tests/model/over.pml has this for spin.
  */
 #define TURN_BEGUN (-1)
 #define TURN_DONE  (-2)
