@@ -45,13 +45,18 @@ long fib_sys_futex_wake(uint32_t *uaddr, unsigned long mask, int n,
 	return more > 0 ? r + more : r;
 }
 
-/* A limit that has passed: it says what is wrong, or ETIMEDOUT. */
+/*
+ * What the kernel has to say against the call: that there is none, or that it is not
+ * allowed (no flags are these), and then what is wrong with its arguments, as futex_wake
+ * of nobody says. Nobody is in its queue meanwhile, to be moved or counted.
+ */
 static long ask(const long a[6])
 {
-	struct timespec past = { 0, 0 };
+	long r = fib_raw(SYS_futex_wait, a[0], a[1], a[2], ~0u, 0, 0);
 
-	return fib_raw(SYS_futex_wait, a[0], a[1], a[2], a[3], &past,
-		       CLOCK_MONOTONIC);
+	if (r != -EINVAL || a[1] >> 32)
+		return r;
+	return fib_raw(SYS_futex_wake, a[0], a[2], 0, a[3]);
 }
 
 long fib_sys_futex_wait(uint32_t *uaddr, unsigned long val, unsigned long mask,
@@ -72,7 +77,7 @@ long fib_sys_futex_wait(uint32_t *uaddr, unsigned long val, unsigned long mask,
 		   fib_futex_deadline(op, ts, &deadline)))
 		return fib_pass(SYS_futex_wait, a);
 	r = ask(a);
-	if (r != -ETIMEDOUT)
+	if (r)
 		return r;
 	r = fib_sys_futex(uaddr, op, (uint32_t)val, (uintptr_t)ts, NULL,
 			  (uint32_t)mask);
