@@ -6,48 +6,22 @@
  * t-case: pair
  * t-case: tcp
  */
-#include <dirent.h>
 #include <stdbool.h>
+#include "held_up.h"
 #include "t.h"
 
 static int rd, wr, ask[2], told[2];
 static bool hooked;
 static pid_t other_pid;
 
-/* For how long threads of a process were to run, and others had the processor. */
-static long long held_up_of(const char *process)
-{
-	char path[600];
-	long long sum = 0, ns;
-	struct dirent *e;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "/proc/%s/task", process);
-	d = opendir(path);
-	while (d && (e = readdir(d))) {
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/%s/task/%s/schedstat",
-			 process, e->d_name);
-		f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
-		if (f && fscanf(f, "%*s %lld", &ns) == 1)
-			sum += ns;
-		if (f)
-			fclose(f);
-	}
-	if (d)
-		closedir(d);
-	return sum;
-}
-
 static long long held_up(void)
 {
 	char pid[16];
 
 	if (!other_pid)
-		return held_up_of("self");
+		return t_held_up("self");
 	snprintf(pid, sizeof(pid), "%d", (int)other_pid);
-	return held_up_of("self") + held_up_of(pid);
+	return t_held_up("self") + t_held_up(pid);
 }
 
 /* Since it was @before; a thread may have ended. */
