@@ -90,7 +90,7 @@ static void go_back(struct fib_io *io, struct fib_hold *h)
 
 static uint64_t look_again(const struct fib_io *io)
 {
-	if (io->ev != FIB_IO_WRITE || fib_fd_of(io->s)->kind == FIB_FD_TCP)
+	if (io->ev != FIB_IO_WRITE || fib_fd_kind(io->s->fd) == FIB_FD_TCP)
 		return FIB_NEVER;
 	return fib_now_ns() + NUDGE_NS;
 }

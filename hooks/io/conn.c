@@ -1,5 +1,6 @@
 /* Sockets: how they come about, their options, connect. */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include "hooks/core/deadline.h"
@@ -47,16 +48,28 @@ static bool may_begin(_Atomic uint32_t *begun)
 	return false;
 }
 
+/*
+ * A moment for who begins it, who may have a lower priority. Nobody wakes: he is about
+ * to be through.
+ */
+static void nap(const _Atomic uint32_t *begun, uint32_t seen)
+{
+	static const struct timespec moment = { 0, 20000 };
+
+	if (!fib_filtered())
+		fib_raw(SYS_futex, begun, FUTEX_WAIT_PRIVATE, seen, &moment);
+}
+
 static long end_it(struct fib_known *k, long nr, const long a[6])
 {
 	_Atomic uint32_t *begun = fib_fd_begun(k);
+	uint32_t seen;
 	long r;
 
 	fib_add(begun, ENDS, seq_cst); /* (B) */
 	FIB_CHAOS_POINT(connect_end);
-	while (fib_load(begun, acquire) % ENDS)
-		if (!fib_filtered())
-			fib_raw(SYS_sched_yield);
+	while ((seen = fib_load(begun, acquire)) % ENDS)
+		nap(begun, seen);
 	r = fib_pass(nr, a);
 	fib_sub(begun, ENDS, release);
 	return r;
