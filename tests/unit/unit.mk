@@ -22,5 +22,6 @@ $(UNIT_PROGS):
 .PHONY: check-unit build-unit
 build-unit: $(UNIT_PROGS)
 
-check-unit: build-unit $(CORE_O)
+# The lint looks at what was built.
+check-unit: all build-unit $(CORE_O)
 	@tests/unit/run.sh $(B)
