@@ -136,7 +136,7 @@ $(B)/fibhook.map: preload/fibhook.map preload/symbols.def
 
 # The sites of this machine's libc and ld.so: preload/rewrite/known.h.
 KNOWN_O := $(filter $(B)/host/preload/rewrite/%,$(HOST_O)) \
-           $(B)/host/preload/rewrite/known/scan.o \
+           $(addprefix $(B)/host/preload/rewrite/known/,scan.o nobody.o) \
            $(filter $(B)/core/hooks/% $(B)/core/preload/%,$(patsubst %.S,$(B)/core/%.o,$(HOOKASM) $(PREASM)))
 
 $(B)/libknown.so: $(KNOWN_O)

@@ -66,29 +66,16 @@ static void client(void)
 	_exit(0);
 }
 
-static int kernel_threads(void)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	char line[256];
-	int n = 0;
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		sscanf(line, "Threads: %d", &n);
-	fclose(f);
-	return n;
-}
-
 static void *looks(void *arg)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	int ep = epoll_create1(0), fd = eventfd(1, 0), before;
 
 	CHECK(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
-	before = kernel_threads();
+	before = t_kernel_threads();
 	for (int i = 0; i < 200; i++)
 		CHECK(epoll_wait(ep, &ev, 1, 0) == 1);
-	printf("more=%d\n", kernel_threads() - before);
+	printf("more=%d\n", t_kernel_threads() - before);
 	return arg;
 }
 

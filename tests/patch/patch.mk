@@ -55,7 +55,7 @@ $(PT)/t_decode: tests/patch/t_decode.c $(PT_INSN)/insn.c \
 	$(CC) $(PT_FLAGS) $(INC) -o $@ $(filter %.c,$^)
 
 # A position-independent program lies far from libc.
-$(PT)/t_refuse: tests/patch/t_refuse.c $(PT_REW_O)
+$(PT)/t_refuse: tests/patch/t_refuse.c preload/rewrite/known/nobody.c $(PT_REW_O)
 	$(CC) $(PT_FLAGS) $(INC) -fPIE -pie -o $@ $^
 
 $(PT)/p_step: tests/patch/p_step.c

@@ -7,28 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "regs_arch.h"
 #include "preload/rewrite/rewrite.h"
-
-void fib_dispatch(struct fib_regs *regs)
-{
-	__builtin_trap();
-}
-
-void fib_clone_child(struct fib_regs *regs)
-{
-	__builtin_trap();
-}
-
-uint64_t fib_vfork_prepare(void)
-{
-	__builtin_trap();
-}
-
-long fib_vfork_error(long err)
-{
-	__builtin_trap();
-}
 
 static int sum_cb(struct dl_phdr_info *info, size_t size, void *arg)
 {

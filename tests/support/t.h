@@ -163,6 +163,20 @@ static inline void t_took_at(const char *file, int line, long long start,
 }
 #define T_TOOK(start, want_ns) t_took_at(__FILE__, __LINE__, start, want_ns)
 
+/** Kernel threads of this process. */
+static inline int t_kernel_threads(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	int n = 0;
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "Threads: %d", &n);
+	fclose(f);
+	return n;
+}
+
 static inline void t_settle(void)
 {
 	struct timespec ts = { 0, 3 * T_MS };

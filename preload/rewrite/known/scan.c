@@ -12,28 +12,6 @@
 #include "preload/preload.h"
 #include "preload/rewrite/known.h"
 #include "preload/rewrite/known/scan.h"
-#include "regs_arch.h"
-
-/* Nothing is written, so nobody comes here. */
-void fib_dispatch(struct fib_regs *regs)
-{
-	__builtin_trap();
-}
-
-void fib_clone_child(struct fib_regs *regs)
-{
-	__builtin_trap();
-}
-
-uint64_t fib_vfork_prepare(void)
-{
-	__builtin_trap();
-}
-
-long fib_vfork_error(long err)
-{
-	__builtin_trap();
-}
 
 enum { MAX = 8 };
 

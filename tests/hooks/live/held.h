@@ -42,19 +42,6 @@ static void *waiter(void *arg)
 	return arg;
 }
 
-static int kernel_threads(void)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	char line[256];
-	int n = 0;
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		sscanf(line, "Threads: %d", &n);
-	fclose(f);
-	return n;
-}
-
 static int workers(void)
 {
 	const char *e = getenv("FIBHOOK_WORKERS");
@@ -87,7 +74,7 @@ static void held(const struct wait *waits, size_t count, const char *name)
 		th[i] = t_small_thread(waiter, NULL);
 	while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < N)
 		sched_yield();
-	n = kernel_threads();
+	n = t_kernel_threads();
 	if (getenv("HELD_SHOW"))
 		fprintf(stderr, "%s: %d kernel threads\n", w->name, n);
 	CHECK(__atomic_load_n(&done, __ATOMIC_SEQ_CST) == 0);
