@@ -1,7 +1,7 @@
 /*
  * The director: plays a script, and prints what came of each step.
  *
- *	play [--hooked LIBRARY] [--hold MS] [--stuck MS] [--order I,J]
+ *	play [--hooked LIBRARY] [--hold MS] [--stuck MS] [--order I,J] [--cpu N]
  *						script on stdin
  *	play --actors				the other process; not for you
  *
@@ -24,14 +24,15 @@
  * A step with + at its actor's number is given together with the one before it: they
  * race, and have one phase. --order I,J,K plays the racing steps at the end one
  * by one, in that order: the races' outcomes that an order of theirs explains.
+ * --cpu N has the actors' process on that CPU alone (spawn.c).
  *
  * After a line "--" stdin may have such a transcript: then a phase lasts until
  * what is expected has come (as long as it takes, while anything moves), and
  * then until nothing moves, and the first phase that is another one ends the
  * play. So a slow machine makes a play longer, not different. Where a time limit
- * could have passed before its turn, the play ends with status 3, and means nothing.
+ * could have passed before its turn, the play ends with status 3, and means nothing;
+ * where it cannot be played, with 2, and says why.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -39,10 +40,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "io.h"
@@ -64,9 +62,6 @@ static const char *order; /* of the steps of the last race */
 static int nsteps, nwant;
 static char want[STEPS + 1][TEXT], line[TEXT];
 static bool following;
-static struct fz_shared *shared;
-static int command[FZ_ACTORS];
-static pid_t child;
 static int hold_ms = 4;
 static int stuck_ms = 1000; /* without anything that moves: nothing will come */
 static long limit_ms, patience_ms;
@@ -104,53 +99,9 @@ static void read_script(void)
 			if (from && from < ms && atol(from) > 0)
 				limit_ms = atol(from);
 			if (s->actor >= FZ_ACTORS)
-				exit(2);
+				fz_fail("a step of nobody", 0);
 		}
 	}
-}
-
-static void start(const char *library)
-{
-	int fd[FZ_ACTORS][2], mem = memfd_create("play", 0);
-
-	if (mem < 0 || ftruncate(mem, sizeof(*shared)))
-		exit(2);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED,
-		      mem, 0);
-	snprintf(shared->dir, sizeof(shared->dir), "/tmp/fuzzio.%d", getpid());
-	if (shared == MAP_FAILED || mkdir(shared->dir, 0700))
-		exit(2);
-	for (int i = 0; i < FZ_ACTORS; i++) {
-		if (pipe2(fd[i], O_CLOEXEC))
-			exit(2);
-		command[i] = fd[i][1];
-	}
-	fflush(stdout);
-	child = fork();
-	if (child == 0) {
-		int null = open("/dev/null", O_RDWR);
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setpgid(0, 0);
-		if (library)
-			setenv("LD_PRELOAD", library, 1);
-		/* Above all that is moved below, which may be in the way. */
-		mem = fcntl(mem, F_DUPFD, 100);
-		for (int i = 0; i < FZ_ACTORS; i++)
-			fd[i][0] = fcntl(fd[i][0], F_DUPFD, 100);
-		for (int i = 0; i < FZ_ACTORS; i++)
-			dup2(fd[i][0], FZ_COMMANDS + i);
-		dup2(mem, FZ_COMMANDS + FZ_ACTORS);
-		dup2(null, 0);
-		dup2(null, 1);
-		syscall(SYS_close_range, 3, FZ_COMMANDS - 1, 0);
-		syscall(SYS_close_range, FZ_COMMANDS + FZ_ACTORS + 1, ~0u, 0);
-		execl("/proc/self/exe", "play", "--actors", NULL);
-		_exit(127);
-	}
-	for (int i = 0; i < FZ_ACTORS; i++)
-		close(fd[i][0]);
-	close(mem);
 }
 
 static bool gone(int actor)
@@ -159,7 +110,7 @@ static bool gone(int actor)
 	ssize_t r;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", shared->slot[actor].pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", fz_shared->slot[actor].pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return true;
@@ -176,7 +127,7 @@ static bool collect(void)
 	bool pending = false;
 	int status;
 
-	if (end_status < 0 && waitpid(child, &status, WNOHANG) == child)
+	if (end_status < 0 && waitpid(fz_child, &status, WNOHANG) == fz_child)
 		end_status = status;
 	for (int i = 0; i < nsteps; i++) {
 		struct step *s = &steps[i];
@@ -184,7 +135,7 @@ static bool collect(void)
 
 		if (s->actor < 0 || !s->given || s->done)
 			continue;
-		slot = &shared->slot[s->actor];
+		slot = &fz_shared->slot[s->actor];
 		s->done = slot->done == (uint32_t)i + 1;
 		if (!s->done && (end_status >= 0 ||
 				 (s->actor >= FZ_THREADS && gone(s->actor)))) {
@@ -237,11 +188,11 @@ static void compose(int phase, const bool *was, const char *more, bool timed)
 		if (steps[i].done && !was[i] && steps[i].actor >= 0)
 			put("\t%d = %s%s", i,
 			    i == until ? "over" :
-					 shared->slot[steps[i].actor].result,
+					 fz_shared->slot[steps[i].actor].result,
 			    timed ? in_time(i, steps[i].ended) : "");
 	for (int a = 0; a < FZ_ACTORS; a++)
 		for (int k = 0; k < FZ_NSIGNALS; k++) {
-			uint32_t n = shared->slot[a].handled[k] - told[a][k];
+			uint32_t n = fz_shared->slot[a].handled[k] - told[a][k];
 
 			if (n)
 				put("\tactor %d had SIG%s%s", a, names[k],
@@ -249,10 +200,10 @@ static void compose(int phase, const bool *was, const char *more, bool timed)
 		}
 	if (*more)
 		put("\t%s", more);
-	if (end_status < 0 && !stopped && fz_watch_stopped(child))
+	if (end_status < 0 && !stopped && fz_watch_stopped(fz_child))
 		put("\tthe process is stopped");
 	for (int a = FZ_THREADS; a < FZ_ACTORS; a++)
-		if (shared->slot[a].pid && fz_watch_stopped(shared->slot[a].pid))
+		if (fz_shared->slot[a].pid && fz_watch_stopped(fz_shared->slot[a].pid))
 			put("\tactor %d is stopped", a);
 	if (end_status >= 0)
 		put("\tthe process has ended: %s %d",
@@ -293,7 +244,7 @@ static void rest(long hold, bool anyway)
 	fz_watch_begin();
 	while ((collect() || anyway) && end_status < 0 &&
 	       fz_now_ms() - t0 < TOO_LONG) {
-		if (fz_watch_quiet(shared, child) >= hold)
+		if (fz_watch_quiet(fz_shared, fz_child) >= hold)
 			break;
 		nap();
 	}
@@ -334,7 +285,7 @@ static void finish(int phase, const bool *was, const char *more, bool timed,
 	compose(phase, was, more, timed);
 	while (following && phase < nwant && strcmp(line, want[phase])) {
 		/* What is missing may only be late: until nothing can come. */
-		if (fz_watch_quiet(shared, child) >= patience ||
+		if (fz_watch_quiet(fz_shared, fz_child) >= patience ||
 		    end_status >= 0 || fz_now_ms() - t0 > TOO_LONG ||
 		    strange(line, want[phase]))
 			break;
@@ -348,13 +299,13 @@ static void finish(int phase, const bool *was, const char *more, bool timed,
 	}
 	for (int a = 0; a < FZ_ACTORS; a++)
 		for (int k = 0; k < FZ_NSIGNALS; k++)
-			told[a][k] = shared->slot[a].handled[k];
+			told[a][k] = fz_shared->slot[a].handled[k];
 }
 
 static bool give(int i)
 {
 	struct step *s = &steps[i];
-	struct fz_slot *slot = &shared->slot[s->actor];
+	struct fz_slot *slot = &fz_shared->slot[s->actor];
 
 	if (!slot->pid || slot->posted != slot->done || end_status >= 0 ||
 	    (s->actor >= FZ_THREADS && gone(s->actor)))
@@ -364,13 +315,13 @@ static bool give(int i)
 	slot->posted = (uint32_t)i + 1;
 	s->began = fz_now_ms();
 	s->given = true;
-	return write(command[s->actor], "x", 1) == 1;
+	return write(fz_command[s->actor], "x", 1) == 1;
 }
 
 /* A call besides the script's steps: its result, NULL if its actor is not free. */
 static const char *aside(int actor, const char *call)
 {
-	struct fz_slot *slot = &shared->slot[actor];
+	struct fz_slot *slot = &fz_shared->slot[actor];
 
 	if (actor < 0 || actor >= FZ_ACTORS || !slot->pid ||
 	    slot->posted != slot->done)
@@ -378,7 +329,7 @@ static const char *aside(int actor, const char *call)
 	memset(slot->line, 0, FZ_LINE);
 	snprintf(slot->line, FZ_LINE, "%s", call);
 	slot->posted = slot->done + 1000;
-	if (write(command[actor], "x", 1) != 1)
+	if (write(fz_command[actor], "x", 1) != 1)
 		return NULL;
 	while (slot->done != slot->posted && end_status < 0) {
 		collect();
@@ -435,19 +386,19 @@ static const char *own(int i, bool *timed)
 	more[0] = 0;
 	args = args ? args + 1 : call + strlen(call);
 	if (!strncmp(call, "kill ", 5)) {
-		kill(child, fz_signal(args));
+		kill(fz_child, fz_signal(args));
 	} else if (!strncmp(call, "killchild", 9)) {
 		int k = atoi(args);
 
-		if (k >= FZ_THREADS && k < FZ_ACTORS && shared->slot[k].pid)
-			kill(shared->slot[k].pid, fz_signal(args + 2));
+		if (k >= FZ_THREADS && k < FZ_ACTORS && fz_shared->slot[k].pid)
+			kill(fz_shared->slot[k].pid, fz_signal(args + 2));
 	} else if (!strncmp(call, "stop", 4)) {
-		kill(child, SIGSTOP);
+		kill(fz_child, SIGSTOP);
 		stopped = true;
-		while (!fz_watch_stopped(child) && fz_now_ms() - t0 < TOO_LONG)
+		while (!fz_watch_stopped(fz_child) && fz_now_ms() - t0 < TOO_LONG)
 			nap();
 	} else if (!strncmp(call, "cont", 4)) {
-		kill(child, SIGCONT);
+		kill(fz_child, SIGCONT);
 		stopped = false;
 	} else if (!strncmp(call, "pause", 5)) {
 		usleep((unsigned)atoi(args) * 1000);
@@ -472,19 +423,6 @@ static const char *own(int i, bool *timed)
 		await(k, actor, end + 1);
 	}
 	return more;
-}
-
-static void clean(void)
-{
-	char path[80];
-
-	kill(child, SIGKILL);
-	for (int i = 0; i < FZ_ACTORS; i++)
-		if (shared->slot[i].pid)
-			kill(shared->slot[i].pid, SIGKILL);
-	snprintf(path, sizeof(path), "%s/fifo", shared->dir);
-	unlink(path);
-	rmdir(shared->dir);
 }
 
 static bool settles(const struct step *s)
@@ -515,7 +453,7 @@ static void race(int first, bool *was)
 		if (at && *at)
 			at = *end ? end + 1 : end;
 		if (i < first || i > last)
-			exit(2);
+			fz_fail("no step of the race", 0);
 		/* One whose actor is not free is left out. */
 		if (steps[i].actor >= 0)
 			give(i);
@@ -559,8 +497,7 @@ static void play(void)
 int main(int argc, char **argv)
 {
 	const char *library = NULL;
-	int64_t t0 = fz_now_ms();
-	int ready = 0;
+	int cpu = -1;
 
 	if (argc == 2 && !strcmp(argv[1], "--actors"))
 		return fz_actors();
@@ -573,22 +510,15 @@ int main(int argc, char **argv)
 			stuck_ms = atoi(argv[i + 1]);
 		else if (!strcmp(argv[i], "--order"))
 			order = argv[i + 1];
+		else if (!strcmp(argv[i], "--cpu"))
+			cpu = atoi(argv[i + 1]);
 	}
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	read_script();
 	if (has_pty && hold_ms < PTY_HOLD)
 		hold_ms = PTY_HOLD;
-	start(library);
-	atexit(clean);
-	while (ready < FZ_THREADS && fz_now_ms() - t0 < TOO_LONG) {
-		ready = 0;
-		for (int i = 0; i < FZ_THREADS; i++)
-			ready += shared->slot[i].pid != 0;
-		nap();
-	}
-	if (ready < FZ_THREADS)
-		return 2;
+	fz_spawn(library, cpu, TOO_LONG);
 	rest(1, true);
 	play();
 	return 0;

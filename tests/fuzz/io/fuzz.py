@@ -13,7 +13,9 @@ Scripts are the same for a seed; --script N plays one and shows it.
 --replay plays files first, as the ones in corpus/, on 1, 2 and 4 workers, lazily
 and eagerly. A line "# open: WHY" in one is for a difference that is known: it is
 named, and not counted as failed while it is there; nor is what shrinks to the
-same difference of the same calls. --scripts 0 plays the files alone.
+same difference of the same calls. A line "# one CPU: WHY" has all its plays on
+one CPU: what the kernel itself races for on two, wake-up first. --scripts 0 plays
+the files alone.
 The last line says "N passed, N failed, N skipped".
 """
 import argparse
@@ -62,6 +64,9 @@ class Fuzz:
             variants = [v + "e" * (number % 2) for v in variants]
         for variant in variants:
             d = pl.hooked(self.player, steps, variant, want)
+            if isinstance(d, pl.Difference) and d.in_sigio_alone():
+                on_one, _ = pl.natively(self.player, steps, one_cpu=True)
+                d = pl.hooked(self.player, steps, variant, on_one, True)
             if d == "slow":
                 self.slow += 1
             elif d is None:
@@ -167,7 +172,8 @@ def read(path):
         lines = f.read().splitlines()
     known = [x.split(":", 1)[1].strip() for x in lines
              if x.startswith("# open:")]
-    return [x for x in lines if x and x[0] != "#"], known
+    return [x for x in lines if x and x[0] != "#"], known, \
+        any(x.startswith("# one CPU:") for x in lines)
 
 
 def documented(d):
@@ -206,9 +212,9 @@ def replay(fuzz, paths, jobs):
     player = fuzz.player
 
     def one(path):
-        steps, known = read(path)
+        steps, known, one_cpu = read(path)
         for _ in range(3):
-            want, why = pl.natively(player, steps, (5, 12, 30))
+            want, why = pl.natively(player, steps, (5, 12, 30), one_cpu)
             if not why and len(want) == len(steps):
                 break
         else:
@@ -218,7 +224,7 @@ def replay(fuzz, paths, jobs):
             d = "slow"
             for _ in range(3):
                 if d == "slow":
-                    d = pl.hooked(player, steps, variant, want)
+                    d = pl.hooked(player, steps, variant, want, one_cpu)
             if d == "slow":
                 return path, known, "too slow for its time limits", []
             if d and (known or pl.confirm(player, d)[0] >= 1):

@@ -86,6 +86,14 @@ char *fz_buffer(struct fz_call *c, size_t n);
 int fz_signal(const char *name);
 pthread_t fz_thread(int self);
 
+/* spawn.c: the actors' process. */
+extern pid_t fz_child;
+extern int fz_command[FZ_ACTORS]; /* one pipe for each */
+/** On @cpu alone, if it is not -1. Ends the play if it has not begun in time. */
+void fz_spawn(const char *library, int cpu, long limit_ms);
+/** It cannot be played: says why, with the text of @err if that is not 0. */
+_Noreturn void fz_fail(const char *what, int err);
+
 /* watch.c: are all threads of these processes asleep? */
 void fz_watch_begin(void);
 /** For how many ms all have been asleep, none having run in between. */

@@ -1,4 +1,5 @@
 """Plays scripts by tests/fuzz/io/play, compares, and shrinks what differs."""
+import itertools
 import os
 import re
 import subprocess
@@ -16,12 +17,14 @@ class Player:
     """The program, and the library that it is hooked with."""
 
     def __init__(self, build, hooked=None):
+        self.turn = itertools.cycle(sorted(os.sched_getaffinity(0)))
         self.prog = os.path.join(build, "tests/fuzz/io/play")
         self.hooked = hooked or os.path.join(build, "libfibhook.so")
 
     def play(self, steps, variant=None, want=None, hold=None, stuck=1000,
-             order=None):
-        """(status, lines); @variant "2e": hooked, 2 workers, eagerly."""
+             order=None, one_cpu=False):
+        """(status, lines); @variant "2e": hooked, 2 workers, eagerly.
+        @one_cpu: all actors on one, another one each time (spawn.c)."""
         env = {k: v for k, v in os.environ.items()
                if not k.startswith("FIBHOOK_") and k != "LD_PRELOAD"}
         argv = [self.prog, "--stuck", str(stuck), "--hold",
@@ -33,6 +36,8 @@ class Player:
             argv += ["--hooked", self.hooked]
         if order:
             argv += ["--order", ",".join(map(str, order))]
+        if one_cpu:
+            argv += ["--cpu", str(next(self.turn))]
         text = "\n".join(steps) + "\n"
         if want is not None:
             text += "--\n" + "\n".join(want) + "\n"
@@ -54,8 +59,8 @@ def same_until(a, b):
 
 
 class Difference:
-    def __init__(self, steps, variant, want, got):
-        self.steps, self.variant = steps, variant
+    def __init__(self, steps, variant, want, got, one_cpu=False):
+        self.steps, self.variant, self.one_cpu = steps, variant, one_cpu
         self.want, self.got = want, got
         self.phase = same_until(want, got)
 
@@ -63,6 +68,11 @@ class Difference:
         n = self.phase
         return ((self.want[n:n + 1] or ["-"])[0],
                 (self.got[n:n + 1] or ["-"])[0])
+
+    def in_sigio_alone(self):
+        """Two CPUs may race for that: look at it on one."""
+        return not self.one_cpu and without_sigio(self.lines()[0]) == \
+            without_sigio(self.lines()[1])
 
     def signature(self):
         """What kind: the call, and what came of it natively and hooked."""
@@ -77,6 +87,14 @@ class Difference:
                 what = call_of(self.steps, int(k))
             return (f"{what}: {shape(a.get(k))} -> {shape(b.get(k))}")
         return f"? {a} {b}"
+
+
+def without_sigio(line):
+    """Whoever sends data wakes who waits for it, and looks then whether to send a
+    SIGIO: not if somebody waits, but that one may have it by then and be gone
+    (sock_def_readable(), sk_wake_async() and sk_wait_data() of net/core/sock.c).
+    The same goes for room. On one CPU it does not run in between."""
+    return [x for x in line.split("\t") if " had SIGIO" not in x]
 
 
 def call_of(steps, k):
@@ -99,13 +117,14 @@ def shape(result):
         ("done" if w and w[0].isdigit() else w[0] if w else "nothing")
 
 
-def natively(player, steps, holds=(HOLD, 12)):
+def natively(player, steps, holds=(HOLD, 12), one_cpu=False):
     """What comes of @steps in every native run: (lines, why not all)."""
-    status, want = player.play(steps, hold=holds[0])
+    status, want = player.play(steps, hold=holds[0], one_cpu=one_cpu)
     if status:
         return [], f"natively status {status} {want[-1:]}"
     for hold in holds[1:]:
-        status, again = player.play(steps, want=want, hold=hold)
+        status, again = player.play(steps, want=want, hold=hold,
+                                    one_cpu=one_cpu)
         if status:
             return [], f"natively status {status} {again[-1:]}"
         n = same_until(want, again)
@@ -114,16 +133,16 @@ def natively(player, steps, holds=(HOLD, 12)):
     return want, None
 
 
-def hooked(player, steps, variant, want, **how):
+def hooked(player, steps, variant, want, one_cpu=False, **how):
     """None if as natively, "slow", or the Difference."""
     if not want:
         return None
-    status, got = player.play(steps, variant, want, **how)
+    status, got = player.play(steps, variant, want, one_cpu=one_cpu, **how)
     if status == SLOW:
         return "slow"
     if got[:len(want)] == want:
         return None
-    return Difference(steps, variant, want, got)
+    return Difference(steps, variant, want, got, one_cpu)
 
 
 def confirm(player, found):
@@ -131,19 +150,22 @@ def confirm(player, found):
     native runs do not agree on the phase after all."""
     want = found.want[:found.phase + 1]
     for hold in (30, 8, 60):
-        status, again = player.play(found.steps, want=want, hold=hold)
+        status, again = player.play(found.steps, want=want, hold=hold,
+                                    one_cpu=found.one_cpu)
         if status or again[:len(want)] != want:
             return 0, 0
     bad = runs = 0
     while runs < 3 or (0 < bad < 2 and runs < 12) or (bad == 0 and runs < 8):
-        again = hooked(player, found.steps, found.variant, want, hold=40)
+        again = hooked(player, found.steps, found.variant, want,
+                       found.one_cpu, hold=40)
         runs += 1
         bad += isinstance(again, Difference)
     # What comes hooked may come natively as well, though seldom: of two who wait
     # for a TCP socket the kernel wakes both, and who is the faster has the data.
     for i in range(NATIVE_TRIES if bad else 0):
         status, again = player.play(found.steps, want=want,
-                                    hold=(8, 30, 12)[i % 3])
+                                    hold=(8, 30, 12)[i % 3],
+                                    one_cpu=found.one_cpu)
         if not status and again[:len(want)] != want:
             return 0, 0
     return bad, runs
@@ -191,8 +213,9 @@ def shrink(player, found, tries=150):
     def differs(steps):
         nonlocal tries
         tries -= 1
-        want, _ = natively(player, steps)
-        d = hooked(player, steps, found.variant, want, stuck=400)
+        want, _ = natively(player, steps, one_cpu=found.one_cpu)
+        d = hooked(player, steps, found.variant, want, found.one_cpu,
+                   stuck=400)
         return d if isinstance(d, Difference) and d.signature() == kind \
             else None
 

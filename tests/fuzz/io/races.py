@@ -19,14 +19,15 @@ def first_of(steps):
     return n - 1 if 0 < n < len(steps) else None
 
 
-def allowed(player, steps, races):
+def allowed(player, steps, races, one_cpu=False):
     """(what comes before the race, the lines that are allowed), or None."""
     first = first_of(steps)
     before, lines = None, set()
     orders = list(itertools.permutations(range(first, len(steps))))
     for order in orders + [None] * races:
         status, got = player.play(steps, order=order,
-                                  hold=None if order else 12)
+                                  hold=None if order else 12,
+                                  one_cpu=one_cpu)
         if status or len(got) != len(steps):
             return None
         if before is None:
@@ -37,13 +38,14 @@ def allowed(player, steps, races):
     return before, lines
 
 
-def odd(player, steps, variant, fine, runs):
+def odd(player, steps, variant, fine, runs, one_cpu=False):
     """Lines of hooked races that are not allowed."""
     before, lines = fine
     want = before + [str(n) for n in range(len(before), len(steps) - 1)]
     out = []
     for _ in range(runs):
-        status, got = player.play(steps, variant, want, hold=40)
+        status, got = player.play(steps, variant, want, hold=40,
+                                  one_cpu=one_cpu)
         if not status and len(got) == len(steps) and got[-1] not in lines:
             out.append(got[-1])
     return out
@@ -55,6 +57,8 @@ class Race:
     def __init__(self, steps, variant, fine, line):
         self.steps, self.variant, self.fine = steps, variant, fine
         self.line = line
+        # Two CPUs may race for a SIGIO alone: such a line must come on one.
+        self.one_cpu = pl.without_sigio(line) in map(pl.without_sigio, fine[1])
         self.phase = len(steps) - 1
 
     def signature(self):
@@ -71,11 +75,11 @@ class Race:
 
 def really(player, race):
     """Is it still odd when the kernel has had many tries? How often, of 12."""
-    more = allowed(player, race.steps, 40)
+    more = allowed(player, race.steps, 40, race.one_cpu)
     if not more or more[0] != race.fine[0]:
         return 0, 0
     race.fine = (more[0], more[1] | race.fine[1])
-    lines = odd(player, race.steps, race.variant, race.fine, 12)
+    lines = odd(player, race.steps, race.variant, race.fine, 12, race.one_cpu)
     if lines:
         race.line = lines[0]
     return len(lines), 12
@@ -86,9 +90,9 @@ def shrink(player, race):
     at = first_of(race.steps) - 1
     while at >= 0:
         steps = pl.without(race.steps, at, 1)
-        fine = allowed(player, steps, 15) if first_of(steps) is not None \
-            else None
-        lines = fine and odd(player, steps, race.variant, fine, 6)
+        fine = allowed(player, steps, 15, race.one_cpu) \
+            if first_of(steps) is not None else None
+        lines = fine and odd(player, steps, race.variant, fine, 6, race.one_cpu)
         if lines:
             race = Race(steps, race.variant, fine, lines[0])
         at = min(at, first_of(race.steps)) - 1
