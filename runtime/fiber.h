@@ -47,6 +47,7 @@ enum fib_wait {
 	FIB_WAIT_SIGNAL = 4,
 	FIB_WAIT_POLL = 5, /* wait_arg: how many descriptors */
 	FIB_WAIT_LINE = 6, /* behind another that waits in the kernel */
+	FIB_WAIT_CHILD = 7,
 };
 
 struct fib {

@@ -31,8 +31,7 @@ struct op {
 struct wait {
 	struct fib_list node; /* the server's: in flight */
 	struct fib *fib;
-	uint32_t *uaddr;
-	uint32_t val, bitset;
+	struct fib_sqe request; /* but for its user_data */
 	struct op op, cancel;
 	int result;
 	_Atomic bool done, cancel_taken;
@@ -66,30 +65,43 @@ static struct {
 
 /* --- the ring ------------------------------------------------------------------ */
 
-static void put_futex(const void *word, uint32_t val, uint32_t bitset,
-		      uint32_t flags, uint64_t user_data)
+static void put(const struct fib_sqe *request, uint64_t user_data)
 {
 	struct fib_sqe *e =
-		fib_ring_put(&ring.base, FIB_OP_FUTEX_WAIT, user_data);
+		fib_ring_put(&ring.base, request->opcode, user_data);
 
-	e->fd = SIZE_U32 | flags;
-	e->off = val;
-	e->addr = (uintptr_t)word;
-	e->addr3 = bitset;
+	*e = *request;
+	e->user_data = user_data;
+}
+
+static struct fib_sqe futex(const void *word, uint32_t val, uint32_t bitset,
+			    uint32_t flags)
+{
+	return (struct fib_sqe){
+		.opcode = FIB_OP_FUTEX_WAIT,
+		.fd = SIZE_U32 | flags,
+		.off = val,
+		.addr = (uintptr_t)word,
+		.addr3 = bitset,
+	};
 }
 
 static void put_bell(uint32_t seen)
 {
-	put_futex(&bell, seen, ~0u, PRIVATE, OF_BELL);
+	struct fib_sqe e = futex(&bell, seen, ~0u, PRIVATE);
+
+	put(&e, OF_BELL);
 	ring.bell_armed = true;
 }
 
 /* It answers a wait for a word that is another by now, if it knows any. */
 static bool knows_futex(void)
 {
+	struct fib_sqe e =
+		futex(&bell, fib_load(&bell, relaxed) - 1, ~0u, PRIVATE);
 	struct fib_cqe c;
 
-	put_futex(&bell, fib_load(&bell, relaxed) - 1, ~0u, PRIVATE, OF_BELL);
+	put(&e, OF_BELL);
 	return fib_ring_enter(&ring.base, 1) == 1 &&
 	       fib_ring_next(&ring.base, &c) && c.res == -EAGAIN;
 }
@@ -128,7 +140,7 @@ static void begin_wait(struct wait *w)
 	}
 	ring.nwaits++;
 	fib_list_add_tail(&ring.waits, &w->node);
-	put_futex(w->uaddr, w->val, w->bitset, 0, (uintptr_t)w);
+	put(&w->request, (uintptr_t)w);
 }
 
 static void begin(struct op *o)
@@ -347,12 +359,11 @@ static int cancel(struct wait *w, int why)
 	return w->result == -ECANCELED ? why : w->result;
 }
 
-long fib_uring_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
-			  uint64_t deadline_ns, bool (*goes_on)(struct fib *f))
+/* What comes of @request, or why it ended without. */
+static int await(struct fib_sqe request, uint64_t deadline_ns, uint8_t why,
+		 uint64_t arg, bool (*goes_on)(struct fib *f))
 {
-	struct wait w = {
-		.fib = fib_self(), .uaddr = uaddr, .val = val, .bitset = bitset
-	};
+	struct wait w = { .fib = fib_self(), .request = request };
 	int r;
 
 	w.op = (struct op){ .wait = &w };
@@ -361,10 +372,17 @@ long fib_uring_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 		return -ENOSYS;
 	push(&w.op);
 	do
-		r = fib_park_until(is_done, &w, deadline_ns, FIB_WAIT_FUTEX,
-				   (uintptr_t)uaddr);
+		r = fib_park_until(is_done, &w, deadline_ns, why, arg);
 	while (r == -EINTR && goes_on(w.fib));
-	r = r ? cancel(&w, r) : w.result;
+	return r ? cancel(&w, r) : w.result;
+}
+
+long fib_uring_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
+			  uint64_t deadline_ns, bool (*goes_on)(struct fib *f))
+{
+	int r = await(futex(uaddr, val, bitset, 0), deadline_ns, FIB_WAIT_FUTEX,
+		      (uintptr_t)uaddr, goes_on);
+
 	switch (r) {
 	case 0:
 	case -EAGAIN:
@@ -373,6 +391,18 @@ long fib_uring_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 		return r;
 	}
 	return -ENOSYS; /* as for want of memory: nobody has woken it */
+}
+
+long fib_uring_child_wait(int type, int id, int options,
+			  bool (*goes_on)(struct fib *f))
+{
+	int r = await((struct fib_sqe){ .opcode = FIB_OP_WAITID,
+					.fd = (uint32_t)id,
+					.len = (uint32_t)type,
+					.options = (uint32_t)options },
+		      FIB_NEVER, FIB_WAIT_CHILD, 0, goes_on);
+
+	return r == -ECHILD ? 0 : r == 0 || r == -EINTR ? r : -ENOSYS;
 }
 
 void fib_uring_stop(void)

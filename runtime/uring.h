@@ -1,8 +1,10 @@
 /*
  * Waits whose end only the kernel knows, of any number of fibers, on one kernel
- * thread: io_uring's. Today futex waits, which are each in the kernel's own queue
+ * thread: io_uring's. Futex waits, which are each in the kernel's own queue
  * then (io_uring/futex.c of Linux): counted by who wakes, in the order they came,
- * moved by FUTEX_REQUEUE, as if a thread of its own waited for each.
+ * moved by FUTEX_REQUEUE, as if a thread of its own waited for each. And waits for
+ * children (io_uring/waitid.c), which take nothing away: who is told that there is one
+ * looks for itself.
  *
  * Requests are the kernel thread's that submits them, and its task work brings
  * what becomes of them. So one thread does both, the server: a worker that is
@@ -64,6 +66,13 @@ bool fib_uring_allowed(void);
  */
 long fib_uring_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 			  uint64_t deadline_ns, bool (*goes_on)(struct fib *f));
+/**
+ * Wait until waitid() with these arguments, made by any thread of the process, would
+ * return: 0, perhaps another fiber was faster; -EINTR and -ENOSYS as above. @options
+ * have WNOWAIT, and not __WNOTHREAD. Fibers that are not bound.
+ */
+long fib_uring_child_wait(int type, int id, int options,
+			  bool (*goes_on)(struct fib *f));
 /**
  * connect() without waiting (uring_try.c): what comes of it; -EINPROGRESS: it is
  * under way; -EALREADY: it was before. -ENOSYS: it was not made. Fibers that are

@@ -10,19 +10,21 @@
 
 /* include/uapi/linux/io_uring.h, which older systems lack in part */
 #define FIB_OP_CONNECT	  16
+#define FIB_OP_WAITID	  50
 #define FIB_OP_FUTEX_WAIT 51
 
 struct fib_sqe {
 	uint8_t opcode, flags;
 	uint16_t ioprio;
-	uint32_t fd;  /* of a futex its flags */
+	uint32_t fd;  /* of a futex its flags, of a child its id */
 	uint64_t off; /* of a futex its value, of an address its length */
 	uint64_t addr;
-	uint32_t len;
+	uint32_t len; /* of a child what its id is */
 	uint32_t op_flags;
 	uint64_t user_data;
-	uint64_t unused;
-	uint64_t addr3; /* of a futex its bitset */
+	uint32_t unused;
+	uint32_t options; /* of a wait for a child */
+	uint64_t addr3;	  /* of a futex its bitset */
 	uint64_t unused2;
 };
 

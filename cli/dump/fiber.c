@@ -116,6 +116,9 @@ static void print_wait(uint32_t index, const struct dump_walk *w)
 	case FIB_WAIT_LINE:
 		printf(": in line");
 		break;
+	case FIB_WAIT_CHILD:
+		printf(": child");
+		break;
 	}
 	if (f->wait != FIB_WAIT_NONE && left >= 0)
 		printf(", %.3f s left", left);

@@ -36,8 +36,9 @@ static uint32_t hash_of(const struct dump_frame *f, int n)
 
 static const char *kind_of(const struct dump_walk *w)
 {
-	static const char *const kinds[] = { "",      "fd",	"futex",
-					     "timer", "signal", "poll" };
+	static const char *const kinds[] = {
+		"", "fd", "futex", "timer", "signal", "poll", "line", "child"
+	};
 	unsigned wait = w->f.wait;
 
 	if (wait == FIB_WAIT_FUTEX)

@@ -118,6 +118,9 @@ static void print_wait(uint32_t index, const struct dump_walk *w)
 	case FIB_WAIT_LINE:
 		printf(",\"waits_for\":\"line\"");
 		break;
+	case FIB_WAIT_CHILD:
+		printf(",\"waits_for\":\"child\"");
+		break;
 	}
 	if (w->f.wait != FIB_WAIT_NONE && left >= 0)
 		printf(",\"left\":%.3f", left);

@@ -99,9 +99,10 @@ static void put_wait(uint32_t index, const struct fiber *f, uint64_t to,
 		     const struct trace_record *by)
 {
 	static const char *const kinds[] = {
-		[FIB_WAIT_FD] = "io",	   [FIB_WAIT_POLL] = "io",
-		[FIB_WAIT_LINE] = "io",	   [FIB_WAIT_FUTEX] = "futex",
-		[FIB_WAIT_TIME] = "sleep", [FIB_WAIT_SIGNAL] = "signal",
+		[FIB_WAIT_FD] = "io",	    [FIB_WAIT_POLL] = "io",
+		[FIB_WAIT_LINE] = "io",	    [FIB_WAIT_FUTEX] = "futex",
+		[FIB_WAIT_TIME] = "sleep",  [FIB_WAIT_SIGNAL] = "signal",
+		[FIB_WAIT_CHILD] = "child",
 	};
 	const struct fib_trace_event *p = &f->park;
 	const char *kind = p->wait < sizeof(kinds) / sizeof(*kinds) ?

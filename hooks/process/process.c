@@ -27,6 +27,7 @@
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
 #include "runtime/stack.h"
+#include "runtime/uring.h"
 #include "regs_arch.h"
 
 /* --- clone --------------------------------------------------------------- */
@@ -333,10 +334,51 @@ static long reaped(long r)
 	return r;
 }
 
-/* Threads that wait for the same children do so in line, but for bound ones. */
+/* Threads that wait for the same children do so in line, but for bound ones, which
+ * wait in the kernel. */
 static struct fib_place *line_for(struct fib_place *p)
 {
 	return fib_self()->bound ? NULL : p;
+}
+
+/* A group of 0 is the one that the process is in when the call begins. */
+static void name_group(long nr, long a[6])
+{
+	long group;
+
+	if (nr == SYS_wait4 ? a[0] : a[0] != P_PGID || a[1])
+		return;
+	group = fib_raw(SYS_getpgid, 0);
+	if (nr != SYS_wait4)
+		a[1] = group;
+	else if (group > 1) /* -1 is any child */
+		a[0] = -group;
+}
+
+/*
+ * Until there may be something: 0, -EINTR. All threads of a process have the same
+ * children, so any of them may look, but for __WNOTHREAD. -ENOSYS: the call is to
+ * be made, on a kernel thread.
+ */
+static long await_child(long nr, const long a[6])
+{
+	long type = a[0], id = a[1], options = a[3], r;
+
+	if (nr == SYS_wait4) {
+		type = a[0] == -1 ? P_ALL : a[0] > 0 ? P_PID : P_PGID;
+		id = a[0] > 0 ? a[0] : -a[0];
+		options = a[2] | WEXITED;
+	}
+	if ((options & __WNOTHREAD) || !fib_uring_allowed())
+		return -ENOSYS;
+	fib_cancel_begin();
+	r = fib_uring_child_wait((int)type, (int)id, (int)options | WNOWAIT,
+				 fib_wait_goes_on);
+	if (r == 0)
+		fib_signal_sync_handled(fib_self());
+	if (r == -EINTR)
+		fib_cancel_end();
+	return r;
 }
 
 /*
@@ -346,19 +388,25 @@ static struct fib_place *line_for(struct fib_place *p)
  * was handled long ago, and the SIGCHLD come after it. @attention says whether
  * there was a signal before the last try.
  */
-static long wait_for(long nr, const long a[6], struct fib_place *p,
+static long wait_for(long nr, long a[6], struct fib_place *p,
 		     bool (*try)(const long a[6], long *r))
 {
 	bool inside = false, attention = false;
 	long r;
 
 	while (!try(a, &r)) {
+		name_group(nr, a);
 		if (attention) {
 			r = -EINTR;
 			break;
 		}
 		if (p && !p->in_line) {
 			attention = fib_line_stand(p, FIB_NEVER) != 0;
+			continue;
+		}
+		r = p ? await_child(nr, a) : -ENOSYS;
+		if (r != -ENOSYS) {
+			attention = r == -EINTR;
 			continue;
 		}
 		r = fib_blocking(nr, a);

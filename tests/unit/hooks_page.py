@@ -22,6 +22,8 @@ WORDS = {
               "kernel thread, and another one takes over what else there is to run",
     "line": "of the fibers that wait for the same thing one is in the kernel, and "
             "the others park behind it: [In line](COMPATIBILITY.md#in-line)",
+    "ring": "it is tried without blocking; the fiber parks until io_uring tells that "
+            "there is something, and tries again",
     "time": "the fiber parks until a time",
     "word": "the fiber parks in the table of futexes, until it is woken",
     "signal": "the fiber parks until a signal comes for it",

@@ -1,6 +1,7 @@
 /*
  * Who waits for a child, a message, a lock or shared memory, held.h.
  *
+ * t-case: wait_each
  * t-case: wait_any
  * t-case: waitid_any
  * t-case: mq_receive
@@ -58,6 +59,35 @@ static long call_waitid(void)
 	siginfo_t info;
 
 	return found(waitid(P_ALL, 0, &info, WEXITED));
+}
+
+/* A few threads for each of many children. */
+static pid_t children[N / 5];
+static int next_child;
+
+static void setup_children(void)
+{
+	const char *no_ring = t_no_ring();
+
+	if (no_ring)
+		t_skip(no_ring);
+	t_pipe(in);
+	for (size_t i = 0; i < T_LEN(children); i++) {
+		children[i] = fork();
+		CHECK(children[i] >= 0);
+		if (children[i] == 0) {
+			t_close(in[1]);
+			t_eof(in[0]);
+			_exit(0);
+		}
+	}
+}
+
+static long call_wait_each(void)
+{
+	int i = __atomic_fetch_add(&next_child, 1, __ATOMIC_SEQ_CST) / 5;
+
+	return found(waitpid(children[i], NULL, 0));
 }
 
 static void feed_child(void)
@@ -252,6 +282,7 @@ static void feed_semaphore(void)
 }
 
 static const struct wait waits[] = {
+	{ "wait_each", setup_children, call_wait_each, feed_child, 0 },
 	{ "wait_any", setup_child, call_wait, feed_child, 0 },
 	{ "waitid_any", setup_child, call_waitid, feed_child, 0 },
 	{ "mq_receive", setup_queue, call_mq_receive, feed_queue, 0 },
