@@ -304,19 +304,38 @@ void fib_iom_pass(struct fib_fd *s, uint8_t events)
 	fib_unlock(&s->lock);
 }
 
-bool fib_iom_wake_reader(struct fib_fd *s)
+static bool has_reader_locked(struct fib_fd *s)
 {
-	bool any = false;
-
-	fib_lock(&s->lock);
 	fib_list_for_each (it, &s->waiters) {
 		const struct fib_waiter *w =
 			fib_container_of(it, struct fib_waiter, node);
 
-		any |= !w->observer && (w->events & FIB_IO_READ);
+		if (!w->observer && (w->events & FIB_IO_READ))
+			return true;
 	}
+	return false;
+}
+
+bool fib_iom_wake_reader(struct fib_fd *s)
+{
+	bool any;
+
+	fib_lock(&s->lock);
+	any = has_reader_locked(s);
 	if (any)
 		fib_iom_feed_locked(s, FIB_IO_READ, false);
+	fib_unlock(&s->lock);
+	return any;
+}
+
+bool fib_iom_has_reader(struct fib_fd *s)
+{
+	bool any;
+
+	if (!fib_load(&s->waiting, relaxed))
+		return false;
+	fib_lock(&s->lock);
+	any = has_reader_locked(s);
 	fib_unlock(&s->lock);
 	return any;
 }

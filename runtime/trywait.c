@@ -133,7 +133,7 @@ static void note_short(struct fib_fd *s, uint32_t turn, bool is_short)
 		fib_cas(&s->reads, &seen, want, seq_cst);
 }
 
-long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
+long fib_io_open_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 {
 	struct fib_fd *s = io->s;
 	uint32_t turn = 0;
@@ -141,12 +141,12 @@ long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 
 	fib_io_start(io);
 	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
-		goto out;
+		return r;
 	fib_io_begin(io);
 	if (plain && known_empty(io) && limit(io) == 0) {
 		r = fib_io_again(io);
 		if (r)
-			goto out;
+			return r;
 	}
 	for (;;) {
 		if (plain)
@@ -159,7 +159,13 @@ long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 	FIB_CHAOS_POINT(io_short);
 	if (plain && r > 0 && !io->moved)
 		note_short(s, turn, (size_t)r < plain);
-out:
+	return r;
+}
+
+long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
+{
+	long r = fib_io_open_call(io, plain, nr, a);
+
 	fib_io_end(io);
 	return r;
 }

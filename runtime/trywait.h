@@ -104,6 +104,9 @@ bool fib_io_try(struct fib_io *io, struct fib_hold *h);
  * file that a short count proves to be empty; 0 if it proves nothing.
  */
 long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6]);
+/** The same without fib_io_end(): the caller may want to stay where it has moved. */
+long fib_io_open_call(struct fib_io *io, size_t plain, long nr,
+		      const long a[6]);
 /**
  * Somebody has received urgent data, before an edge told of it perhaps, or has
  * made a pipe one of packets: a read that ends at a mark is short, too.

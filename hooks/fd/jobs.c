@@ -32,7 +32,7 @@ static bool is_orphan(long group)
  * The kernel answers for the other side of a master, which is no process's
  * terminal.
  */
-static bool is_master(int fd)
+bool fib_job_is_master(int fd)
 {
 	unsigned number;
 
@@ -47,7 +47,7 @@ static long check_change(int fd, int sig)
 	int foreground = 0;
 
 	if (fib_raw(SYS_ioctl, fd, TIOCGPGRP, &foreground) ||
-	    foreground == group || is_master(fd))
+	    foreground == group || fib_job_is_master(fd))
 		return 0;
 	if ((fib_load(&f->sig.mask, relaxed) & FIB_SIG(sig)) ||
 	    fib_signal_action(sig).handler == (uintptr_t)SIG_IGN)
@@ -66,7 +66,7 @@ static bool is_tty(struct fib_known *k)
 
 	if (!k->tty)
 		k->tty = fib_raw(SYS_ioctl, k->fd, TCGETS, &m) ||
-					 is_master(k->fd) ?
+					 fib_job_is_master(k->fd) ?
 				 FIB_TTY_NOT :
 				 FIB_TTY_IS;
 	return k->tty == FIB_TTY_IS;

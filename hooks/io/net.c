@@ -184,10 +184,10 @@ static bool asks_nothing(long nr, const long a[6])
 	return true;
 }
 
-long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
-		    long *flags)
+/* As fib_io_receive(), but that @io stays where it has moved to. */
+static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
+		    long nr, long a[6], long *flags)
 {
-	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
 	bool lowat =
 		fib_load(&fib_fd_lowat_used, relaxed) && fib_fd_lowat(k) > 1;
 
@@ -205,8 +205,18 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 			       receive_much(k, nr, a, *flags, lowat);
 	*flags |= MSG_DONTWAIT;
 	if (k->kind == FIB_FD_DGRAM)
-		io.flags = flags;
-	return fib_io_call(&io, fib_fd_shows_end(k) ? plain : 0, nr, a);
+		io->flags = flags;
+	return fib_io_open_call(io, fib_fd_shows_end(k) ? plain : 0, nr, a);
+}
+
+long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
+		    long *flags)
+{
+	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
+	long r = receive(&io, k, plain, nr, a, flags);
+
+	fib_io_end(&io);
+	return r;
 }
 
 /*
@@ -266,19 +276,24 @@ long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
  * there is taken one by one where the time is nearly over. What it does with an
  * error after the first is to keep it for the next call. So with POLLERR there is
  * nothing more for this one. (A signal's EINTR, which the kernel keeps as well, is
- * not an error of the socket's.)
+ * not an error of the socket's.) Where the number is closed under a wait, the rest
+ * comes from the same file: we stay the guest of its duplicate.
  */
 static long receive_each(struct fib_known *k, struct mmsghdr *vec, unsigned n,
 			 int flags, uint64_t deadline)
 {
 	uint32_t closes = fib_load(&k->slot->closes, relaxed);
+	struct fib_fd *home = NULL; /* the duplicate's slot */
 	long r = 0, a[6] = { k->fd };
 	unsigned i = 0;
 
 	while (i < n) {
+		struct fib_io io;
+
 		if (i && (fib_load(&k->slot->closes, relaxed) != closes ||
 			  (fib_io_ready(k->fd, 0) & POLLERR)))
 			break;
+		io = FIB_HOOK_IO(k, FIB_IO_READ);
 		a[1] = (long)&vec[i];
 		a[2] = fib_ns_left(deadline) > ONE_BY_ONE_NS ? n - i : 1;
 		a[3] = flags & ~MSG_WAITFORONE;
@@ -286,7 +301,19 @@ static long receive_each(struct fib_known *k, struct mmsghdr *vec, unsigned n,
 			a[3] |= MSG_DONTWAIT;
 			r = fib_pass(SYS_recvmmsg, a);
 		} else {
-			r = fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
+			r = receive(&io, k, 0, SYS_recvmmsg, a, &a[3]);
+		}
+		if (fib_unlikely(io.moved)) {
+			if (home)
+				fib_iom_guest_leave(home);
+			home = io.s;
+			k = fib_fd_of(home);
+			a[0] = k->fd;
+			closes = fib_load(&home->closes, relaxed);
+			if (io.woken)
+				fib_iom_pass(home, FIB_IO_READ);
+		} else {
+			fib_io_end(&io);
 		}
 		if (r <= 0)
 			break;
@@ -296,6 +323,8 @@ static long receive_each(struct fib_known *k, struct mmsghdr *vec, unsigned n,
 		if (deadline != FIB_NEVER && fib_now_ns() >= deadline)
 			break;
 	}
+	if (home)
+		fib_iom_guest_leave(home);
 	return i ? (long)i : r;
 }
 

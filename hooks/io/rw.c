@@ -77,7 +77,11 @@ static long polled(struct fib_known *k, uint8_t ev, long nr, const long a[6])
 			return fib_io_read_tty(k, nr, a);
 		if (fib_fd_takes_nowait(k) && !tells_end(k))
 			return read_fifo(k, nr, a);
-		return fib_io_polled(&io, nr, a);
+		r = fib_io_polled(&io, nr, a);
+		/* A handler ends it: read_nothing() is next. */
+		if (fib_unlikely(r < 0) && k->kind == FIB_FD_POLLED)
+			fib_iom_pass(io.s, FIB_IO_READ);
+		return r;
 	}
 	/*
 	 * An eventfd or the like: there is room for some values and not for
@@ -148,6 +152,30 @@ static bool odd_vector(const struct iovec *iov, unsigned n)
 	return !n || n > FIB_IOV_MAX || is_empty(iov, n);
 }
 
+/*
+ * No byte of a terminal, by its master's side: it waits for nothing but who reads,
+ * n_tty_read() lets in one at a time. (The other side's readers are in the kernel.)
+ */
+static long read_nothing(struct fib_known *k, const long a[6])
+{
+	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
+	long r;
+
+	fib_io_start(&io);
+	fib_io_begin(&io);
+	r = fib_io_again(&io);
+	if (r == 0)
+		r = fib_raw(SYS_read, io.s->fd, a[1], 0);
+	fib_io_end(&io);
+	return r;
+}
+
+static bool reads_nothing(struct fib_known *k, size_t count)
+{
+	return !count && k && k->kind == FIB_FD_POLLED &&
+	       fib_iom_has_reader(k->slot) && fib_job_is_master(k->fd);
+}
+
 long fib_sys_read(int fd, void *buf, size_t count)
 {
 	struct fib_known *k = fib_fd_know(fd);
@@ -162,6 +190,8 @@ long fib_sys_read(int fd, void *buf, size_t count)
 			return r;
 		k = fib_fd_relearn(k);
 	}
+	if (fib_unlikely(reads_nothing(k, count)))
+		return read_nothing(k, a);
 	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH)
 		return fib_raw(SYS_read, fd, buf, count);
 	return read_file(k, &(struct iovec){ buf, count }, 1, SYS_read, a);

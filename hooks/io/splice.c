@@ -14,8 +14,8 @@
  *
  * There is room in a TCP socket while what is queued takes less than the buffer,
  * headers included: half of what is left fits. A unix stream socket looks at its
- * room once for each buffer; what sendfile() moves at a time (64 KB, to the end of
- * a page) makes one, or several where SO_SNDBUF is small. If another thread takes
+ * room once for each buffer, and 16 pages that are spliced make one, however small
+ * SO_SNDBUF is (skb_splice_from_iter()). If another thread takes
  * what poll or SO_MEMINFO saw, the call waits in the kernel, and a spare takes
  * the worker's place.
  *
@@ -31,8 +31,6 @@
 #include "hooks/wait/wait.h"
 
 #define SPLICE_NONBLOCK 2u /* SPLICE_F_NONBLOCK of the kernel */
-#define UNIX_BUFFER	32768u
-#define UNIX_HEAD	64
 #define UNIX_PAGE	4096u
 #define UNIX_PIPE	(16 * UNIX_PAGE)
 #define TCP_LITTLE	16384u
@@ -112,8 +110,8 @@ static size_t room(const struct fib_ends *e, int fd)
 	if (!buffer(e->to, fd, &size, &left))
 		return FIB_IO_MAX;
 	if (!tcp && left > 0)
-		return left > (long)UNIX_BUFFER * 2 ? (size_t)left / 2 :
-						      UNIX_BUFFER;
+		return left > (long)UNIX_PIPE * 2 ? (size_t)left / 2 :
+						    UNIX_PIPE;
 	if (tcp && left >= (long)TCP_LITTLE)
 		return (size_t)left / 2;
 	if (fib_io_ready(fd, POLLOUT))
@@ -156,12 +154,11 @@ static int64_t position(const struct fib_ends *e, int in)
 
 /*
  * How much of a file a unix stream takes in one buffer, from @at on, of which
- * e->done were sent: splice_direct_to_actor() fills a pipe of 16 pages, and
- * unix_stream_sendmsg() makes buffers of half its limit of that.
+ * e->done were sent: splice_direct_to_actor() fills a pipe of 16 pages.
  */
 static size_t unix_piece(const struct fib_ends *e, int fd, int64_t at)
 {
-	size_t first = UNIX_PIPE - (size_t)(at - e->done) % UNIX_PAGE, piece;
+	size_t first = UNIX_PIPE - (size_t)(at - e->done) % UNIX_PAGE;
 	size_t done = (size_t)e->done;
 	long size, left;
 
@@ -169,10 +166,8 @@ static size_t unix_piece(const struct fib_ends *e, int fd, int64_t at)
 		return FIB_IO_MAX;
 	if (left <= 0)
 		return 0;
-	piece = done < first ? first - done :
-			       UNIX_PIPE - (done - first) % UNIX_PIPE;
-	size = size / 2 - UNIX_HEAD;
-	return size > 0 && piece > (size_t)size ? (size_t)size : piece;
+	return done < first ? first - done :
+			      UNIX_PIPE - (done - first) % UNIX_PIPE;
 }
 
 /* It waits for nothing, and says so whether there is room or not. */
@@ -379,7 +374,8 @@ long fib_sys_sendfile(int to, int from, void *at, size_t count)
 
 /*
  * EAGAIN: for which end would the call have waited? False: for none now. Pipes
- * that are read come before the output, else it is the other way round.
+ * that are read come before the output, else it is the other way round. Who has
+ * moved something does not wait for more to come (splice_to_socket()).
  */
 static bool find_end(struct fib_ends *e, int in, int out)
 {
@@ -388,7 +384,7 @@ static bool find_end(struct fib_ends *e, int in, int out)
 	bool out_waits = e->out.s && !fib_io_ready(out, POLLOUT);
 
 	if (in_waits && (in_first || !out_waits))
-		e->wait = e->nb_in ? NULL : &e->in;
+		e->wait = e->nb_in || e->done ? NULL : &e->in;
 	else if (out_waits)
 		e->wait = e->nb_out ? NULL : &e->out;
 	return in_waits || out_waits;
