@@ -13,6 +13,14 @@
 #include "runtime/uring.h"
 #include "regs_arch.h"
 
+/* A call touches three lines of its fiber, of which two are those of a park. */
+#define LINE(field) (offsetof(struct fib, field) / 64)
+_Static_assert(LINE(call) == LINE(run) && LINE(metered) == LINE(run) &&
+		       LINE(io.fd) == LINE(io.stop) &&
+		       LINE(io.fd) == LINE(sig.mask) &&
+		       LINE(io.fd) == LINE(sig.pending),
+	       "cache lines");
+
 #define FIB_HOOK(nm, params, args, fl)                                         \
 	static long call_##nm(const long *a)                                   \
 	{                                                                      \
@@ -295,7 +303,7 @@ static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
 {
 	long r;
 
-	if (fib_likely(e && e->call && !(f->thread.plain & e->flags))) {
+	if (fib_likely(e && e->call && !(f->call.plain & e->flags))) {
 		r = e->call(a);
 	} else {
 		/* It may block: a signal that is there goes first. */

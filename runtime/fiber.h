@@ -71,14 +71,16 @@ struct fib {
 	uint64_t cycles, cycles_since; /* CPU time: cputime.h */
 	uint64_t queued_at;	       /* cycles; 0: not a sample. runq.h */
 	uint32_t index;		       /* in the slabs, for ever */
-	uint32_t generation;	       /* lives of this slab entry */
-	_Atomic int tid;	       /* 0 while free */
-	uint32_t pkru;		       /* while off a worker: pkru_arch.h */
-	char name[FIB_NAME_MAX];       /* may be read and written by others */
 	/* CPU clock, cputime.h: has it asked for it? is it on a worker? */
 	_Atomic bool metered;
 	bool cpu_runs;
-	_Atomic uint32_t cpu_seq;
+	FIB_HOST_FIBER_HOT
+	/* --- the rest --- */
+	uint32_t generation;	  /* lives of this slab entry */
+	_Atomic int tid;	  /* 0 while free */
+	uint32_t pkru;		  /* while off a worker: pkru_arch.h */
+	char name[FIB_NAME_MAX];  /* may be read and written by others */
+	_Atomic uint32_t cpu_seq; /* CPU clock */
 	uint64_t cpu_ns, cpu_since_ns;
 	/* --- what the host adds --- */
 	FIB_HOST_FIBER

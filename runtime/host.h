@@ -32,7 +32,8 @@
  *	FIB_INDEX_BITS		how many fibers there may be
  *	FIB_HOST_FIBER_FIRST	of struct fib, on the line that a park touches:
  *				16 bytes at most
- *	FIB_HOST_FIBER_SECOND	and at the beginning of the next one
+ *	FIB_HOST_FIBER_SECOND	and at the beginning of the next one,
+ *	FIB_HOST_FIBER_HOT	and at its end: 2 bytes at most
  *	FIB_HOST_FIBER		and the rest
  *	FIB_HOST_WORKER_FIRST, FIB_HOST_WORKER	of struct fib_worker
  *	FIB_HOST_SCHED, FIB_HOST_FD, FIB_HOST_IO, FIB_HOST_TIMER

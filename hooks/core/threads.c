@@ -170,7 +170,7 @@ void fib_filter_used(bool strict, bool confines)
 {
 	struct fib *f = fib_self();
 
-	f->thread.plain |= FIB_FILES | FIB_PLAIN;
+	f->call.plain |= FIB_FILES | FIB_PLAIN;
 	f->thread.confined |= confines;
 	fib_worker_self()->process.filtered = true;
 	fib_worker_self()->process.strict = strict;

@@ -42,7 +42,7 @@ bool fib_fd_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes)
 
 void fib_fd_try(struct fib_place *p, int fd)
 {
-	p->slot = fib_self()->thread.own_files ? NULL : fib_fd_get(fd);
+	p->slot = fib_self()->call.own_files ? NULL : fib_fd_get(fd);
 	if (p->slot)
 		p->closes = fib_iom_enter(p->slot);
 }
@@ -93,7 +93,7 @@ static void forget(int fd)
 {
 	struct fib_fd *s = fib_fd_peek(fd);
 
-	if (!s || fib_self()->thread.own_files)
+	if (!s || fib_self()->call.own_files)
 		return;
 	if (fib_iom_closing(s))
 		fib_iom_evict(s, fib_fd_refuge(s));
@@ -106,7 +106,7 @@ static void closed(int fd)
 {
 	struct fib_fd *s = fib_fd_peek(fd);
 
-	if (s && !fib_self()->thread.own_files)
+	if (s && !fib_self()->call.own_files)
 		fib_iom_closed(s);
 }
 

@@ -117,6 +117,17 @@ static inline bool fib_fd_timed(struct fib_known *k)
 	return (fib_fd_limit(k, FIB_IO_READ) & fib_fd_limit(k, FIB_IO_WRITE)) !=
 	       FIB_NEVER;
 }
+/* What a wait goes by. */
+struct fib_fd_terms {
+	uint64_t limit_ns;
+	uint32_t found; /* desc.h (A) */
+	uint8_t undone;
+};
+/**
+ * All of it at once: of @k, which is ours alone, and waits. False: it is to be asked
+ * one by one.
+ */
+bool fib_fd_terms(struct fib_known *k, uint8_t ev, struct fib_fd_terms *t);
 /** Deadline for a call on @k that begins now. */
 uint64_t fib_fd_deadline(struct fib_known *k, uint8_t ev);
 /** Is the limit below 0, so that no call waits? */

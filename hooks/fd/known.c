@@ -16,8 +16,8 @@ static _Atomic uint32_t strangers = 1;
 
 void fib_fd_unshared(void)
 {
-	fib_self()->thread.own_files = true;
-	fib_self()->thread.plain |= FIB_FILES;
+	fib_self()->call.own_files = true;
+	fib_self()->call.plain |= FIB_FILES;
 	fib_fd_shared();
 }
 
@@ -145,17 +145,26 @@ static bool learn_kind(struct fib_known *k)
 	}
 }
 
-struct fib_known *fib_fd_know(int fd)
+static struct fib_known *__attribute__((noinline)) know_anew(int fd)
 {
 	struct fib_known *k = get(fd);
 
-	if (fib_unlikely(!k || fib_self()->thread.own_files))
+	if (!k || fib_self()->call.own_files)
 		return NULL;
-	if (fib_unlikely(kind_of(k) == FIB_FD_UNKNOWN)) {
-		if (fib_fd_is_ours(fd) || !learn_kind(k))
-			return NULL;
-	}
+	if (kind_of(k) == FIB_FD_UNKNOWN &&
+	    (fib_fd_is_ours(fd) || !learn_kind(k)))
+		return NULL;
 	return k;
+}
+
+struct fib_known *fib_fd_know(int fd)
+{
+	struct fib_known *k = peek(fd);
+
+	if (fib_likely(k && kind_of(k) != FIB_FD_UNKNOWN &&
+		       !fib_self()->call.own_files))
+		return k;
+	return know_anew(fd);
 }
 
 struct fib_known *fib_fd_relearn(struct fib_known *k)
@@ -180,18 +189,25 @@ uint8_t fib_fd_kind(int fd)
 
 /* --- descriptions ------------------------------------------------------------ */
 
-/* Of what the number is now; it may be another one's in a moment. */
-static struct fib_desc *desc_of(struct fib_known *k)
+static struct fib_desc *__attribute__((noinline)) desc_anew(struct fib_known *k)
 {
-	struct fib_desc *d = fib_load(&k->desc, acquire);
+	struct fib_desc *d;
 
-	while (fib_unlikely(!is_current(k) || !d)) {
+	do {
 		fib_lock(&k->lock);
 		begin_locked(k, fib_load(&k->slot->files, acquire), NULL);
 		d = fib_load(&k->desc, relaxed);
 		fib_unlock(&k->lock);
-	}
+	} while (!is_current(k) || !d);
 	return d;
+}
+
+/* Of what the number is now; it may be another one's in a moment. */
+static inline struct fib_desc *desc_of(struct fib_known *k)
+{
+	struct fib_desc *d = fib_load(&k->desc, acquire);
+
+	return fib_likely(is_current(k) && d) ? d : desc_anew(k);
 }
 
 /* The number may be closed and become another file's while this asks. */
@@ -274,6 +290,22 @@ uint64_t fib_fd_limit(struct fib_known *k, uint8_t ev)
 		return d->limit_ns[ev != FIB_IO_READ];
 	ask(k, part, &a);
 	return a.limit_ns[ev != FIB_IO_READ];
+}
+
+bool fib_fd_terms(struct fib_known *k, uint8_t ev, struct fib_fd_terms *t)
+{
+	const struct fib_desc *d = desc_of(k);
+	bool socket = may_be_socket(k);
+	unsigned parts = FIB_DESC_FLAGS | (socket ? ev << 1 : 0);
+
+	t->found = fib_load(&d->found, acquire);
+	t->undone = fib_load(&d->undone, acquire);
+	if (!fib_desc_is_ours(d) ||
+	    (fib_load(&d->known, acquire) & parts) != parts || d->nonblock ||
+	    (d->impatient & ev))
+		return false;
+	t->limit_ns = socket ? d->limit_ns[ev != FIB_IO_READ] : FIB_NEVER;
+	return true;
 }
 
 uint64_t fib_fd_deadline(struct fib_known *k, uint8_t ev)
@@ -382,7 +414,7 @@ struct fib_change fib_fd_change(int fd, uint8_t parts)
 {
 	struct fib_change c = { .k = parts ? get(fd) : NULL, .parts = parts };
 
-	if (!c.k || fib_self()->thread.own_files)
+	if (!c.k || fib_self()->call.own_files)
 		return (struct fib_change){ 0 };
 	c.desc = desc_of(c.k);
 	c.was = fib_desc_change(c.desc, parts);
@@ -503,7 +535,7 @@ static struct fib_known *begin_new(int fd)
 {
 	struct fib_known *k = get(fd);
 
-	if (!k || fib_self()->thread.own_files)
+	if (!k || fib_self()->call.own_files)
 		return NULL;
 	/* It was closed where nobody saw it: io_uring, an instruction. */
 	fib_iom_opened(k->slot);

@@ -54,30 +54,34 @@ struct fib_in_hook {
 	struct fib_regs *regs;	   /* frame of a rewritten site, or NULL */
 };
 
-/* hooks/io/: how the call under way waits. */
+/* What each call looks at before it is made: hooks/thread/. */
+struct fib_in_call {
+	uint8_t plain;	/* rows with these flags go to the kernel */
+	bool own_files; /* its descriptors are not the others' */
+};
+
+/* hooks/io/: how the call under way waits; what each call writes is last. */
 struct fib_in_io {
 	uint64_t restart_deadline; /* of the call that is repeated */
 	struct fib_hold *hold;	   /* of the file: hooks/io/parts.c */
 	struct fib_place *place;   /* in a line: hooks/wait/line.h */
 	uintptr_t blocking_sp;	   /* where it blocks in the kernel, or 0 */
 	_Atomic int *counted;	   /* it counts there while it does; or NULL */
+	_Atomic int *way; /* how it waits, and others: hooks/wait/way.h */
+	int reserved;	  /* a number for what it opens, plus 1; or 0 */
 	int fd; /* the first argument of the call, mostly one: fibhook dump */
+	bool keen;	      /* it parks, and would rather be in the kernel */
 	bool part;	      /* it has had a part of its effect */
 	uint8_t loops;	      /* its waits as an event loop, in a row */
 	_Atomic uint8_t stop; /* enum fib_stop: hooks/signal/stop.c */
-	int reserved;	      /* a number for what it opens, plus 1; or 0 */
-	_Atomic int *way;     /* how it waits, and others: hooks/wait/way.h */
-	bool keen;	      /* it parks, and would rather be in the kernel */
 };
 
 /* hooks/thread/: what a program tells one thread from another by. */
 struct fib_in_thread {
-	uint8_t plain; /* rows with these flags go to the kernel */
 	bool apart;    /* what it is bound to is unlike the others */
 	bool confined; /* by a filter that threads of ours could not live under */
 	bool loops;    /* it is bound for being an event loop */
 	_Atomic bool renews; /* it is to call fib_sched_renew() */
-	bool own_files;	     /* its descriptors are not the others' */
 	bool creating;	     /* in pthread_create: its mmap makes a stack */
 	bool cancel_async;   /* the program's own pthread_setcanceltype() */
 	bool leaves_stack;   /* it is at its end, and stack below it nobody's */
@@ -89,7 +93,7 @@ struct fib_in_thread {
 	struct fib_parting *parting; /* at its birth: hooks/thread/thread.c */
 };
 
-/* hooks/signal/README.md says who may touch what. */
+/* hooks/signal/README.md says who may touch what; calls look at the first two. */
 struct fib_in_signal {
 	_Atomic uint64_t mask;
 	_Atomic uint64_t pending; /* directed at this fiber */
@@ -108,9 +112,11 @@ struct fib_in_signal {
 
 #define FIB_HOST_FIBER_FIRST struct fib_in_hook hook;
 #define FIB_HOST_FIBER_SECOND
+#define FIB_HOST_FIBER_HOT struct fib_in_call call;
+/* The end of io and the beginning of sig are one cache line's. */
 #define FIB_HOST_FIBER                                                         \
-	struct fib_in_io io;                                                   \
 	struct fib_in_thread thread;                                           \
+	struct fib_in_io io;                                                   \
 	struct fib_in_signal sig;
 
 /* --- of a worker ------------------------------------------------------------ */

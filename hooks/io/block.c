@@ -99,7 +99,7 @@ static uint64_t look_again(const struct fib_io *io)
  * epoll would not have the descriptor (no memory, no watches left). What comes of
  * the wait is the same as in fib_io_park().
  */
-static long wait_in_kernel(struct fib_io *io)
+static long __attribute__((noinline)) wait_in_kernel(struct fib_io *io)
 {
 	uint64_t look_ns = look_again(io);
 	struct fib *f = fib_self();
@@ -152,10 +152,10 @@ static int reserve(void)
 	return at == -EMFILE ? at : 0;
 }
 
-static int limit(struct fib_io *io)
+/* Others may change how long it waits, or it is not known. */
+static int __attribute__((noinline))
+limit_asked(struct fib_io *io, struct fib_known *k)
 {
-	struct fib_known *k = fib_fd_of(io->s);
-
 	io->found = fib_fd_found(k); /* (A) */
 	if (fib_fd_nonblock(k) || fib_fd_impatient(k, io->ev))
 		return -EAGAIN;
@@ -165,6 +165,26 @@ static int limit(struct fib_io *io)
 		io->since_ns = fib_now_ns();
 		if (fib_unlikely(!fib_load(&fib_iom_hurry, relaxed)))
 			fib_store(&fib_iom_hurry, true, relaxed);
+	}
+	return 0;
+}
+
+static int limit(struct fib_io *io)
+{
+	struct fib_known *k = fib_fd_of(io->s);
+	struct fib_fd_terms t;
+
+	if (fib_likely(fib_fd_terms(k, io->ev, &t))) {
+		io->found = t.found;
+		io->undone = t.undone;
+		io->deadline_ns = t.limit_ns == FIB_NEVER ?
+					  FIB_NEVER :
+					  fib_deadline_in(t.limit_ns);
+	} else {
+		int r = limit_asked(io, k);
+
+		if (r)
+			return r;
 	}
 	return io->opens && !fib_self()->io.reserved ? reserve() : 0;
 }

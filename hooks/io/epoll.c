@@ -168,7 +168,7 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 	struct fib_io io;
 	long r;
 
-	if (fib_self()->thread.own_files)
+	if (fib_self()->call.own_files)
 		return epoll_in_kernel(fd, events, max, deadline_ns);
 	k = fib_fd_know(fd);
 	if (!k)

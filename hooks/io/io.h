@@ -166,6 +166,8 @@ bool fib_io_listens(struct fib_known *k);
 /** net.c: receive by call @nr, whose flags are *@flags; @plain as fib_io_call(). */
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		    long *flags);
+/** net.c: sendto() with the arguments @a, whose flags may change. */
+long fib_io_send(struct fib_known *k, long a[6]);
 
 /** net.c: @r, which a send with @flags returns. */
 long fib_io_sent(long r, long flags);

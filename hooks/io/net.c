@@ -118,8 +118,10 @@ static bool is_first_refused(const void *vec)
 	return fib_copy(&h, vec, sizeof(h)) || is_refused(&h);
 }
 
-static long receive_much(struct fib_known *k, long nr, const long a[6],
-			 long flags, bool lowat)
+/* Apart: its frame would lie on the stack of each who waits. */
+static long __attribute__((noinline))
+receive_much(struct fib_known *k, long nr, const long a[6], long flags,
+	     bool lowat)
 {
 	struct receive c = { .rest.next = receive_rest, .flags = flags };
 	struct msghdr h = { .msg_iov = &c.all, .msg_iovlen = 1 };
@@ -169,19 +171,22 @@ static bool is_async(struct fib_known *k)
  * A receive of no bytes: tcp_recvmsg_locked() ends with 0 whatever has woken it, and
  * an error stays with the socket.
  */
-static bool asks_nothing(long nr, const long a[6])
+static bool __attribute__((noinline)) has_no_room(const long a[6])
 {
 	struct msghdr h;
 	struct iovec v;
 
-	if (nr == SYS_recvfrom)
-		return a[2] == 0;
 	if (fib_copy(&h, (void *)a[1], sizeof(h)) || h.msg_iovlen > FIB_IOV_MAX)
 		return false;
 	for (size_t i = 0; i < h.msg_iovlen; i++)
 		if (fib_copy(&v, &h.msg_iov[i], sizeof(v)) || v.iov_len)
 			return false;
 	return true;
+}
+
+static bool asks_nothing(long nr, const long a[6])
+{
+	return nr == SYS_recvfrom ? a[2] == 0 : has_no_room(a);
 }
 
 /* As fib_io_receive(), but that @io stays where it has moved to. */
@@ -424,17 +429,35 @@ static long unix_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 	return send_part(p, fd, v, n);
 }
 
+/* What send_all() has begun: @r came of the first try, if it was @tried. */
 static long __attribute__((noinline))
-send_rest(struct fib_parts *p, struct fib_known *k, long r)
+send_rest(struct fib_known *k, const struct iovec *iov, size_t n, long nr,
+	  long a[6], long *flags, uint32_t seq, uint32_t closes, bool tried,
+	  long r)
 {
+	size_t done = r < 0 ? 0 : (size_t)r;
+	struct fib_parts p = { .io = { .s = k->slot,
+				       .rules = &fib_io_hooked,
+				       .ev = FIB_IO_WRITE,
+				       .seq = seq,
+				       .closes = closes },
+			       .part = k->kind == FIB_FD_TCP ? tcp_part :
+							       unix_part,
+			       .iov = iov,
+			       .n = n,
+			       .done = (long)done,
+			       .skip = done,
+			       .blocked = tried && r < 0,
+			       .nr = nr,
+			       .first = a,
+			       .first_flags = flags,
+			       .flags = (int)(*flags & ~MSG_DONTWAIT) };
+
 	if (fib_fd_nonblock(k)) {
 		fib_iom_leave(k->slot);
 		return r;
 	}
-	p->done = r < 0 ? 0 : r;
-	p->skip = (size_t)p->done;
-	p->part = k->kind == FIB_FD_TCP ? tcp_part : unix_part;
-	return fib_io_parts(p);
+	return fib_io_parts(&p);
 }
 
 /* Bytes @len at @iov, by call @nr with flags *@flags. */
@@ -463,19 +486,16 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 		return r;
 	}
 	FIB_CHAOS_POINT(io_partial);
-	return send_rest(&(struct fib_parts){ .io = { .s = k->slot,
-						      .rules = &fib_io_hooked,
-						      .ev = FIB_IO_WRITE,
-						      .seq = seq,
-						      .closes = closes },
-					      .iov = iov,
-					      .n = n,
-					      .blocked = tried && r < 0,
-					      .nr = nr,
-					      .first = a,
-					      .first_flags = flags,
-					      .flags = (int)asked },
-			 k, r);
+	return send_rest(k, iov, n, nr, a, flags, seq, closes, tried, r);
+}
+
+long fib_io_send(struct fib_known *k, long a[6])
+{
+	size_t len = (size_t)a[2];
+
+	return send_all(k, &(struct iovec){ (void *)a[1], len }, 1,
+			len < FIB_IO_MAX ? len : FIB_IO_MAX, SYS_sendto, a,
+			&a[3]);
 }
 
 long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
@@ -486,11 +506,8 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 		fd, (long)buf, (long)len, flags, (long)addr, (long)addrlen
 	};
 
-	if (!k)
-		return fib_io_sent(fib_pass(SYS_sendto, a), flags);
-	return send_all(k, &(struct iovec){ (void *)buf, len }, 1,
-			len < FIB_IO_MAX ? len : FIB_IO_MAX, SYS_sendto, a,
-			&a[3]);
+	return k ? fib_io_send(k, a) :
+		   fib_io_sent(fib_pass(SYS_sendto, a), flags);
 }
 
 /* *@whole: nothing of it is left. */

@@ -88,7 +88,7 @@ static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 
 	if (r == 0)
 		r = fib_signal_mask_open();
-	if (r == 0 && deadline_ns && fib_self()->thread.own_files)
+	if (r == 0 && deadline_ns && fib_self()->call.own_files)
 		r = -ENOMEM;
 	if (r == 0 && deadline_ns && !at_once)
 		r = watch_poll(&m, few);

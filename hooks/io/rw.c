@@ -255,8 +255,9 @@ static bool wants_more(long r, const struct iovec *iov, int n)
 }
 
 /* A blocking write goes on until all is written. */
-static long write_file(struct fib_known *k, const struct iovec *iov, int n,
-		       long nr, const long a[6])
+static long __attribute__((noinline))
+write_file(struct fib_known *k, const struct iovec *iov, int n, long nr,
+	   const long a[6])
 {
 	struct fib_parts p = { .io = FIB_HOOK_IO(k, FIB_IO_WRITE),
 			       .part = pipe_part,
@@ -293,13 +294,14 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 {
 	struct fib_known *k = fib_fd_know(fd);
 	struct iovec iov = { (void *)buf, count };
+	long a[6] = { fd, (long)buf, (long)count };
 
 	while (fib_likely(k && fib_fd_is_socket(k) && count < TOO_MUCH)) {
-		long r = fib_sys_sendto(fd, buf, count, 0, NULL, 0);
+		long r = fib_io_send(k, a);
 
+		a[3] = 0;
 		if (fib_unlikely(fib_is_denied(r)))
-			return fib_io_own(SYS_write, (long[6]){ fd, (long)buf,
-								(long)count });
+			return fib_io_own(SYS_write, a);
 		if (fib_likely(r != -ENOTSOCK))
 			return r;
 		k = fib_fd_relearn(k);
@@ -311,8 +313,7 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
 		return r;
 	}
-	return write_file(k, &iov, 1, SYS_write,
-			  (long[6]){ fd, (long)buf, (long)count });
+	return write_file(k, &iov, 1, SYS_write, a);
 }
 
 long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)

@@ -28,8 +28,8 @@ void fib_runtime_fork_child(struct fib *f)
 	fib_main_fiber = NULL;
 	fib_store(&f->attention, 0, relaxed);
 	f->thread.work = NULL;
-	f->thread.own_files = false;
-	f->thread.plain = 0;
+	f->call.own_files = false;
+	f->call.plain = 0;
 	f->thread.confined = false;
 	f->hook.restore_mask = FIB_MASK_NONE;
 	if (fib_libc.fork_child)

@@ -154,8 +154,8 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	fib_store(&f->hook.in_hook, 1, relaxed);
 	fib_store(&f->sig.mask, fib_load(&self->sig.mask, relaxed), relaxed);
 	f->sig.altstack_flags = SS_DISABLE;
-	f->thread.own_files = self->thread.own_files;
-	f->thread.plain = self->thread.plain;
+	f->call.own_files = self->call.own_files;
+	f->call.plain = self->call.plain;
 	f->thread.confined = self->thread.confined;
 	if (fib_pkru_is_used())
 		f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;

@@ -102,6 +102,7 @@ struct fib_lib_timer {
 
 #define FIB_HOST_FIBER_FIRST
 #define FIB_HOST_FIBER_SECOND struct fib_lib_fiber lib;
+#define FIB_HOST_FIBER_HOT
 #define FIB_HOST_FIBER
 #define FIB_HOST_WORKER_FIRST struct fib_lib_worker lib;
 #define FIB_HOST_WORKER
