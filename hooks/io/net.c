@@ -189,17 +189,28 @@ static bool asks_nothing(long nr, const long a[6])
 	return nr == SYS_recvfrom ? a[2] == 0 : has_no_room(a);
 }
 
+static bool has_lowat(struct fib_known *k)
+{
+	return fib_load(&fib_fd_lowat_used, relaxed) && fib_fd_lowat(k) > 1;
+}
+
+/* Does the wait go by more than poll knows of? */
+static bool is_odd_wait(struct fib_known *k, long nr, const long a[6],
+			long flags)
+{
+	return fib_unlikely((flags & MSG_PEEK) && has_offset(k)) ||
+	       (k->kind == FIB_FD_TCP && fib_unlikely(asks_nothing(nr, a))) ||
+	       (fib_unlikely(fib_load(&fib_desc_async_used, relaxed)) &&
+		is_async(k));
+}
+
 /* As fib_io_receive(), but that @io stays where it has moved to. */
 static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 		    long nr, long a[6], long *flags)
 {
-	bool lowat =
-		fib_load(&fib_fd_lowat_used, relaxed) && fib_fd_lowat(k) > 1;
+	bool lowat = has_lowat(k);
 
-	if (fib_unlikely((*flags & MSG_PEEK) && has_offset(k)) ||
-	    (k->kind == FIB_FD_TCP && fib_unlikely(asks_nothing(nr, a))) ||
-	    (fib_unlikely(fib_load(&fib_desc_async_used, relaxed)) &&
-	     is_async(k)))
+	if (is_odd_wait(k, nr, a, *flags))
 		return fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
 	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat))
 		return nr == SYS_recvmmsg ?
@@ -300,8 +311,13 @@ static long receive_each(struct fib_known *k, struct mmsghdr *vec, unsigned n,
 			break;
 		io = FIB_HOOK_IO(k, FIB_IO_READ);
 		a[1] = (long)&vec[i];
-		a[2] = fib_ns_left(deadline) > ONE_BY_ONE_NS ? n - i : 1;
 		a[3] = flags & ~MSG_WAITFORONE;
+		a[2] = n - i;
+		/* The kernel would wait for all of them. */
+		if (deadline != FIB_NEVER &&
+		    (fib_ns_left(deadline) <= ONE_BY_ONE_NS || has_lowat(k) ||
+		     is_odd_wait(k, SYS_recvmmsg, a, flags)))
+			a[2] = 1;
 		if (i && (flags & MSG_WAITFORONE)) {
 			a[3] |= MSG_DONTWAIT;
 			r = fib_pass(SYS_recvmmsg, a);

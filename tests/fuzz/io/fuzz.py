@@ -180,6 +180,9 @@ def documented(d):
     """Why, if docs/COMPATIBILITY.md says that this differs."""
     if "* stop" in d.steps[:d.phase]: # and it takes that
         return "a stop ends no call: docs/COMPATIBILITY.md"
+    if forked_waits(d):
+        return "a thread that has forked waits for epoll in the kernel: " \
+            "docs/COMPATIBILITY.md"
     calls = [x.split()[1] for x in d.steps[:d.phase + 1]]
     no_number = "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
     if isinstance(d, races.Race):
@@ -192,6 +195,25 @@ def documented(d):
             "blocks ->" in d.signature():
         return no_number
     return None
+
+
+def forked_waits(d):
+    """Is it who of several is served that wait for one epoll descriptor, of whom
+    one has forked?"""
+    lines = [dict(x.split(" = ", 1) for x in line.split("\t")[1:] if " = " in x)
+             for line in d.lines()]
+    forked, waits = set(), {}
+    for i, step in enumerate(d.steps[:d.phase + 1]):
+        actor, call, *args = step.split()
+        if call == "fork":
+            forked.add(actor)
+        elif call in ("epwait", "eppwait", "eppwait2"):
+            waits[str(i)] = (args[0], actor in forked)
+    for i, k in ((i, k) for i in lines[0] for k in lines[1]):
+        if i not in lines[1] and k not in lines[0] and i in waits and \
+                k in waits and lines[0][i] == lines[1][k]:
+            return waits[i][0] == waits[k][0] and waits[i][1] != waits[k][1]
+    return False
 
 
 def gist(d):

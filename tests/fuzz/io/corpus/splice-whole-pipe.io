@@ -4,7 +4,4 @@
 0 pipe c d
 0 fill d
 1 splice c a 70000
-2 splice c a 70000
-0 fill d
 0 unread b
-0 read b 70000
