@@ -304,13 +304,15 @@ void fib_iom_pass(struct fib_fd *s, uint8_t events)
 	fib_unlock(&s->lock);
 }
 
-static bool has_reader_locked(struct fib_fd *s)
+/* @turn: of those whose turn comes before; 0: of all. */
+static bool has_reader_locked(struct fib_fd *s, uint32_t turn)
 {
 	fib_list_for_each (it, &s->waiters) {
 		const struct fib_waiter *w =
 			fib_container_of(it, struct fib_waiter, node);
 
-		if (!w->observer && (w->events & FIB_IO_READ))
+		if (!w->observer && (w->events & FIB_IO_READ) &&
+		    (!turn || (int32_t)(w->turn - turn) < 0))
 			return true;
 	}
 	return false;
@@ -321,21 +323,21 @@ bool fib_iom_wake_reader(struct fib_fd *s)
 	bool any;
 
 	fib_lock(&s->lock);
-	any = has_reader_locked(s);
+	any = has_reader_locked(s, 0);
 	if (any)
 		fib_iom_feed_locked(s, FIB_IO_READ, false);
 	fib_unlock(&s->lock);
 	return any;
 }
 
-bool fib_iom_has_reader(struct fib_fd *s)
+bool fib_iom_has_reader(struct fib_fd *s, uint32_t turn)
 {
 	bool any;
 
 	if (!fib_load(&s->waiting, relaxed))
 		return false;
 	fib_lock(&s->lock);
-	any = has_reader_locked(s);
+	any = has_reader_locked(s, turn);
 	fib_unlock(&s->lock);
 	return any;
 }

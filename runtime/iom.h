@@ -305,8 +305,8 @@ void fib_iom_disarm_locked(struct fib_fd *s);
 void fib_iom_mute_locked(struct fib_fd *s);
 /** Wake the first who waits to read; false: there is none. */
 bool fib_iom_wake_reader(struct fib_fd *s);
-/** Does one? */
-bool fib_iom_has_reader(struct fib_fd *s);
+/** Does one whose turn is before @turn? 0: any. */
+bool fib_iom_has_reader(struct fib_fd *s, uint32_t turn);
 
 /**
  * One at a time for calls that are made after a poll said they would not

@@ -162,10 +162,11 @@ static long read_nothing(struct fib_known *k, const long a[6])
 	long r;
 
 	fib_io_start(&io);
-	fib_io_begin(&io);
-	r = fib_io_again(&io);
-	if (r == 0)
-		r = fib_raw(SYS_read, io.s->fd, a[1], 0);
+	do {
+		fib_io_begin(&io);
+		r = fib_iom_has_reader(io.s, io.turn) ? -EAGAIN :
+			    fib_raw(SYS_read, io.s->fd, a[1], 0);
+	} while (r == -EAGAIN && (r = fib_io_again(&io)) == 0);
 	fib_io_end(&io);
 	return r;
 }
@@ -173,7 +174,7 @@ static long read_nothing(struct fib_known *k, const long a[6])
 static bool reads_nothing(struct fib_known *k, size_t count)
 {
 	return !count && k && k->kind == FIB_FD_POLLED &&
-	       fib_iom_has_reader(k->slot) && fib_job_is_master(k->fd);
+	       fib_iom_has_reader(k->slot, 0) && fib_job_is_master(k->fd);
 }
 
 long fib_sys_read(int fd, void *buf, size_t count)
