@@ -177,12 +177,15 @@ def read(path):
 
 
 def documented(d):
-    """Why, if docs/COMPATIBILITY.md says that this differs."""
+    """Why, if docs/COMPATIBILITY.md says that this differs, or the kernel itself
+    has it either way."""
     if "* stop" in d.steps[:d.phase]: # and it takes that
         return "a stop ends no call: docs/COMPATIBILITY.md"
     if forked_waits(d):
         return "a thread that has forked waits for epoll in the kernel: " \
             "docs/COMPATIBILITY.md"
+    if lock_asked_anew(d):
+        return "who was interrupted asks for a lock anew, and who was behind"
     calls = [x.split()[1] for x in d.steps[:d.phase + 1]]
     no_number = "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
     if isinstance(d, races.Race):
@@ -197,23 +200,46 @@ def documented(d):
     return None
 
 
+def swapped(d):
+    """(i, k): natively step @i is over, and hooked @k, with the same result."""
+    if isinstance(d, races.Race):
+        return None
+    a, b = (dict(x.split(" = ", 1) for x in line.split("\t")[1:] if " = " in x)
+            for line in d.lines())
+    one, other = a.keys() - b.keys(), b.keys() - a.keys()
+    if len(one) != 1 or len(other) != 1:
+        return None
+    i, k = one.pop(), other.pop()
+    if not i.isdigit() or not k.isdigit() or a[i] != b[k]:
+        return None
+    return int(i), int(k)
+
+
 def forked_waits(d):
-    """Is it who of several is served that wait for one epoll descriptor, of whom
-    one has forked?"""
-    lines = [dict(x.split(" = ", 1) for x in line.split("\t")[1:] if " = " in x)
-             for line in d.lines()]
-    forked, waits = set(), {}
-    for i, step in enumerate(d.steps[:d.phase + 1]):
-        actor, call, *args = step.split()
-        if call == "fork":
-            forked.add(actor)
-        elif call in ("epwait", "eppwait", "eppwait2"):
-            waits[str(i)] = (args[0], actor in forked)
-    for i, k in ((i, k) for i in lines[0] for k in lines[1]):
-        if i not in lines[1] and k not in lines[0] and i in waits and \
-                k in waits and lines[0][i] == lines[1][k]:
-            return waits[i][0] == waits[k][0] and waits[i][1] != waits[k][1]
-    return False
+    """Is it who of two is served that wait for one epoll descriptor, of whom one
+    has forked?"""
+    pair = swapped(d)
+    if not pair:
+        return False
+    waits = [d.steps[i].split() for i in pair]
+    forked = [any(s.split()[:2] == [w[0], "fork"] for s in d.steps[:i])
+              for w, i in zip(waits, pair)]
+    return all(w[1] in ("epwait", "eppwait", "eppwait2") for w in waits) and \
+        waits[0][2] == waits[1][2] and forked[0] != forked[1]
+
+
+def lock_asked_anew(d):
+    """Is it who of two has a lock that wait for it, of whom one was interrupted?
+    The kernel wakes who stands behind that one (locks_delete_block() of
+    fs/locks.c), and both ask anew: who is first is first in line. Mostly it is the
+    interrupted one, natively, since the other has yet to wake up."""
+    pair = swapped(d)
+    if not pair:
+        return False
+    waits = [d.steps[i].split() for i in pair]
+    return waits[0][1] == waits[1][1] and waits[0][1] in ("flock", "lock") and \
+        any(s.split()[1:3] == ["tkill", w[0]]
+            for w, i in zip(waits, pair) for s in d.steps[i:d.phase])
 
 
 def gist(d):
