@@ -17,6 +17,7 @@
 #define LINE(field) (offsetof(struct fib, field) / 64)
 _Static_assert(LINE(call) == LINE(run) && LINE(metered) == LINE(run) &&
 		       LINE(io.fd) == LINE(io.stop) &&
+		       LINE(io.fd) == LINE(io.waiter) &&
 		       LINE(io.fd) == LINE(sig.mask) &&
 		       LINE(io.fd) == LINE(sig.pending),
 	       "cache lines");

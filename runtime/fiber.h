@@ -24,6 +24,18 @@ struct fib_timer_heap {
 	_Atomic uint64_t next_ns; /* of the root; FIB_NEVER when empty */
 };
 
+/* Who waits at a descriptor: iom.h. */
+struct fib_waiter {
+	struct fib_list node; /* empty: not waiting (any more) */
+	struct fib *fib;
+	uint8_t events;
+	bool observer;
+	bool hold;
+	_Atomic bool woken;
+	uint32_t turn;		     /* of a consumer */
+	struct fib_fd *_Atomic slot; /* where it is published */
+};
+
 #include "fib_host_fields.h"
 
 #define FIB_MAX (1u << FIB_INDEX_BITS)

@@ -164,17 +164,6 @@ _Static_assert(offsetof(struct fib_fd, tries) < 64 ||
 			       sizeof(int), /* with its rank */
 	       "one cache line");
 
-struct fib_waiter {
-	struct fib_list node; /* empty: not waiting (any more) */
-	struct fib *fib;
-	uint8_t events;
-	bool observer;
-	bool hold;
-	_Atomic bool woken;
-	uint32_t turn;		     /* of a consumer */
-	struct fib_fd *_Atomic slot; /* where it is published */
-};
-
 /* A call that stays with the file of a slot: above. */
 struct fib_hold {
 	struct fib_waiter w;

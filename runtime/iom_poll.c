@@ -8,11 +8,17 @@
 #include "runtime/runq.h"
 
 #define MAX_EVENTS 128
+#define AHEAD	   4 /* events whose fibers are on their way to the cache */
+
+static struct fib_fd *slot_of(struct fib_sched *s, const struct epoll_event *ev)
+{
+	return fib_iom_peek(s, (int)(uint32_t)ev->data.u64);
+}
 
 static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 {
 	uint32_t e = ev->events;
-	struct fib_fd *s = fib_iom_peek(sched, (int)(uint32_t)ev->data.u64);
+	struct fib_fd *s = slot_of(sched, ev);
 	uint8_t events = 0;
 
 	if (!s)
@@ -105,10 +111,14 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 		fib_host.interrupted(w);
 	/* With many descriptors each slot is a cache miss: have them at once. */
 	for (long i = 0; i < n; i++)
-		__builtin_prefetch(
-			fib_iom_peek(s, (int)(uint32_t)ev[i].data.u64));
+		__builtin_prefetch(slot_of(s, &ev[i]));
 	fib_runq_harvest_begin(w);
 	for (long i = 0; i < n; i++) {
+		struct fib_fd *later =
+			i + AHEAD < n ? slot_of(s, &ev[i + AHEAD]) : NULL;
+
+		if (later)
+			fib_host_prefetch_waiter(later);
 		if (ev[i].data.u64 == FIB_IOM_WAKE) {
 			fib_store(&s->wake_pending, 0, seq_cst);
 			w->took_wake = true;

@@ -119,7 +119,7 @@ static inline void fib_runq_prefetch(const struct fib *f)
 {
 	const char *sp = f->sp;
 
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < 16; i++)
 		__builtin_prefetch(sp + i * 64);
 }
 

@@ -39,21 +39,21 @@ bool fib_io_try(struct fib_io *io, struct fib_hold *h)
 
 int fib_io_park(struct fib_io *io)
 {
-	struct fib_waiter w;
-	int r = fib_iom_publish_turn(io->s, &w, io->ev, io->seq, &io->turn);
+	struct fib_waiter own, *w = fib_host_waiter(fib_self(), &own);
+	int r = fib_iom_publish_turn(io->s, w, io->ev, io->seq, &io->turn);
 
 	if (r)
 		return r > 0 ? 0 : r;
 	fib_worker_count(&fib_worker_self()->io_waits);
 	FIB_CHAOS_POINT(io_published);
-	r = fib_park_until(woken, &w, io->deadline_ns, FIB_WAIT_FD,
+	r = fib_park_until(woken, w, io->deadline_ns, FIB_WAIT_FD,
 			   (uint64_t)io->s->fd);
 	if (r)
-		fib_iom_retract(&w);
+		fib_iom_retract(w);
 	io->parked = true;
-	if (fib_unlikely(fib_load(&w.slot, acquire) != io->s))
-		fib_io_follow(io, fib_load(&w.slot, relaxed));
-	if (!woken(&w))
+	if (fib_unlikely(fib_load(&w->slot, acquire) != io->s))
+		fib_io_follow(io, fib_load(&w->slot, relaxed));
+	if (!woken(w))
 		return r;
 	io->woken = true;
 	return 0;

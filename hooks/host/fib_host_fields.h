@@ -60,8 +60,14 @@ struct fib_in_call {
 	bool own_files; /* its descriptors are not the others' */
 };
 
-/* hooks/io/: how the call under way waits; what each call writes is last. */
+/* hooks/io/: how the call under way waits; what each call writes is first. */
 struct fib_in_io {
+	struct fib_waiter waiter; /* of fib_io_park() */
+	int fd; /* the first argument of the call, mostly one: fibhook dump */
+	bool keen;	      /* it parks, and would rather be in the kernel */
+	bool part;	      /* it has had a part of its effect */
+	uint8_t loops;	      /* its waits as an event loop, in a row */
+	_Atomic uint8_t stop; /* enum fib_stop: hooks/signal/stop.c */
 	uint64_t restart_deadline; /* of the call that is repeated */
 	struct fib_hold *hold;	   /* of the file: hooks/io/parts.c */
 	struct fib_place *place;   /* in a line: hooks/wait/line.h */
@@ -69,11 +75,6 @@ struct fib_in_io {
 	_Atomic int *counted;	   /* it counts there while it does; or NULL */
 	_Atomic int *way; /* how it waits, and others: hooks/wait/way.h */
 	int reserved;	  /* a number for what it opens, plus 1; or 0 */
-	int fd; /* the first argument of the call, mostly one: fibhook dump */
-	bool keen;	      /* it parks, and would rather be in the kernel */
-	bool part;	      /* it has had a part of its effect */
-	uint8_t loops;	      /* its waits as an event loop, in a row */
-	_Atomic uint8_t stop; /* enum fib_stop: hooks/signal/stop.c */
 };
 
 /* hooks/thread/: what a program tells one thread from another by. */
@@ -93,10 +94,8 @@ struct fib_in_thread {
 	struct fib_parting *parting; /* at its birth: hooks/thread/thread.c */
 };
 
-/* hooks/signal/README.md says who may touch what; calls look at the first two. */
+/* hooks/signal/README.md says who may touch what; each call looks at the last two. */
 struct fib_in_signal {
-	_Atomic uint64_t mask;
-	_Atomic uint64_t pending; /* directed at this fiber */
 	_Atomic uint64_t awaited; /* what a sigwait under way accepts */
 	uint64_t saved_mask;	  /* of sigsuspend, ppoll, ...: call_mask */
 	uint64_t
@@ -108,16 +107,19 @@ struct fib_in_signal {
 	uintptr_t altstack_sp;
 	size_t altstack_size;
 	int altstack_flags;
+	/* directed at this fiber */
+	_Atomic uint64_t pending __attribute__((aligned(16)));
+	_Atomic uint64_t mask;
 };
 
 #define FIB_HOST_FIBER_FIRST struct fib_in_hook hook;
 #define FIB_HOST_FIBER_SECOND
 #define FIB_HOST_FIBER_HOT struct fib_in_call call;
-/* The end of io and the beginning of sig are one cache line's. */
+/* The end of sig and the beginning of io are one cache line's. */
 #define FIB_HOST_FIBER                                                         \
-	struct fib_in_thread thread;                                           \
+	struct fib_in_signal sig;                                              \
 	struct fib_in_io io;                                                   \
-	struct fib_in_signal sig;
+	struct fib_in_thread thread;
 
 /* --- of a worker ------------------------------------------------------------ */
 

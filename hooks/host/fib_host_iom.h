@@ -9,6 +9,22 @@ static inline void fib_host_fd_init(struct fib_fd *s, struct fib_sched *sched)
 {
 }
 
+/* The caller's own, and so an event's slot tells which fiber it wakes. */
+#define fib_host_waiter(f, own) ((void)(own), &(f)->io.waiter)
+
+static inline void fib_host_prefetch_waiter(struct fib_fd *s)
+{
+	/* Without the lock: any address will do. */
+	const struct fib_list *node =
+		fib_load(fib_shared(&s->waiters.next), relaxed);
+	const struct fib *f =
+		fib_container_of(node, struct fib, io.waiter.node);
+
+	__builtin_prefetch(node);
+	__builtin_prefetch(&f->sp);
+	__builtin_prefetch(&f->run);
+}
+
 /* What is asked of epoll. */
 static inline long fib_host_control(struct fib_fd *s, int op, const void *ev)
 {

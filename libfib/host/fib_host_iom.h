@@ -12,6 +12,12 @@ static inline void fib_host_fd_init(struct fib_fd *s, struct fib_sched *sched)
 	s->lib.sched = sched;
 }
 
+#define fib_host_waiter(f, own) (own)
+
+static inline void fib_host_prefetch_waiter(struct fib_fd *s)
+{
+}
+
 static inline long fib_host_control(struct fib_fd *s, int op, const void *ev)
 {
 	struct fib_sched *sched = s->lib.sched;
