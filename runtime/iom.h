@@ -27,7 +27,8 @@
  * One edge may stand for food for many. So a consumer that was woken hands
  * the wake-up on to the next one when it has done its call, whatever came of
  * it (fib_iom_pass): at the slot where it was woken, so before it follows its
- * file to another.
+ * file to another. But accept() looks first whether there is any left: what comes
+ * after that look makes an edge, which wakes the next one itself.
  *
  * Consumers are served first come, first served, as the exclusive waiters of the
  * kernel are. Who was woken by what was handed on, and found nothing, has not had

@@ -170,6 +170,17 @@ long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 	return r;
 }
 
+/*
+ * An edge of a listener is mostly one connection, and whoever waits next may be on
+ * another kernel thread: one look is less than to wake him for nothing. What comes
+ * after it makes an edge of its own.
+ */
+static bool is_last(const struct fib_io *io)
+{
+	return fib_load(&io->s->waiting, relaxed) &&
+	       !fib_io_ready(io->s->fd, POLLIN);
+}
+
 long fib_io_polled(struct fib_io *io, long nr, const long a[6])
 {
 	short events = io->ev == FIB_IO_READ ? POLLIN : POLLOUT, ready = 0;
@@ -192,6 +203,8 @@ long fib_io_polled(struct fib_io *io, long nr, const long a[6])
 	}
 	if (r == 0 && io->woken && (ready & POLLHUP))
 		r = io->hung_up;
+	if (nr == SYS_accept4 && r >= 0 && io->woken && is_last(io))
+		io->woken = false;
 out:
 	fib_io_end(io);
 	return r;
