@@ -169,6 +169,8 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 /** net.c: sendto() with the arguments @a, whose flags may change. */
 long fib_io_send(struct fib_known *k, long a[6]);
 
+/** flags.c: @flags of a receive without those that socket @k does not look at. */
+int fib_io_heeded(const struct fib_known *k, int flags);
 /** net.c: @r, which a send with @flags returns. */
 long fib_io_sent(long r, long flags);
 /** poll.c: the mask of ppoll and its like; 0 or -errno. */

@@ -121,18 +121,17 @@ static bool is_first_refused(const void *vec)
 /* Apart: its frame would lie on the stack of each who waits. */
 static long __attribute__((noinline))
 receive_much(struct fib_known *k, long nr, const long a[6], long flags,
-	     bool lowat)
+	     bool first)
 {
 	struct receive c = { .rest.next = receive_rest, .flags = flags };
 	struct msghdr h = { .msg_iov = &c.all, .msg_iovlen = 1 };
-	bool waits;
 	size_t all;
 
 	if (nr == SYS_recvfrom)
 		c.all = (struct iovec){ (void *)a[1], (size_t)a[2] };
 	else if (fib_copy(&h, (void *)a[1], sizeof(h)))
 		return -EFAULT;
-	waits = !is_refused(&h) && !lowat;
+	first = first && !is_refused(&h);
 	all = length(&h);
 	c.left.iov = h.msg_iov;
 	c.left.n = h.msg_iovlen;
@@ -142,7 +141,7 @@ receive_much(struct fib_known *k, long nr, const long a[6], long flags,
 		c.target = all;
 	/* It may end with what came beside the data. */
 	return fib_io_whole(
-		k, FIB_IO_READ, waits, nr, a,
+		k, FIB_IO_READ, first, nr, a,
 		k->kind == FIB_FD_DGRAM || h.msg_controllen ? NULL : &c.rest,
 		NULL);
 }
@@ -209,16 +208,17 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 		    long nr, long a[6], long *flags)
 {
 	bool lowat = has_lowat(k);
+	/* Who only looks at what has woken it would keep it from the others. */
+	bool first = !lowat && !(*flags & MSG_PEEK);
 
 	if (is_odd_wait(k, nr, a, *flags))
 		return fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
-	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat))
-		return nr == SYS_recvmmsg ?
-			       fib_io_in_kernel(k, FIB_IO_READ,
-						!lowat && !is_first_refused(
-								  (void *)a[1]),
-						nr, a) :
-			       receive_much(k, nr, a, *flags, lowat);
+	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat)) {
+		if (nr != SYS_recvmmsg)
+			return receive_much(k, nr, a, *flags, first);
+		first = first && !is_first_refused((void *)a[1]);
+		return fib_io_in_kernel(k, FIB_IO_READ, first, nr, a);
+	}
 	*flags |= MSG_DONTWAIT;
 	if (k->kind == FIB_FD_DGRAM)
 		io->flags = flags;
@@ -235,27 +235,6 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 	return r;
 }
 
-/*
- * Without the flags that this kind of socket does not look at, but waits as without
- * them: unix_dgram_recvmsg() and unix_stream_recvmsg() know of no queue of errors,
- * udp_recvmsg() of nothing urgent.
- */
-static int heeded(const struct fib_known *k, int flags)
-{
-	int domain;
-
-	if (!k || !(flags & (MSG_ERRQUEUE | MSG_OOB)))
-		return flags;
-	domain = fib_io_option(k, SO_DOMAIN, 0);
-	if (domain == AF_UNIX)
-		flags &= ~MSG_ERRQUEUE;
-	if ((domain == AF_INET || domain == AF_INET6) &&
-	    !(flags & MSG_ERRQUEUE) &&
-	    fib_io_option(k, SO_PROTOCOL, 0) == IPPROTO_UDP)
-		flags &= ~MSG_OOB;
-	return flags;
-}
-
 /* Does not wait, says a flag. */
 static long receive_now(long nr, const long a[6], int flags)
 {
@@ -270,7 +249,7 @@ long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = { fd, (long)buf, (long)len, 0, (long)addr, (long)addrlen };
 
-	a[3] = flags = heeded(k, flags);
+	a[3] = flags = fib_io_heeded(k, flags);
 	if (!k || (flags & NEVER_BLOCKS))
 		return receive_now(SYS_recvfrom, a, flags);
 	return fib_io_receive(k, flags ? 0 : len, SYS_recvfrom, a, &a[3]);
@@ -281,7 +260,7 @@ long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = { fd, (long)msg, 0 };
 
-	a[2] = flags = heeded(k, flags);
+	a[2] = flags = fib_io_heeded(k, flags);
 	if (!k || (flags & NEVER_BLOCKS))
 		return receive_now(SYS_recvmsg, a, flags);
 	return fib_io_receive(k, 0, SYS_recvmsg, a, &a[2]);
@@ -358,6 +337,7 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = { fd, (long)vec, n, flags, (long)timeout };
 	uint64_t deadline = FIB_NEVER;
+	bool first;
 	int64_t ns;
 	long r;
 
@@ -365,10 +345,10 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 		return receive_now(SYS_recvmmsg, a, flags);
 	if (!timeout && (n == 1 || (flags & MSG_WAITFORONE)))
 		return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
-	if ((flags & ~PLAIN_RECV) || fib_fd_timed(k) || fib_fd_nonblock(k))
-		return fib_io_in_kernel(k, FIB_IO_READ,
-					!timeout && !is_first_refused(vec),
-					SYS_recvmmsg, a);
+	if ((flags & ~PLAIN_RECV) || fib_fd_timed(k) || fib_fd_nonblock(k)) {
+		first = !timeout && !(flags & MSG_PEEK) && !is_first_refused(vec);
+		return fib_io_in_kernel(k, FIB_IO_READ, first, SYS_recvmmsg, a);
+	}
 	if (timeout) {
 		ns = fib_timespec_ns(timeout);
 		if (ns < 0)
