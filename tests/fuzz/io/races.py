@@ -10,6 +10,8 @@ import itertools
 
 import player as pl
 
+HOLD = 40 # ms, hooked
+
 
 def first_of(steps):
     """Where the race begins; None without one."""
@@ -24,9 +26,10 @@ def allowed(player, steps, races, one_cpu=False):
     first = first_of(steps)
     before, lines = None, set()
     orders = list(itertools.permutations(range(first, len(steps))))
-    for order in orders + [None] * races:
+    for i, order in enumerate(orders + [None] * races):
+        # As slowly as hooked as well: a full TCP buffer has room after a while.
         status, got = player.play(steps, order=order,
-                                  hold=None if order else 12,
+                                  hold=None if order else (12, HOLD)[i % 2],
                                   one_cpu=one_cpu)
         if status or len(got) != len(steps):
             return None
@@ -44,7 +47,7 @@ def odd(player, steps, variant, fine, runs, one_cpu=False):
     want = before + [str(n) for n in range(len(before), len(steps) - 1)]
     out = []
     for _ in range(runs):
-        status, got = player.play(steps, variant, want, hold=40,
+        status, got = player.play(steps, variant, want, hold=HOLD,
                                   one_cpu=one_cpu)
         if not status and len(got) == len(steps) and got[-1] not in lines:
             out.append(got[-1])
