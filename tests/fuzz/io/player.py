@@ -47,7 +47,7 @@ class Player:
                                stderr=subprocess.STDOUT, timeout=120,
                                check=False)
         except subprocess.TimeoutExpired:
-            return -1, ["the play did not end"]
+            return -1, ["0\tthe play did not end"]
         return r.returncode, r.stdout.decode("utf-8", "replace").splitlines()
 
 
