@@ -244,6 +244,8 @@ static long block(struct fib_io *io)
 	if (fib_unlikely(r))
 		return r;
 	if (fib_unlikely(is_shut(io))) {
+		if (!(*io->flags & MSG_DONTWAIT)) /* it is O_NONBLOCK by now */
+			return -EAGAIN;
 		*io->flags &= ~MSG_DONTWAIT;
 		return 0;
 	}

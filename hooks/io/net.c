@@ -210,6 +210,7 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	bool lowat = has_lowat(k);
 	/* Who only looks at what has woken it would keep it from the others. */
 	bool first = !lowat && !(*flags & MSG_PEEK);
+	long r;
 
 	if (is_odd_wait(k, nr, a, *flags))
 		return fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
@@ -222,7 +223,12 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	*flags |= MSG_DONTWAIT;
 	if (k->kind == FIB_FD_DGRAM)
 		io->flags = flags;
-	return fib_io_open_call(io, fib_fd_shows_end(k) ? plain : 0, nr, a);
+	r = fib_io_open_call(io, fib_fd_shows_end(k) ? plain : 0, nr, a);
+	/* Shut: the call would have waited, and the socket is O_NONBLOCK by now. */
+	if (fib_unlikely(r == -EAGAIN) && io->flags &&
+	    !(*flags & MSG_DONTWAIT) && nr == SYS_recvfrom && !a[4])
+		r = 0;
+	return r;
 }
 
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
@@ -346,7 +352,8 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 	if (!timeout && (n == 1 || (flags & MSG_WAITFORONE)))
 		return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
 	if ((flags & ~PLAIN_RECV) || fib_fd_timed(k) || fib_fd_nonblock(k)) {
-		first = !timeout && !(flags & MSG_PEEK) && !is_first_refused(vec);
+		first = !timeout && !(flags & MSG_PEEK) &&
+			!is_first_refused(vec);
 		return fib_io_in_kernel(k, FIB_IO_READ, first, SYS_recvmmsg, a);
 	}
 	if (timeout) {

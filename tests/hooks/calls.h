@@ -7,12 +7,15 @@
  *	t_ended("name", &c)	the same, in the transcript
  *
  * That a thread waits in the kernel cannot be seen from inside in the same way
- * natively and hooked. So both give it time, as t_settle() does.
+ * natively and hooked. So both give it time, and then until no kernel thread of the
+ * process but the caller's is to run: who would, on a busy machine, has not come to
+ * wait yet.
  */
 #ifndef T_CALLS_H
 #define T_CALLS_H
 
 #include "t.h"
+#include <dirent.h>
 #include <stdatomic.h>
 
 struct t_call {
@@ -24,13 +27,39 @@ struct t_call {
 	atomic_int ended;
 };
 
-/* Longer than a wake-up takes on a machine that has other things to do. */
+/* Kernel threads of the process that run, or are to; the caller's is one. */
+static inline int t_running(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+	char path[300], state;
+	int n = 0;
+
+	while (d && (e = readdir(d))) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/stat",
+			 e->d_name);
+		f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
+		if (f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1)
+			n += state == 'R';
+		if (f)
+			fclose(f);
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Not for ever: one may be there that computes. */
 static inline void t_pause(void)
 {
 	struct timespec ts = { 0, 20 * T_MS };
 
 	while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
 		;
+	for (int i = 0; i < 500 && t_running() > 1; i++)
+		t_settle();
 }
 
 static inline void *t_call_body(void *arg)
