@@ -344,6 +344,9 @@ void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events)
 	struct fib_waiter *x;
 	bool alone;
 
+	/* fib_iom_forget() could not take it from epoll. */
+	if (fib_unlikely(fib_filtered()))
+		return;
 	FIB_CHAOS_POINT(iom_hint);
 	fib_lock(&s->lock);
 	alone = fib_load(&s->waiting, relaxed) & FIB_IO_ALONE;

@@ -136,7 +136,12 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	unsigned use;
 
 	fib_lock(&s->lock);
-	/* Another description of the same file would keep it registered. */
+	/*
+	 * Another description of the same file would keep it registered. So would a
+	 * worker that finds nothing there just now, when a hint came before the
+	 * event: it has hold of the file (ep_item_poll() of the kernel), and where
+	 * the close comes meanwhile lets it go when it returns from epoll_wait.
+	 */
 	if (s->registered && shared && !fib_filtered()) {
 		use = fib_fd_use();
 		fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd, EPOLL_CTL_DEL,

@@ -97,7 +97,7 @@ static void forget(int fd)
 		return;
 	if (fib_iom_closing(s))
 		fib_iom_evict(s, fib_fd_refuge(s));
-	fib_iom_forget(s, fib_fd_has_others(fd));
+	fib_iom_forget(s, fib_fd_peer_of(fd).slot || fib_fd_has_others(fd));
 	fib_fd_let_go(fd);
 }
 

@@ -76,7 +76,11 @@ static void full_stream(void)
 static void full_tcp(void)
 {
 	int size = 32768;
-	struct tcp_info info;
+	struct {
+		struct tcp_info known;
+		char more[124];
+		uint32_t window; /* tcpi_snd_wnd, since Linux 5.4 */
+	} info = { 0 };
 
 	t_pipe(in);
 	t_put(in[1], 'x');
@@ -85,7 +89,10 @@ static void full_tcp(void)
 	      0);
 	CHECK(setsockopt(out[0], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) ==
 	      0);
-	/* Until the receiver's window is shut: what it takes makes room. */
+	/*
+	 * Until the receiver's window is shut: what it takes makes room. One that is
+	 * smaller than a segment is filled when the timer comes to it.
+	 */
 	for (;;) {
 		int n = fill(out[1]), unsent;
 		socklen_t len = sizeof(info);
@@ -93,7 +100,8 @@ static void full_tcp(void)
 		CHECK(getsockopt(out[1], IPPROTO_TCP, TCP_INFO, &info, &len) ==
 		      0);
 		CHECK(ioctl(out[1], SIOCOUTQNSD, &unsent) == 0);
-		if (n == 0 && info.tcpi_unacked == 0 && unsent > 0)
+		if (n == 0 && info.known.tcpi_unacked == 0 && unsent > 0 &&
+		    info.window == 0)
 			break;
 		t_settle();
 	}
