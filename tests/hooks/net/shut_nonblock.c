@@ -60,7 +60,7 @@ static void try(const char *name, long (*fn)(void *), bool udp)
 
 int main(int argc, char **argv)
 {
-	bool udp = !strcmp(argv[1], "udp");
+	bool udp = argc == 2 && !strcmp(argv[1], "udp");
 
 	try("recv", receive, udp);
 	try("read", reads, udp);
