@@ -42,38 +42,6 @@
  * edge counts as a read that began (reads below) before it counts as an edge,
  * so who finds the short mark and takes seq before that is told by (B).
  *
- * Hints: whoever has made a descriptor ready, and knows who waits for that, may say
- * so (fib_iom_hint()), and the consumer does not wait until somebody looks at epoll.
- * A hint may be wrong in any way: the consumer tries its call, and goes back to where
- * it stood. It may be missing as well: the descriptor stays in epoll, whose own edge
- * for the same data comes in any case, and costs one more try for nothing at most each
- * time that somebody looks there.
- *
- *	waker, on worker 1		consumers X, Y, which wait
- *	------------------		--------------------------
- *	write to the other end
- *	lock; X was sent already?
- *	  nothing; else wake it:
- *	  queue of worker 1
- *	  hinted = 1
- *	  Y is left: sent = 1	(L)	X: try; done
- *	unlock				  lock; sent = 0; wake Y (M)
- *	write, lock; sent; unlock	  unlock
- *
- * While X is sent, a second hint does not send Y, nor does the event of the first one,
- * to race for what X was woken for. X hands on in any case; if it has found nothing
- * and waits again, it is sent no more.
- *
- * No idle worker is told of X: the event is about to wake one, as it would without the
- * hint. It looks at the queues before it sleeps again, and finds X there; if the event
- * goes to a worker that is busy, that one looks whether somebody is to be told (N),
- * since hinted says that an event answers for a wake-up. But the event may have been
- * taken, and X been passed over by it, before the lock is had: if X was not alone when
- * it published, or an edge was counted since, the bell rings as ever (K). What keep.h
- * has is true of X as well.
- *
- * tests/model/hint.pml has this for spin.
- *
  * Closing: the slot's generation is part of the epoll event, so that a stale
  * event is told from a fresh one. Natively, who waits on a descriptor that
  * another thread closes goes on waiting for the file: fib_iom_evict() gives the
@@ -144,14 +112,6 @@
 /* Directions, as FIB_EV_READ and FIB_EV_WRITE of libfib/fib.h. */
 enum { FIB_IO_READ = 1, FIB_IO_WRITE = 2 };
 
-/*
- * fib_fd.waiting, beside those: others than consumers; whom a hint has sent; who
- * published last found the list empty, and no edge has come since.
- */
-#define FIB_IO_OTHERS	    4
-#define FIB_IO_ALONE	    32
-#define FIB_IO_SENT(events) ((uint8_t)((events) << 3))
-
 /* fib_fd.closes */
 #define FIB_CLOSING 0xffu
 #define FIB_CLOSED  0x100u
@@ -185,7 +145,7 @@ struct fib_fd {
 	_Atomic uint32_t reads;
 	_Atomic uint32_t files;	 /* that the number has been: see above; lock */
 	_Atomic uint32_t closes; /* of the number: see above; lock */
-	_Atomic uint8_t waiting; /* who may be in the list: FIB_IO_*; lock */
+	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
 	uint8_t busy;		 /* FIB_IO_*: poll-then-call under way */
 	uint8_t contended;	 /* FIB_IO_*: somebody waits for busy */
 	uint8_t registered; /* FIB_IO_*: what epoll has it for; 0: not at all */
@@ -195,7 +155,6 @@ struct fib_fd {
 	_Atomic uint32_t guests;   /* fibers that a close moved here */
 	_Atomic uint32_t tries;	   /* of calls in parts, under way */
 	uint32_t turns;		   /* of consumers, ever; lock */
-	bool hinted;		   /* since the last event of epoll's; lock */
 	/* the monitor's: fib_iom_look() */
 	uint64_t seen_ns, look_ns; /* who waits; when to look at it again */
 	FIB_HOST_FD
@@ -325,11 +284,6 @@ struct fib_fd *fib_iom_move(struct fib_fd *s, struct fib_hold *h,
 void fib_iom_nudge_writers(struct fib_sched *s);
 /** Whoever waits at @s is to try again. */
 void fib_iom_all_again(struct fib_fd *s);
-/**
- * @s may be ready for one of @events: another way than epoll has told of it, if @s is
- * the file that it was when files was @files. See "Hints".
- */
-void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
 

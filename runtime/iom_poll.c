@@ -15,12 +15,11 @@ static struct fib_fd *slot_of(struct fib_sched *s, const struct epoll_event *ev)
 	return fib_iom_peek(s, (int)(uint32_t)ev->data.u64);
 }
 
-static void handle(struct fib_sched *sched, struct fib_worker *w,
-		   const struct epoll_event *ev)
+static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 {
 	uint32_t e = ev->events;
 	struct fib_fd *s = slot_of(sched, ev);
-	uint8_t events = 0, sent = 0;
+	uint8_t events = 0;
 
 	if (!s)
 		return;
@@ -33,19 +32,12 @@ static void handle(struct fib_sched *sched, struct fib_worker *w,
 	if (s->generation == (uint32_t)(ev->data.u64 >> 32)) {
 		if (e & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 			fib_store(&s->untrusted, true, relaxed);
-		if (fib_unlikely(s->hinted)) { /* (N) */
-			s->hinted = false;
-			w->took_wake = true;
-			sent = fib_load(&s->waiting, relaxed) >> 3 &
-			       FIB_IO_BOTH;
-		}
 		if (events & FIB_IO_READ)
 			fib_iom_read_begins(s);
-		fib_iom_feed_locked(s, events & (uint8_t)~sent, events);
+		fib_iom_feed_locked(s, events, true);
 		/* sk_stream_wait_memory() is woken by whatever comes, as well. */
-		if (events == FIB_IO_READ &&
-		    (fib_load(&s->waiting, relaxed) & FIB_IO_WRITE))
-			fib_iom_feed_locked(s, FIB_IO_WRITE, 0);
+		if (events == FIB_IO_READ && fib_load(&s->waiting, relaxed))
+			fib_iom_feed_locked(s, FIB_IO_WRITE, false);
 		fib_host_fd_event(
 			s, events,
 			!(e & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)));
@@ -131,7 +123,7 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 			fib_store(&s->wake_pending, 0, seq_cst);
 			w->took_wake = true;
 		} else {
-			handle(s, w, &ev[i]);
+			handle(s, &ev[i]);
 		}
 	}
 	fib_runq_harvest_end(w);
@@ -212,7 +204,7 @@ static void ask(struct fib_fd *s, struct look *l)
 	l->calls -= l->calls > 1 ? 2 : 1;
 	s->look_ns = l->now_ns + (l->now_ns - s->seen_ns) / AGE_PARTS;
 	if (r & FIB_LATE_NEWS)
-		fib_iom_feed_locked(s, events, 0);
+		fib_iom_feed_locked(s, events, false);
 }
 
 static void look_at_locked(struct fib_fd *s, struct look *l)

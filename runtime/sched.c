@@ -59,10 +59,7 @@ static void queue_fiber(struct fib *f)
 	fib_fence(seq_cst); /* keep.h (A) */
 	if (!fib_load(&s->nidle, relaxed) || (w && fib_keep(s, w)))
 		return;
-	if (!w || !w->hints)
-		fib_notify_one(s);
-	else if (fib_keep_some(w))
-		return;
+	fib_notify_one(s);
 	if (w)
 		fib_keep_told(w);
 }

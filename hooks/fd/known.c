@@ -98,7 +98,6 @@ static void begin_locked(struct fib_known *k, uint32_t files,
 		k->listening = k->tells_room = k->tells_end = false;
 		k->polled = k->doubts = 0;
 		k->tty = FIB_TTY_UNKNOWN;
-		fib_store(&k->peer, NULL, relaxed);
 		if (!d) {
 			d = fib_desc_create();
 			fib_add(&strangers, 1, release);
@@ -131,7 +130,6 @@ static bool learn_kind(struct fib_known *k)
 	for (;;) {
 		uint32_t files = fib_load(&k->slot->files, acquire);
 		uint8_t kind = fib_fd_find_kind(k->fd);
-		struct fib_peer peer = fib_fd_find_peer(k->slot, kind, files);
 		bool same;
 
 		FIB_CHAOS_POINT(kind_found);
@@ -140,8 +138,6 @@ static bool learn_kind(struct fib_known *k)
 		if (same) {
 			begin_locked(k, files, NULL);
 			k->kind = kind;
-			if (peer.slot)
-				fib_fd_set_peer_locked(k, peer);
 		}
 		fib_unlock(&k->lock);
 		if (same)
@@ -583,7 +579,6 @@ uint32_t fib_fd_files(int fd)
 bool fib_fd_duplicated(int from, uint32_t files, int to)
 {
 	struct fib_known *old = get(from), *new = begin_new(to);
-	struct fib_peer peer = { 0 };
 	struct fib_desc *d = NULL;
 	uint8_t kind = FIB_FD_UNKNOWN;
 
@@ -593,7 +588,6 @@ bool fib_fd_duplicated(int from, uint32_t files, int to)
 	if (fib_load(&old->slot->files, acquire) == files) {
 		begin_locked(old, files, NULL);
 		kind = old->kind;
-		peer = fib_fd_peer(old);
 		d = fib_load(&old->desc, relaxed);
 		fib_desc_get(d);
 	}
@@ -603,7 +597,6 @@ bool fib_fd_duplicated(int from, uint32_t files, int to)
 	fib_lock(&new->lock);
 	begin_locked(new, fib_load(&new->slot->files, acquire), d);
 	new->kind = kind;
-	fib_fd_set_peer_locked(new, peer);
 	fib_unlock(&new->lock);
 	return true;
 }

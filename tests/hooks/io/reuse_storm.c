@@ -1,17 +1,10 @@
 /*
  * Descriptors are opened and closed by some threads while others wait: no
- * datum goes to a wrong reader, no wake-up is lost with a reused number. By one
- * thread alone, so that others have nothing to do but look: what is closed is closed
- * at once.
- *
- * t-case: several
- * t-case: alone
+ * datum goes to a wrong reader, no wake-up is lost with a reused number.
  */
 #include "t.h"
 
-enum { THREADS = 8, TURNS = 250, TURNS_ALONE = 2500 };
-
-static int threads = THREADS, turns = TURNS;
+enum { THREADS = 8, TURNS = 250 };
 
 static void *ping(void *arg)
 {
@@ -30,12 +23,12 @@ static void *storm(void *arg)
 {
 	int id = (int)(intptr_t)arg;
 
-	for (int i = 0; i < turns; i++) {
+	for (int i = 0; i < TURNS; i++) {
 		int sv[2];
 		char c = (char)(i * 31 + id);
 		pthread_t th;
 
-		if (threads > 1 && (i + id) % 3 == 0)
+		if ((i + id) % 3 == 0)
 			t_tcp_pair(sv);
 		else
 			t_pair(sv);
@@ -50,26 +43,21 @@ static void *storm(void *arg)
 	return NULL;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	pthread_t th[THREADS], quiet;
 	int keep[2];
 
-	CHECK(argc == 2);
-	if (!strcmp(argv[1], "alone")) {
-		threads = 1;
-		turns = TURNS_ALONE;
-	}
 	t_pair(keep);
 	quiet = t_thread(ping, &keep[0]);
-	for (int i = 0; i < threads; i++)
+	for (int i = 0; i < THREADS; i++)
 		th[i] = t_thread(storm, (void *)(intptr_t)i);
-	for (int i = 0; i < threads; i++)
+	for (int i = 0; i < THREADS; i++)
 		t_join(th[i]);
 	t_put(keep[1], 'a');
 	CHECK(t_get(keep[1]) == ('a' ^ 0x55));
 	t_close(keep[1]);
 	t_join(quiet);
-	t_say("%d threads, %d turns", threads, turns);
+	t_say("%d threads, %d turns", THREADS, TURNS);
 	return 0;
 }
