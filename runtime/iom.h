@@ -86,6 +86,22 @@
  * how many are between (G) and (H). A call that begins there may find either
  * file, and cannot hold: it begins anew when that is over.
  *
+ * While a worker sleeps in epoll, what it looks at and finds nothing at stays open
+ * until it returns: the kernel looks with a reference of its own (ep_item_poll()),
+ * and if that turns out to be the last one, the file ends when the caller leaves
+ * the kernel. The other end would hear of no close. So where somebody sleeps, a
+ * number is taken from epoll before it is closed, which waits for who looks:
+ *
+ *	close()				worker
+ *	-------				------
+ *	leaving++		(L)	nidle++
+ *	does anybody sleep?	(M)	is anybody leaving?	(N)
+ *	  then it is taken from epoll	  then sleep for 1 ms at most
+ *	close the number		sleep
+ *	leaving--			nidle--
+ *
+ * Either (M) sees the sleeper or (N) sees the close.
+ *
  * A number may also be closed where nobody sees it: by io_uring, by an
  * instruction of the program's own. Then epoll has forgotten the file, while the
  * slot is registered, and who waits for the number's next file would wait for
@@ -115,6 +131,9 @@ enum { FIB_IO_READ = 1, FIB_IO_WRITE = 2 };
 /* fib_fd.closes */
 #define FIB_CLOSING 0xffu
 #define FIB_CLOSED  0x100u
+
+/* (N) */
+#define FIB_IOM_LEAVING_NS 1000000u
 
 /*
  * fib_fd.files: the number has begun to be closed, or may be another file's. What
@@ -149,6 +168,7 @@ struct fib_fd {
 	uint8_t busy;		 /* FIB_IO_*: poll-then-call under way */
 	uint8_t contended;	 /* FIB_IO_*: somebody waits for busy */
 	uint8_t registered; /* FIB_IO_*: what epoll has it for; 0: not at all */
+	bool leaving;	    /* counted in fib_iom.leaving; lock */
 	_Atomic bool untrusted;	   /* short reads prove nothing */
 	_Atomic uint8_t fresh;	   /* enum fib_fresh */
 	_Atomic uint16_t evicting; /* for closes alone: who waits at (F) */
@@ -333,10 +353,22 @@ void fib_iom_forget(struct fib_fd *s, bool shared);
  */
 void fib_iom_closed(struct fib_fd *s);
 /** The number is a file's that is new: an older one was closed unseen. */
+void fib_iom_opened_anew(struct fib_fd *s) __attribute__((cold));
 static inline void fib_iom_opened(struct fib_fd *s)
 {
 	if (fib_unlikely(s->registered))
-		fib_iom_forget(s, false);
+		fib_iom_opened_anew(s);
+}
+/** (N): a worker that is going to sleep to @deadline_ns may until then. */
+static inline uint64_t fib_iom_deadline(struct fib_sched *s,
+					uint64_t deadline_ns)
+{
+	uint64_t soon;
+
+	if (fib_likely(!fib_load(&s->iom.leaving, relaxed)))
+		return deadline_ns;
+	soon = fib_now_ns() + FIB_IOM_LEAVING_NS;
+	return soon < deadline_ns ? soon : deadline_ns;
 }
 /** In a fork child: the table begins anew. */
 void fib_iom_reset(struct fib_sched *s);

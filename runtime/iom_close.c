@@ -131,18 +131,9 @@ bool fib_iom_closing(struct fib_fd *s)
 	return waited_for;
 }
 
-void fib_iom_forget(struct fib_fd *s, bool shared)
+/* What was known of the number's file is not of the next one. */
+static void forget_locked(struct fib_fd *s)
 {
-	unsigned use;
-
-	fib_lock(&s->lock);
-	/* Another description of the same file would keep it registered. */
-	if (s->registered && shared && !fib_filtered()) {
-		use = fib_fd_use();
-		fib_raw(SYS_epoll_ctl, fib_sched_of(s)->iom.epfd, EPOLL_CTL_DEL,
-			s->fd, 0);
-		fib_fd_used(use);
-	}
 	s->registered = 0;
 	fib_store(&s->untrusted, false, relaxed);
 	fib_iom_read_begins(s);
@@ -151,6 +142,35 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	s->busy = s->contended = 0;
 	/* whoever tries the old file is not to wait for the new one */
 	fib_iom_edge_locked(s);
+}
+
+void fib_iom_forget(struct fib_fd *s, bool shared)
+{
+	struct fib_sched *sched = fib_sched_of(s);
+	unsigned use;
+
+	fib_lock(&s->lock);
+	if (s->registered && !fib_filtered()) {
+		if (!s->leaving)
+			fib_add(&sched->iom.leaving, 1, seq_cst); /* (L) */
+		s->leaving = true;
+		FIB_CHAOS_POINT(iom_leaving);
+		/* Another description of the same file would keep it registered. */
+		if (shared || fib_load(&sched->nidle, seq_cst)) {
+			use = fib_fd_use();
+			fib_raw(SYS_epoll_ctl, sched->iom.epfd, EPOLL_CTL_DEL,
+				s->fd, 0);
+			fib_fd_used(use);
+		}
+	}
+	forget_locked(s);
+	fib_unlock(&s->lock);
+}
+
+void fib_iom_opened_anew(struct fib_fd *s)
+{
+	fib_lock(&s->lock);
+	forget_locked(s);
 	fib_unlock(&s->lock);
 }
 
@@ -163,7 +183,10 @@ void fib_iom_closed(struct fib_fd *s)
 	/* (H); but (G) may have been before there was a slot */
 	if (fib_load(&s->closes, relaxed) & FIB_CLOSING)
 		fib_add(&s->closes, FIB_CLOSED - 1, relaxed);
+	if (s->leaving)
+		fib_sub(&fib_sched_of(s)->iom.leaving, 1, relaxed);
 	again = s->registered;
+	s->leaving = false;
 	s->registered = 0;
 	s->generation++;
 	fib_add(&s->files, FIB_FILE_NEXT, release);

@@ -122,7 +122,7 @@ static void idle(struct fib_worker *w)
 	fib_store(&w->sleeps_until, FIB_NEVER, relaxed);
 	fib_store(&w->idle, 1, relaxed);
 	fib_add(&s->nidle, 1, seq_cst);
-	fib_fence(seq_cst); /* keep.h (C) */
+	fib_fence(seq_cst); /* keep.h (C), iom.h (N) */
 	FIB_CHAOS_POINT(idle_recheck);
 	work = fib_runq_work(s);
 	if (work != FIB_WORK_SOME && !fib_host_at_end(s)) {
@@ -130,6 +130,7 @@ static void idle(struct fib_worker *w)
 		watches = fib_keep_watch(s, work == FIB_WORK_KEPT);
 		if (watches)
 			deadline = fib_keep_deadline(deadline);
+		deadline = fib_iom_deadline(s, deadline);
 		fib_store(&w->sleeps_until, deadline, relaxed);
 	}
 	fib_iom_poll(deadline);

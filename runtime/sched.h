@@ -214,6 +214,7 @@ struct fib_worker {
 
 struct fib_iom {
 	int epfd, wakefd;
+	_Atomic uint32_t leaving; /* numbers that are being closed: iom.h */
 	struct fib_lock chunk_lock;
 	struct fib_fd *_Atomic chunk[FIB_FD_MAX / FIB_FD_CHUNK];
 };
