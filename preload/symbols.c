@@ -16,6 +16,7 @@
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/dispatch.h"
+#include "hooks/fd/fd.h"
 #include "hooks/process/process.h"
 #include "hooks/signal/signal.h"
 #include "preload/preload.h"
@@ -125,6 +126,31 @@ ssize_t __recvfrom_chk(int fd, void *restrict buf, size_t n, size_t room,
 	if (n > room)
 		__chk_fail();
 	return recvfrom(fd, buf, n, flags, addr, len);
+}
+
+/* --- what has two ends ------------------------------------------------------ */
+
+/* No cancellation points: from a fiber they come by the other door. */
+static int made(int r, const int ends[2])
+{
+	if (r == 0 && !fib_load(&fib_symtab.active, relaxed))
+		fib_fd_met_early(ends[0], ends[1]);
+	return r;
+}
+
+int pipe(int ends[2])
+{
+	return made(CALL(pipe, ends), ends);
+}
+
+int pipe2(int ends[2], int flags)
+{
+	return made(CALL(pipe2, ends, flags), ends);
+}
+
+int socketpair(int domain, int type, int protocol, int ends[2])
+{
+	return made(CALL(socketpair, domain, type, protocol, ends), ends);
 }
 
 /* --- poll, select -------------------------------------------------------- */

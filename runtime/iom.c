@@ -70,7 +70,7 @@ void fib_iom_lost_locked(struct fib_fd *s)
 	fib_add(&s->files, FIB_FILE_NEXT, release);
 	fib_store(&s->untrusted, false, relaxed);
 	fib_iom_read_begins(s);
-	fib_iom_feed_locked(s, FIB_IO_BOTH, true);
+	fib_iom_feed_locked(s, FIB_IO_BOTH, FIB_IO_BOTH);
 }
 
 int fib_iom_register_locked(struct fib_fd *s, uint8_t events)
@@ -188,11 +188,13 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	if (r == 0 && since && fib_load(&s->edges, relaxed) != seq)
 		r = 1;
 	if (r == 0) {
-		if (observer)
+		if (observer) {
 			fib_list_add_tail(&s->waiters, &w->node);
-		else
+		} else {
 			queue_locked(s, w, turn);
-		fib_store(&s->waiting, 1, relaxed);
+			fib_iom_waits_not_locked(s, FIB_IO_SENT(events));
+		}
+		fib_iom_waits_locked(s, observer ? FIB_IO_OTHERS : events);
 		fib_store(&s->fresh, FIB_FRESH_NEW, relaxed);
 		if (fib_unlikely(s->fd >
 				 fib_load(&fib_iom_watched_top, relaxed)))
@@ -225,7 +227,7 @@ void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w)
 {
 	fib_list_del(&w->node);
 	if (fib_list_empty(&s->waiters))
-		fib_store(&s->waiting, 0, relaxed);
+		fib_iom_waits_not_locked(s, FIB_IO_BOTH | FIB_IO_OTHERS);
 }
 
 struct fib_fd *fib_iom_lock_slot_of(struct fib_waiter *w)
@@ -261,8 +263,15 @@ static void wake_locked(struct fib_fd *s, struct fib_waiter *w)
 	fib_wake(f);
 }
 
-/* Wake one consumer for each direction in @events. */
-void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, bool observers)
+/* (L): one for each of @events has been woken. */
+static void mark_sent_locked(struct fib_fd *s, uint8_t events)
+{
+	events &= fib_load(&s->waiting, relaxed);
+	if (fib_unlikely(events))
+		fib_iom_waits_locked(s, FIB_IO_SENT(events));
+}
+
+void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, uint8_t observers)
 {
 	uint8_t left = events;
 
@@ -272,13 +281,14 @@ void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, bool observers)
 			fib_container_of(it, struct fib_waiter, node);
 
 		if (w->observer) {
-			if (observers && (w->events & events))
+			if (w->events & observers)
 				wake_locked(s, w);
 		} else if (w->events & left) {
 			left &= (uint8_t)~w->events;
 			wake_locked(s, w);
 		}
 	}
+	mark_sent_locked(s, events & (uint8_t)~left);
 }
 
 void fib_iom_all_again(struct fib_fd *s)
@@ -297,10 +307,58 @@ void fib_iom_all_again(struct fib_fd *s)
 
 void fib_iom_pass(struct fib_fd *s, uint8_t events)
 {
-	if (!fib_load(&s->waiting, relaxed))
+	uint8_t sent = FIB_IO_SENT(events);
+
+	if (!(fib_load(&s->waiting, relaxed) & (events | sent)))
 		return;
 	fib_lock(&s->lock);
-	fib_iom_feed_locked(s, events, false);
+	fib_iom_waits_not_locked(s, sent); /* (M) */
+	fib_iom_feed_locked(s, events, 0);
+	fib_unlock(&s->lock);
+}
+
+static struct fib_waiter *first_locked(struct fib_fd *s, uint8_t events)
+{
+	fib_list_for_each (it, &s->waiters) {
+		struct fib_waiter *x =
+			fib_container_of(it, struct fib_waiter, node);
+
+		if (!x->observer && (x->events & events))
+			return x;
+	}
+	return NULL;
+}
+
+/* @x is sent: it has what may be there now, or hands it on. */
+static void send_locked(struct fib_fd *s, struct fib_waiter *x, uint8_t events)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	w->hints = true; /* (N) */
+	wake_locked(s, x);
+	w->hints = false;
+	s->hinted = true;
+	mark_sent_locked(s, events);
+}
+
+void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events)
+{
+	struct fib_waiter *x;
+
+	/* fib_iom_forget() could not take it from epoll. */
+	if (fib_unlikely(fib_filtered()))
+		return;
+	FIB_CHAOS_POINT(iom_hint);
+	fib_lock(&s->lock);
+	if (fib_load(&s->files, relaxed) == files &&
+	    !(fib_load(&s->waiting, relaxed) & FIB_IO_SENT(events))) {
+		if (events & FIB_IO_READ)
+			fib_iom_read_begins(s);
+		fib_iom_edge_locked(s);
+		x = first_locked(s, events);
+		if (x)
+			send_locked(s, x, events);
+	}
 	fib_unlock(&s->lock);
 }
 
@@ -325,7 +383,7 @@ bool fib_iom_wake_reader(struct fib_fd *s)
 	fib_lock(&s->lock);
 	any = has_reader_locked(s, 0);
 	if (any)
-		fib_iom_feed_locked(s, FIB_IO_READ, false);
+		fib_iom_feed_locked(s, FIB_IO_READ, 0);
 	fib_unlock(&s->lock);
 	return any;
 }
@@ -376,7 +434,7 @@ void fib_iom_release(struct fib_fd *s, uint8_t ev)
 	s->busy &= (uint8_t)~ev;
 	if (s->contended & ev) {
 		s->contended &= (uint8_t)~ev;
-		fib_iom_feed_locked(s, ev, false);
+		fib_iom_feed_locked(s, ev, 0);
 	}
 	fib_unlock(&s->lock);
 }

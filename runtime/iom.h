@@ -42,6 +42,38 @@
  * edge counts as a read that began (reads below) before it counts as an edge,
  * so who finds the short mark and takes seq before that is told by (B).
  *
+ * Hints: whoever has made a descriptor ready, and knows who waits for that, may say
+ * so (fib_iom_hint()), and the consumer does not wait until somebody looks at epoll.
+ * A hint may be wrong in any way: the consumer tries its call, and goes back to where
+ * it stood. It may be missing as well: the descriptor stays in epoll, whose own edge
+ * for the same data comes in any case, and costs one more try for nothing at most each
+ * time that somebody looks there.
+ *
+ *	waker, on worker 1		consumers X, Y, which wait
+ *	------------------		--------------------------
+ *	write to the other end
+ *	lock; X was sent already?
+ *	  nothing; else wake it:
+ *	  queue of worker 1
+ *	  hinted = 1
+ *	  Y is left: sent = 1	(L)	X: try; done
+ *	unlock				  lock; sent = 0; wake Y (M)
+ *	write, lock; sent; unlock	  unlock
+ *
+ * Whoever wakes X while Y is left says that X is sent: a hint, an event, who hands on.
+ * Until X has handed on, no hint sends Y to race for what X was woken for, be it
+ * that the event was first, and nor does the event of a hint. X hands on in any case;
+ * if it has found nothing and waits again, it is sent no more.
+ *
+ * No idle worker is told of X: the event is about to wake one, as it would without the
+ * hint. It looks at the queues before it sleeps again, and finds X there; if the event
+ * goes to a worker that is busy, that one looks whether somebody is to be told (N),
+ * since hinted says that an event answers for a wake-up. An event that was taken before
+ * has sent somebody, as long as X is one of those who are left: then no hint sends X,
+ * but who was sent wakes it as ever. What keep.h has is true of X as well.
+ *
+ * tests/model/hint.pml has this for spin.
+ *
  * Closing: the slot's generation is part of the epoll event, so that a stale
  * event is told from a fresh one. Natively, who waits on a descriptor that
  * another thread closes goes on waiting for the file: fib_iom_evict() gives the
@@ -94,13 +126,13 @@
  *
  *	close()				worker
  *	-------				------
- *	leaving++		(L)	nidle++
- *	does anybody sleep?	(M)	is anybody leaving?	(N)
+ *	leaving++		(P)	nidle++
+ *	does anybody sleep?	(Q)	is anybody leaving?	(R)
  *	  then it is taken from epoll	  then sleep for 1 ms at most
  *	close the number		sleep
  *	leaving--			nidle--
  *
- * Either (M) sees the sleeper or (N) sees the close.
+ * Either (Q) sees the sleeper or (R) sees the close (tests/model/leaving.pml).
  *
  * A number may also be closed where nobody sees it: by io_uring, by an
  * instruction of the program's own. Then epoll has forgotten the file, while the
@@ -128,11 +160,18 @@
 /* Directions, as FIB_EV_READ and FIB_EV_WRITE of libfib/fib.h. */
 enum { FIB_IO_READ = 1, FIB_IO_WRITE = 2 };
 
+/*
+ * fib_fd.waiting, beside those: others than consumers; one has been sent, and others
+ * are left (L).
+ */
+#define FIB_IO_OTHERS	    4
+#define FIB_IO_SENT(events) ((uint8_t)((events) << 3))
+
 /* fib_fd.closes */
 #define FIB_CLOSING 0xffu
 #define FIB_CLOSED  0x100u
 
-/* (N) */
+/* (R) */
 #define FIB_IOM_LEAVING_NS 1000000u
 
 /*
@@ -164,7 +203,7 @@ struct fib_fd {
 	_Atomic uint32_t reads;
 	_Atomic uint32_t files;	 /* that the number has been: see above; lock */
 	_Atomic uint32_t closes; /* of the number: see above; lock */
-	_Atomic uint8_t waiting; /* consumers in the list, saturating hint */
+	_Atomic uint8_t waiting; /* who may be in the list: FIB_IO_*; lock */
 	uint8_t busy;		 /* FIB_IO_*: poll-then-call under way */
 	uint8_t contended;	 /* FIB_IO_*: somebody waits for busy */
 	uint8_t registered; /* FIB_IO_*: what epoll has it for; 0: not at all */
@@ -175,6 +214,7 @@ struct fib_fd {
 	_Atomic uint32_t guests;   /* fibers that a close moved here */
 	_Atomic uint32_t tries;	   /* of calls in parts, under way */
 	uint32_t turns;		   /* of consumers, ever; lock */
+	bool hinted;		   /* since the last event of epoll's; lock */
 	/* the monitor's: fib_iom_look() */
 	uint64_t seen_ns, look_ns; /* who waits; when to look at it again */
 	FIB_HOST_FD
@@ -304,6 +344,11 @@ struct fib_fd *fib_iom_move(struct fib_fd *s, struct fib_hold *h,
 void fib_iom_nudge_writers(struct fib_sched *s);
 /** Whoever waits at @s is to try again. */
 void fib_iom_all_again(struct fib_fd *s);
+/**
+ * @s may be ready for one of @events: another way than epoll has told of it, if @s is
+ * the file that it was when files was @files. See "Hints".
+ */
+void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
 
@@ -359,7 +404,7 @@ static inline void fib_iom_opened(struct fib_fd *s)
 	if (fib_unlikely(s->registered))
 		fib_iom_opened_anew(s);
 }
-/** (N): a worker that is going to sleep to @deadline_ns may until then. */
+/** (R): a worker that is going to sleep to @deadline_ns may until then. */
 static inline uint64_t fib_iom_deadline(struct fib_sched *s,
 					uint64_t deadline_ns)
 {

@@ -23,7 +23,7 @@ bool fib_iom_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes)
 		  fib_load(&s->closes, relaxed) == closes; /* (C) */
 	if (in_time) {
 		fib_list_add_tail(&s->waiters, &w->node);
-		fib_store(&s->waiting, 1, relaxed);
+		fib_iom_waits_locked(s, FIB_IO_OTHERS);
 	}
 	fib_unlock(&s->lock);
 	return in_time;
@@ -75,7 +75,7 @@ struct fib_fd *fib_iom_move(struct fib_fd *s, struct fib_hold *h,
 		/* A duplicate that nobody else knows. */
 		fib_lock_second(&to->lock);
 		fib_list_add_tail(&to->waiters, &h->w.node);
-		fib_store(&to->waiting, 1, relaxed);
+		fib_iom_waits_locked(to, FIB_IO_OTHERS);
 		fib_store(&to->guests, 1, relaxed);
 		fib_store(&h->w.slot, to, release);
 		fib_unlock(&to->lock);
@@ -140,6 +140,10 @@ static void forget_locked(struct fib_fd *s)
 	s->generation++;
 	fib_add(&s->files, FIB_FILE_LEFT, release);
 	s->busy = s->contended = 0;
+	fib_iom_waits_not_locked(s, FIB_IO_SENT(FIB_IO_BOTH));
+	if (fib_unlikely(s->hinted)) /* (N): no event will come */
+		fib_worker_self()->took_wake = true;
+	s->hinted = false;
 	/* whoever tries the old file is not to wait for the new one */
 	fib_iom_edge_locked(s);
 }
@@ -152,11 +156,11 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 	fib_lock(&s->lock);
 	if (s->registered && !fib_filtered()) {
 		if (!s->leaving)
-			fib_add(&sched->iom.leaving, 1, seq_cst); /* (L) */
+			fib_add(&sched->iom.leaving, 1, seq_cst); /* (P) */
 		s->leaving = true;
 		FIB_CHAOS_POINT(iom_leaving);
 		/* Another description of the same file would keep it registered. */
-		if (shared || fib_load(&sched->nidle, seq_cst)) {
+		if (shared || fib_load(&sched->nidle, seq_cst)) { /* (Q) */
 			use = fib_fd_use();
 			fib_raw(SYS_epoll_ctl, sched->iom.epfd, EPOLL_CTL_DEL,
 				s->fd, 0);
@@ -192,7 +196,7 @@ void fib_iom_closed(struct fib_fd *s)
 	fib_add(&s->files, FIB_FILE_NEXT, release);
 	/* They try again, each by itself or handed on. */
 	if (again || fib_load(&s->waiting, relaxed))
-		fib_iom_feed_locked(s, FIB_IO_READ | FIB_IO_WRITE, again);
+		fib_iom_feed_locked(s, FIB_IO_BOTH, again ? FIB_IO_BOTH : 0);
 	fib_unlock(&s->lock);
 }
 
@@ -208,7 +212,7 @@ static void evict_to_nowhere(struct fib_fd *s)
 			fib_iom_unlink_locked(s, w);
 	}
 	/* They will see that it is closed. */
-	fib_iom_feed_locked(s, FIB_IO_READ | FIB_IO_WRITE, false);
+	fib_iom_feed_locked(s, FIB_IO_BOTH, 0);
 	fib_unlock(&s->lock);
 	wait_for_tries(s);
 }
@@ -244,7 +248,8 @@ void fib_iom_evict(struct fib_fd *s, struct fib_fd *to)
 			continue;
 		fib_iom_unlink_locked(s, w);
 		fib_list_add_tail(&to->waiters, &w->node);
-		fib_store(&to->waiting, 1, relaxed);
+		fib_iom_waits_locked(to,
+				     w->observer ? FIB_IO_OTHERS : w->events);
 		fib_store(&w->slot, to, release); /* (D) */
 		moved++;
 	}

@@ -18,6 +18,17 @@ long fib_iom_control(struct fib_fd *s, int op, uint8_t events);
 int fib_iom_register_locked(struct fib_fd *s, uint8_t events);
 /** @s was closed unseen, and has been registered as another file. */
 void fib_iom_lost_locked(struct fib_fd *s);
+/* What fib_fd.waiting says. */
+static inline void fib_iom_waits_locked(struct fib_fd *s, uint8_t events)
+{
+	fib_store(&s->waiting, fib_load(&s->waiting, relaxed) | events,
+		  relaxed);
+}
+static inline void fib_iom_waits_not_locked(struct fib_fd *s, uint8_t events)
+{
+	fib_store(&s->waiting,
+		  fib_load(&s->waiting, relaxed) & (uint8_t)~events, relaxed);
+}
 /** (B) of iom.h. */
 static inline void fib_iom_edge_locked(struct fib_fd *s)
 {
@@ -32,8 +43,8 @@ static inline void fib_iom_read_begins(struct fib_fd *s)
 		;
 }
 void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w);
-/** Wake one consumer for each direction in @events, and @observers if so. */
-void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, bool observers);
+/** An edge: wake one consumer for each direction in @events, and all observers of @observers. */
+void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, uint8_t observers);
 /** The slot where @w is now, locked. */
 struct fib_fd *fib_iom_lock_slot_of(struct fib_waiter *w);
 

@@ -15,11 +15,12 @@ static struct fib_fd *slot_of(struct fib_sched *s, const struct epoll_event *ev)
 	return fib_iom_peek(s, (int)(uint32_t)ev->data.u64);
 }
 
-static void handle(struct fib_sched *sched, const struct epoll_event *ev)
+static void handle(struct fib_sched *sched, struct fib_worker *w,
+		   const struct epoll_event *ev)
 {
 	uint32_t e = ev->events;
 	struct fib_fd *s = slot_of(sched, ev);
-	uint8_t events = 0;
+	uint8_t events = 0, sent = 0;
 
 	if (!s)
 		return;
@@ -32,12 +33,19 @@ static void handle(struct fib_sched *sched, const struct epoll_event *ev)
 	if (s->generation == (uint32_t)(ev->data.u64 >> 32)) {
 		if (e & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 			fib_store(&s->untrusted, true, relaxed);
+		if (fib_unlikely(s->hinted)) { /* (N) */
+			s->hinted = false;
+			w->took_wake = true;
+			sent = fib_load(&s->waiting, relaxed) >> 3 &
+			       FIB_IO_BOTH;
+		}
 		if (events & FIB_IO_READ)
 			fib_iom_read_begins(s);
-		fib_iom_feed_locked(s, events, true);
+		fib_iom_feed_locked(s, events & (uint8_t)~sent, events);
 		/* sk_stream_wait_memory() is woken by whatever comes, as well. */
-		if (events == FIB_IO_READ && fib_load(&s->waiting, relaxed))
-			fib_iom_feed_locked(s, FIB_IO_WRITE, false);
+		if (events == FIB_IO_READ &&
+		    (fib_load(&s->waiting, relaxed) & FIB_IO_WRITE))
+			fib_iom_feed_locked(s, FIB_IO_WRITE, 0);
 		fib_host_fd_event(
 			s, events,
 			!(e & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)));
@@ -123,7 +131,7 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 			fib_store(&s->wake_pending, 0, seq_cst);
 			w->took_wake = true;
 		} else {
-			handle(s, &ev[i]);
+			handle(s, w, &ev[i]);
 		}
 	}
 	fib_runq_harvest_end(w);
@@ -204,7 +212,7 @@ static void ask(struct fib_fd *s, struct look *l)
 	l->calls -= l->calls > 1 ? 2 : 1;
 	s->look_ns = l->now_ns + (l->now_ns - s->seen_ns) / AGE_PARTS;
 	if (r & FIB_LATE_NEWS)
-		fib_iom_feed_locked(s, events, false);
+		fib_iom_feed_locked(s, events, 0);
 }
 
 static void look_at_locked(struct fib_fd *s, struct look *l)

@@ -59,7 +59,10 @@ static void queue_fiber(struct fib *f)
 	fib_fence(seq_cst); /* keep.h (A) */
 	if (!fib_load(&s->nidle, relaxed) || (w && fib_keep(s, w)))
 		return;
-	fib_notify_one(s);
+	if (!w || !w->hints)
+		fib_notify_one(s);
+	else if (fib_keep_some(w))
+		return;
 	if (w)
 		fib_keep_told(w);
 }
@@ -122,7 +125,7 @@ static void idle(struct fib_worker *w)
 	fib_store(&w->sleeps_until, FIB_NEVER, relaxed);
 	fib_store(&w->idle, 1, relaxed);
 	fib_add(&s->nidle, 1, seq_cst);
-	fib_fence(seq_cst); /* keep.h (C), iom.h (N) */
+	fib_fence(seq_cst); /* keep.h (C), iom.h (R) */
 	FIB_CHAOS_POINT(idle_recheck);
 	work = fib_runq_work(s);
 	if (work != FIB_WORK_SOME && !fib_host_at_end(s)) {

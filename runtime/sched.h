@@ -52,7 +52,7 @@
  * timer that is due before any sleeper wakes.
  *
  * Where two fibers take turns, nobody is told, but an idle worker looks each 50
- * us: keep.h.
+ * us: keep.h. Nor where an event of epoll's is about to tell: iom.h, hints.
  *
  * Launching
  * ---------
@@ -157,6 +157,7 @@ struct fib_worker {
 	/* What it wakes while it harvests is queued at once, and not one by one. */
 	bool harvests;
 	uint32_t harvested;
+	bool hints; /* what it wakes epoll tells the others of: iom.h (N) */
 	struct fib_list harvest;
 	_Atomic int tid;
 	int last_tid;	       /* which stays when the kernel zeroes that */

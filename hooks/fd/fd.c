@@ -112,6 +112,7 @@ static void closed(int fd)
 
 long fib_sys_close(int fd)
 {
+	struct fib_peer peer = fib_fd_peer_of(fd);
 	long r;
 
 	if (fib_unlikely(fib_fd_is_ours(fd)))
@@ -119,6 +120,8 @@ long fib_sys_close(int fd)
 	forget(fd);
 	r = fib_raw(SYS_close, fd);
 	closed(fd);
+	fib_fd_hint(peer, FIB_IO_READ);
+	fib_fd_hint(peer, FIB_IO_WRITE);
 	return r;
 }
 
@@ -173,6 +176,7 @@ long fib_fd_pair(const int fd[2], uint8_t kind, int first, int second,
 	}
 	fib_fd_born(fd[0], kind, first | (flags & O_NONBLOCK), true);
 	fib_fd_born(fd[1], kind, second | (flags & O_NONBLOCK), true);
+	fib_fd_meet(fd[0], fd[1]);
 	return 0;
 }
 

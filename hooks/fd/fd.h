@@ -20,6 +20,14 @@
  * A record is read without its lock: it is of the file, or of none. Who reads while
  * the number is closed under it may read of either, as the kernel may find either.
  *
+ * Both ends at home: of a pipe or a pair of sockets that this process has made, each
+ * end knows the slot of the other (fib_known.peer) and which file that was then. Who
+ * has written to one end, or closed it, tells the other's readers; who is about to
+ * wait because one end is empty, the other's writers. An eventfd is its own other end.
+ * It is a hint and no more (runtime/iom.h): others may take what was written, another
+ * process may hold either end, the reader may wait by a duplicate, the other end may
+ * be closed and its number another file's. A duplicate knows what its original did.
+ *
  * A fiber may leave the table of descriptors (CLOSE_RANGE_UNSHARE, unshare() of
  * CLONE_FILES): the same numbers are other files to it. It is dedicated then,
  * has nothing to do with records and slots, and waits in the kernel.
@@ -45,12 +53,20 @@ enum fib_fd_kind {
 
 enum fib_tty { FIB_TTY_UNKNOWN = 0, FIB_TTY_NOT, FIB_TTY_IS };
 
+/* The other end of a file, perhaps: while the slot's files is @files. */
+struct fib_peer {
+	struct fib_fd *slot; /* NULL: none is known */
+	uint32_t files;
+};
+
 struct fib_known {
 	struct fib_lock lock;
 	int fd;
 	struct fib_fd *slot;	/* of the number, for ever */
 	_Atomic uint32_t files; /* the slot's, of the file that this tells of */
+	_Atomic uint32_t peer_files;
 	struct fib_desc *_Atomic desc; /* NULL: begin anew */
+	struct fib_fd *_Atomic peer;   /* struct fib_peer */
 	uint32_t told;		       /* of desc->found: desc.h (D) */
 	uint8_t kind;		       /* enum fib_fd_kind */
 	bool listening;
@@ -148,6 +164,33 @@ bool fib_fd_is_home(int fd);
 void fib_fd_born(int fd, uint8_t kind, int flags, bool home);
 /** One that accept4() with @flags made of @listener; NULL: which is another by now. */
 void fib_fd_accepted(int fd, struct fib_known *listener, int flags);
+static inline struct fib_peer fib_fd_peer(const struct fib_known *k)
+{
+	return (struct fib_peer){ fib_load(&k->peer, relaxed),
+				  fib_load(&k->peer_files, relaxed) };
+}
+/** Who waits for @events at @p may have something to do. */
+static inline void fib_fd_hint(struct fib_peer p, uint8_t events)
+{
+	if (fib_likely(!p.slot))
+		return;
+	if ((fib_load(&p.slot->waiting, relaxed) & events) ||
+	    ((events & FIB_IO_READ) && (fib_load(&p.slot->reads, relaxed) & 1)))
+		fib_iom_hint(p.slot, p.files, events);
+}
+/** After a write to @k with result @r, of any kind. */
+static inline long fib_fd_wrote(const struct fib_known *k, long r)
+{
+	if (r > 0)
+		fib_fd_hint(fib_fd_peer(k), FIB_IO_READ);
+	return r;
+}
+static inline void fib_fd_set_peer_locked(struct fib_known *k,
+					  struct fib_peer p)
+{
+	fib_store(&k->peer_files, p.files, relaxed);
+	fib_store(&k->peer, p.slot, relaxed);
+}
 /** setsockopt() has set a time limit of @fd: below 0, no call waits. */
 void fib_fd_limited(int fd, uint8_t ev, bool negative);
 /* A change by this process, by way of a number. */
@@ -179,6 +222,18 @@ void fib_fd_unshared(void);
 void fib_fd_shared(void);
 /** In a fork child, when the slots are reset. */
 void fib_fd_known_reset(void);
+
+/* --- peer.c ----------------------------------------------------------------- */
+
+/** These two numbers have just been born, as the two ends of one file. */
+void fib_fd_meet(int a, int b);
+/** The same before the start, by whoever made them. Any thread. */
+void fib_fd_met_early(int a, int b);
+/** What is known of @fd, before it is closed. */
+struct fib_peer fib_fd_peer_of(int fd);
+/** The other end of number @s, which as file @files was found to be of @kind. */
+struct fib_peer fib_fd_find_peer(struct fib_fd *s, uint8_t kind,
+				 uint32_t files);
 
 /* --- kind.c ----------------------------------------------------------------- */
 

@@ -98,6 +98,7 @@ static void begin_locked(struct fib_known *k, uint32_t files,
 		k->listening = k->tells_room = k->tells_end = false;
 		k->polled = k->doubts = 0;
 		k->tty = FIB_TTY_UNKNOWN;
+		fib_store(&k->peer, NULL, relaxed);
 		if (!d) {
 			d = fib_desc_create();
 			fib_add(&strangers, 1, release);
@@ -130,6 +131,7 @@ static bool learn_kind(struct fib_known *k)
 	for (;;) {
 		uint32_t files = fib_load(&k->slot->files, acquire);
 		uint8_t kind = fib_fd_find_kind(k->fd);
+		struct fib_peer peer = fib_fd_find_peer(k->slot, kind, files);
 		bool same;
 
 		FIB_CHAOS_POINT(kind_found);
@@ -138,6 +140,8 @@ static bool learn_kind(struct fib_known *k)
 		if (same) {
 			begin_locked(k, files, NULL);
 			k->kind = kind;
+			if (peer.slot)
+				fib_fd_set_peer_locked(k, peer);
 		}
 		fib_unlock(&k->lock);
 		if (same)
@@ -579,6 +583,7 @@ uint32_t fib_fd_files(int fd)
 bool fib_fd_duplicated(int from, uint32_t files, int to)
 {
 	struct fib_known *old = get(from), *new = begin_new(to);
+	struct fib_peer peer = { 0 };
 	struct fib_desc *d = NULL;
 	uint8_t kind = FIB_FD_UNKNOWN;
 
@@ -588,6 +593,7 @@ bool fib_fd_duplicated(int from, uint32_t files, int to)
 	if (fib_load(&old->slot->files, acquire) == files) {
 		begin_locked(old, files, NULL);
 		kind = old->kind;
+		peer = fib_fd_peer(old);
 		d = fib_load(&old->desc, relaxed);
 		fib_desc_get(d);
 	}
@@ -597,6 +603,7 @@ bool fib_fd_duplicated(int from, uint32_t files, int to)
 	fib_lock(&new->lock);
 	begin_locked(new, fib_load(&new->slot->files, acquire), d);
 	new->kind = kind;
+	fib_fd_set_peer_locked(new, peer);
 	fib_unlock(&new->lock);
 	return true;
 }

@@ -251,6 +251,9 @@ static long block(struct fib_io *io)
 	}
 	if (fib_unlikely(goes_over(io)))
 		return -FIB_IO_GOES_OVER;
+	/* It is empty: there is room for who writes to the other end. */
+	if (io->ev == FIB_IO_READ)
+		fib_fd_hint(fib_fd_peer(fib_fd_of(io->s)), FIB_IO_WRITE);
 	fib_io_waits(io->opens);
 	/* sock_intr_errno(); and whoever has done a part leaves it at that */
 	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)

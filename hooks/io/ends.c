@@ -99,12 +99,21 @@ static bool goes_on(long r)
 	return true;
 }
 
+/* It waits at its other end: what has woken it here is for the next one. */
+static void hand_on(struct fib_io *io)
+{
+	if (io->s && io->woken)
+		fib_iom_pass(io->s, io->ev);
+	io->woken = false;
+}
+
 /* 0: try again. */
 static long wait(struct fib_ends *e)
 {
 	if (!e->held && !hold(e))
 		return -FIB_ERESTARTNOINTR;
 	e->waited |= e->wait == &e->out;
+	hand_on(e->wait == &e->out ? &e->in : &e->out);
 	return e->wait->rules->block(e->wait);
 }
 

@@ -458,7 +458,7 @@ send_rest(struct fib_known *k, const struct iovec *iov, size_t n, long nr,
 
 	if (fib_fd_nonblock(k)) {
 		fib_iom_leave(k->slot);
-		return r;
+		return fib_fd_wrote(k, r);
 	}
 	return fib_io_parts(&p);
 }
@@ -472,12 +472,12 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 	bool tried;
 
 	if (asked & MSG_DONTWAIT)
-		return fib_io_sent(fib_pass(nr, a), asked);
+		return fib_fd_wrote(k, fib_io_sent(fib_pass(nr, a), asked));
 	if (fib_unlikely(asked & ~PLAIN_SEND))
 		return fib_io_sent(
 			fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a), asked);
 	if (k->kind == FIB_FD_DGRAM)
-		return fib_io_send_datagram(k, nr, a, flags);
+		return fib_fd_wrote(k, fib_io_send_datagram(k, nr, a, flags));
 	*flags |= MSG_DONTWAIT;
 	tried = !FIB_CHAOS_ODDS(would_block, 16) || fib_fd_nonblock(k);
 	closes = fib_iom_enter(k->slot);
@@ -486,7 +486,7 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 		r = fib_io_sent(fib_pass(nr, a), asked);
 	if (fib_likely(r >= (long)len || (r <= 0 && r != -EAGAIN))) {
 		fib_iom_leave(k->slot);
-		return r;
+		return fib_fd_wrote(k, r);
 	}
 	FIB_CHAOS_POINT(io_partial);
 	return send_rest(k, iov, n, nr, a, flags, seq, closes, tried, r);

@@ -100,8 +100,10 @@ long fib_io_parts(struct fib_parts *p)
 		return r;
 	}
 	f->io.hold = &p->hold;
-	if (p->done)
+	if (p->done) {
 		fib_part_done();
+		fib_fd_wrote(fib_fd_of(p->io.s), p->done);
+	}
 	for (;;) {
 		r = p->blocked ? -EAGAIN : one_part(p);
 		p->blocked = false;
@@ -113,6 +115,7 @@ long fib_io_parts(struct fib_parts *p)
 			p->io.turn = 0;
 			p->waited = false;
 			fib_part_done();
+			fib_fd_wrote(fib_fd_of(p->io.s), r);
 			/* sock_alloc_send_pskb(): one limit for each buffer */
 			if (p->io.limited && is_stream(&p->io))
 				p->io.deadline_ns = fib_fd_deadline(

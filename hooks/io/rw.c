@@ -284,6 +284,7 @@ write_file(struct fib_known *k, const struct iovec *iov, int n, long nr,
 	}
 	r = write_polled(k, iov, n, nr, a);
 out:
+	fib_fd_wrote(k, r);
 	/* As in pipe_part(): a FIFO's writer may have done a part before. */
 	if (r == -EPIPE || (r > 0 && k->kind == FIB_FD_PIPE &&
 			    (size_t)r < fib_io_length(iov, n)))

@@ -3,27 +3,29 @@
  *
  *	trip KIND HOW PAIRS ROUNDS
  *
- * KIND: pipe, pair (AF_UNIX), tcp. HOW: see how[]. Of a call that is made for
+ * KIND: pipe, pair (AF_UNIX), tcp, event (two eventfds). HOW: see how[]. Of a call that is made for
  * each connection, and not for each trip, nothing is left when two runs that
  * differ in ROUNDS alone are subtracted.
  */
 #include <stdbool.h>
 #include "t.h"
+#include <sys/eventfd.h>
 
 enum {
 	PLAIN,
-	EARLY,	/* the descriptors are older than the first thread */
-	DUPED,	/* both ends are used by two numbers each */
-	STDIO,	/* fdopen of the number and of a duplicate, as servers do */
-	TIMED,	/* SO_RCVTIMEO, of a minute */
-	GONE,	/* after a fork; the child has ended */
-	ALIVE,	/* after a fork; the child lives on, and has all descriptors */
-	FLAGS,	/* O_NONBLOCK of some other descriptor changes all the time */
+	EARLY, /* the descriptors are older than the first thread */
+	DUPED, /* both ends are used by two numbers each */
+	STDIO, /* fdopen of the number and of a duplicate, as servers do */
+	TIMED, /* SO_RCVTIMEO, of a minute */
+	GONE,  /* after a fork; the child has ended */
+	ALIVE, /* after a fork; the child lives on, and has all descriptors */
+	FLAGS, /* O_NONBLOCK of some other descriptor changes all the time */
 	EARLY_FLAGS, /* the same, of one as old as these */
+	WHOLE,	     /* each read asks for what was written, and no more */
 };
 static const char *const how_name[] = {
-	"plain", "early", "duped", "stdio", "timed", "gone", "alive",
-	"flags", "early_flags",
+	"plain", "early", "duped", "stdio",	  "timed",
+	"gone",	 "alive", "flags", "early_flags", "whole",
 };
 
 static int how;
@@ -42,15 +44,18 @@ static void change_other(long i)
 		CHECK(fcntl(other[0], F_SETFL, i % 16 ? O_NONBLOCK : 0) == 0);
 }
 
+static size_t size = 63;
+
 static void once(int fd, bool send)
 {
-	static const char message[63];
+	static const char message[63] = { 1 };
 	char buf[256];
 
 	if (send)
-		CHECK(write(fd, message, 63) == 63);
+		CHECK(write(fd, message, size) == (ssize_t)size);
 	else
-		CHECK(read(fd, buf, sizeof(buf)) == 63);
+		CHECK(read(fd, buf, how == WHOLE ? size : sizeof(buf)) ==
+		      (ssize_t)size);
 }
 
 static void by_number(const struct end *e)
@@ -114,6 +119,12 @@ static void connect_ends(const char *kind, struct end e[2])
 		e[1] = (struct end){ b[0], a[1], false };
 		return;
 	}
+	if (!strcmp(kind, "event")) {
+		size = sizeof(eventfd_t);
+		e[0] = (struct end){ eventfd(0, 0), eventfd(0, 0), true };
+		e[1] = (struct end){ e[0].out, e[0].in, false };
+		return;
+	}
 	if (!strcmp(kind, "pair"))
 		t_pair(a);
 	else
@@ -123,7 +134,8 @@ static void connect_ends(const char *kind, struct end e[2])
 	for (int i = 0; i < 2 && how == TIMED; i++) {
 		struct timeval tv = { 60, 0 };
 
-		CHECK(!setsockopt(a[i], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+		CHECK(!setsockopt(a[i], SOL_SOCKET, SO_RCVTIMEO, &tv,
+				  sizeof(tv)));
 	}
 }
 

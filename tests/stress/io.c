@@ -78,6 +78,16 @@ struct end {
 static struct channel channel[CHANNELS];
 static struct end reader[CHANNELS][ENDS], writer[CHANNELS][ENDS];
 
+/* Who waits at @fd is told, rightly or not; or it is of another file. */
+static void hint(struct rnd *r, int fd, uint8_t ev)
+{
+	struct fib_fd *s = fib_fd_get(fd);
+	uint32_t files = fib_load(&s->files, relaxed);
+
+	if (rnd(r, 2))
+		fib_iom_hint(s, files + !rnd(r, 8), ev);
+}
+
 static void read_records(void *arg)
 {
 	struct end *e = arg;
@@ -96,6 +106,7 @@ static void read_records(void *arg)
 		stress_check(n == sizeof(v));
 		fib_add(&e->c->out, v, relaxed);
 		got++;
+		hint(&r, e->c->wr, FIB_IO_WRITE);
 		stress_dawdle(&r);
 	}
 	stress_done();
@@ -120,6 +131,7 @@ static void write_records(void *arg)
 		stress_check(n == sizeof(v));
 		fib_add(&e->c->in, v, relaxed);
 		put++;
+		hint(&r, e->c->rd, FIB_IO_READ);
 		stress_dawdle(&r);
 	}
 	stress_done();
