@@ -231,11 +231,6 @@ static bool strange(const char *got, const char *expected)
 	return false;
 }
 
-static void nap(void)
-{
-	usleep(500);
-}
-
 /* Until nothing moves for @hold ms, or everybody has answered. */
 static void rest(long hold, bool anyway)
 {
@@ -246,7 +241,7 @@ static void rest(long hold, bool anyway)
 	       fz_now_ms() - t0 < TOO_LONG) {
 		if (fz_watch_quiet(fz_shared, fz_child) >= hold)
 			break;
-		nap();
+		fz_nap();
 	}
 	collect();
 }
@@ -289,7 +284,7 @@ static void finish(int phase, const bool *was, const char *more, bool timed,
 		    end_status >= 0 || fz_now_ms() - t0 > TOO_LONG ||
 		    strange(line, want[phase]))
 			break;
-		nap();
+		fz_nap();
 		collect();
 		compose(phase, was, more, timed);
 		if (!strcmp(line, want[phase])) {
@@ -333,7 +328,7 @@ static const char *aside(int actor, const char *call)
 		return NULL;
 	while (slot->done != slot->posted && end_status < 0) {
 		collect();
-		nap();
+		fz_nap();
 	}
 	return slot->result;
 }
@@ -372,7 +367,7 @@ static void await(int k, int actor, const char *call)
 				return;
 			next = fz_now_ms() + limit_ms / 4;
 		}
-		nap();
+		fz_nap();
 	}
 }
 
@@ -396,7 +391,7 @@ static const char *own(int i, bool *timed)
 		kill(fz_child, SIGSTOP);
 		stopped = true;
 		while (!fz_watch_stopped(fz_child) && fz_now_ms() - t0 < TOO_LONG)
-			nap();
+			fz_nap();
 	} else if (!strncmp(call, "cont", 4)) {
 		kill(fz_child, SIGCONT);
 		stopped = false;

@@ -95,6 +95,11 @@ void fz_spawn(const char *library, int cpu, long limit_ms);
 _Noreturn void fz_fail(const char *what, int err);
 
 /* watch.c: are all threads of these processes asleep? */
+/**
+ * Between two looks at a condition. It is a time, since the actors are other
+ * processes, which tell nobody what they do.
+ */
+void fz_nap(void);
 void fz_watch_begin(void);
 /** For how many ms all have been asleep, none having run in between. */
 long fz_watch_quiet(const struct fz_shared *s, pid_t main);

@@ -92,7 +92,7 @@ static void await_actors(int64_t end)
 		}
 		if (fz_now_ms() > end)
 			fz_fail("the actors do not begin", 0);
-		usleep(500);
+		fz_nap();
 	}
 }
 

@@ -150,3 +150,8 @@ bool fz_watch_stopped(pid_t pid)
 {
 	return state_of(pid, pid) == 'T';
 }
+
+void fz_nap(void)
+{
+	usleep(500);
+}
