@@ -42,6 +42,19 @@ static pid_t make(void)
 	return pid;
 }
 
+/* By a pipe of its own. */
+static pid_t make_held(int hold[2])
+{
+	pid_t pid;
+
+	t_pipe(hold);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0)
+		_exit(t_get(hold[0]));
+	return pid;
+}
+
 static void let_go(int status)
 {
 	t_put(go[1], (char)status);
@@ -82,13 +95,8 @@ static void each(void)
 {
 	pthread_t th[N];
 
-	for (int i = 0; i < N; i++) {
-		t_pipe(child[i].hold);
-		child[i].pid = fork();
-		CHECK(child[i].pid >= 0);
-		if (child[i].pid == 0)
-			_exit(t_get(child[i].hold[0]));
-	}
+	for (int i = 0; i < N; i++)
+		child[i].pid = make_held(child[i].hold);
 	for (int i = 0; i < N; i++)
 		th[i] = t_thread(wait_own, (void *)(intptr_t)i);
 	t_settle();
@@ -213,12 +221,8 @@ static void group(void)
 	int hold[2], other;
 	pthread_t th;
 
-	t_pipe(hold);
 	other = make();
-	one = fork();
-	CHECK(one >= 0);
-	if (one == 0)
-		_exit(t_get(hold[0]));
+	one = make_held(hold);
 	CHECK(setpgid(one, one) == 0);
 	th = t_thread(wait_group, NULL);
 	t_settle();
@@ -243,11 +247,7 @@ static void own_group(void)
 	int hold[2];
 
 	CHECK(setpgid(other, other) == 0);
-	t_pipe(hold);
-	one = fork();
-	CHECK(one >= 0);
-	if (one == 0)
-		_exit(t_get(hold[0]));
+	one = make_held(hold);
 	th = t_thread(wait_own_group, NULL);
 	t_settle();
 	let_go(5);
