@@ -69,8 +69,10 @@ long fib_fd_in_line(struct fib_place *p, uint64_t deadline_ns, long nr,
 	long r = -FIB_ERESTARTNOINTR;
 	struct fib_hold hold;
 
-	if (k && (nr == SYS_flock || nr == SYS_fcntl))
+	if (k && (nr == SYS_flock || nr == SYS_fcntl)) {
 		p->owner = fib_load(&k->desc, acquire);
+		p->keeps = p->owner && stays(nr, a);
+	}
 	if (!p->slot || fib_line_file(p, (int)a[0])) {
 		fib_fd_tried(p);
 		return fib_blocking(nr, a);

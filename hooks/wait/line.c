@@ -7,11 +7,20 @@
 #include "runtime/chaos.h"
 #include "runtime/timer.h"
 
-#define LINES 64
+#define LINES  64
+#define CLAIMS 4
+
+/* Who was interrupted, and may come back. */
+struct claim {
+	struct fib *fib; /* NULL: none */
+	uint64_t key[FIB_LINE_KEY], ticket;
+};
 
 static struct line {
 	struct fib_lock lock;
-	struct fib_list places; /* of several keys, in the order they came */
+	struct fib_list places; /* of several keys, by their tickets in each */
+	uint64_t tickets;
+	struct claim claims[CLAIMS];
 } lines[LINES];
 
 static struct line *line_of(const uint64_t key[FIB_LINE_KEY])
@@ -28,20 +37,35 @@ void fib_line_reset(void)
 	for (int i = 0; i < LINES; i++) {
 		fib_lock_init(&lines[i].lock, LINE);
 		fib_list_init(&lines[i].places);
+		for (int k = 0; k < CLAIMS; k++)
+			lines[i].claims[k].fib = NULL;
 	}
 }
 
-static struct fib_place *first_locked(struct line *l,
-				      const uint64_t key[FIB_LINE_KEY])
+static bool same_key(const uint64_t a[FIB_LINE_KEY],
+		     const uint64_t b[FIB_LINE_KEY])
+{
+	return !memcmp(a, b, FIB_LINE_KEY * sizeof(*a));
+}
+
+/* The first of the key whose ticket is one of @from or later. */
+static struct fib_place *
+next_locked(struct line *l, const uint64_t key[FIB_LINE_KEY], uint64_t from)
 {
 	fib_list_for_each (it, &l->places) {
 		struct fib_place *p =
 			fib_container_of(it, struct fib_place, node);
 
-		if (!memcmp(p->key, key, sizeof(p->key)))
+		if (p->ticket >= from && same_key(p->key, key))
 			return p;
 	}
 	return NULL;
+}
+
+static struct fib_place *first_locked(struct line *l,
+				      const uint64_t key[FIB_LINE_KEY])
+{
+	return next_locked(l, key, 0);
 }
 
 bool fib_line_exists(const uint64_t key[FIB_LINE_KEY])
@@ -55,12 +79,116 @@ bool fib_line_exists(const uint64_t key[FIB_LINE_KEY])
 	return exists;
 }
 
-static bool has_turn(const void *arg)
+/* --- claims: who keeps its place --------------------------------------------- */
+
+/* Who stood before @p and has left does not any more. (E) */
+static void drop_locked(struct line *l, struct fib_place *p)
+{
+	fib_store(&p->look, false, relaxed);
+	for (struct claim *c = l->claims; c < l->claims + CLAIMS; c++)
+		if (c->fib && c->ticket < p->ticket && same_key(c->key, p->key))
+			c->fib = NULL;
+}
+
+static bool claim_locked(struct line *l, const struct fib_place *p)
+{
+	for (struct claim *c = l->claims; c < l->claims + CLAIMS; c++) {
+		if (c->fib)
+			continue;
+		c->fib = p->fib;
+		c->ticket = p->ticket;
+		memcpy(c->key, p->key, sizeof(c->key));
+		return true;
+	}
+	return false;
+}
+
+/*
+ * @p has left. Who was interrupted claims its place, if there is anybody to stand
+ * before, and none of its own group by whom it will stand anyway. Who is behind it
+ * has to look, also for what @p has not looked at.
+ */
+static void left_locked(struct line *l, struct fib_place *p, bool comes_back)
+{
+	struct fib_place *q = next_locked(l, p->key, p->ticket);
+	bool look = fib_load(&p->look, relaxed);
+
+	if (!q) {
+		drop_locked(l, p);
+		return;
+	}
+	if (comes_back && q->ticket != p->ticket)
+		look |= claim_locked(l, p);
+	if (look) {
+		fib_store(&q->look, true, release);
+		fib_wake(q->fib); /* (D) */
+	}
+}
+
+/* Was @p here before? Its ticket then. */
+static bool claimed_locked(struct line *l, struct fib_place *p)
+{
+	for (struct claim *c = l->claims; c < l->claims + CLAIMS; c++) {
+		if (c->fib != p->fib || !same_key(c->key, p->key))
+			continue;
+		p->ticket = c->ticket;
+		c->fib = NULL;
+		return true;
+	}
+	return false;
+}
+
+/* Those who ask by the same description stand together. */
+static bool joins_locked(struct line *l, struct fib_place *p)
+{
+	fib_list_for_each (it, &l->places) {
+		struct fib_place *q =
+			fib_container_of(it, struct fib_place, node);
+
+		if (q->owner == p->owner && same_key(q->key, p->key)) {
+			p->ticket = q->ticket;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- the line ------------------------------------------------------------------- */
+
+static void link_locked(struct line *l, struct fib_place *p)
+{
+	struct fib_place *next = NULL, *first = first_locked(l, p->key);
+
+	if (p->keeps && (joins_locked(l, p) || claimed_locked(l, p)))
+		next = next_locked(l, p->key, p->ticket + 1);
+	else
+		p->ticket = ++l->tickets;
+	fib_list_add_tail(next ? &next->node : &l->places, &p->node);
+	fib_store(&p->turn, !first || first == next, relaxed); /* (A) */
+	if (first && first == next)
+		fib_store(&first->turn, false, relaxed); /* (F) */
+}
+
+static bool is_called(const void *arg)
 {
 	const struct fib_place *p = arg;
 
-	return fib_load(&p->turn, acquire);
+	return fib_load(&p->turn, acquire) || fib_load(&p->look, acquire);
 }
+
+/* @p was woken, or has come, and asks now: is it its turn? */
+static bool looks(struct line *l, struct fib_place *p)
+{
+	bool turn;
+
+	fib_lock(&l->lock);
+	drop_locked(l, p);
+	turn = fib_load(&p->turn, relaxed);
+	fib_unlock(&l->lock);
+	return turn;
+}
+
+static void leave(struct fib_place *p, bool comes_back);
 
 int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 {
@@ -71,17 +199,18 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 	fib_cancel_begin();
 	p->fib = f;
 	p->in_line = true;
+	fib_store(&p->look, false, relaxed);
 	fib_lock(&l->lock);
-	fib_store(&p->turn, !first_locked(l, p->key), relaxed); /* (A) */
-	fib_list_add_tail(&l->places, &p->node);
+	link_locked(l, p);
 	fib_unlock(&l->lock);
 	f->io.place = p;
 	FIB_CHAOS_POINT(line_stood);
 	do
-		r = fib_park_until(has_turn, p, deadline_ns, FIB_WAIT_LINE, 0);
-	while (r == -EINTR && fib_wait_goes_on(f));
+		r = fib_park_until(is_called, p, deadline_ns, FIB_WAIT_LINE, 0);
+	while ((r == 0 && p->keeps && !looks(l, p)) ||
+	       (r == -EINTR && fib_wait_goes_on(f)));
 	if (r) {
-		fib_line_leave(p);
+		leave(p, r == -EINTR);
 		if (r == -EINTR)
 			fib_cancel_end();
 	}
@@ -97,7 +226,7 @@ static void call_up_locked(struct fib_place *p)
 	fib_wake(p->fib);
 }
 
-void fib_line_leave(struct fib_place *p)
+static void leave(struct fib_place *p, bool comes_back)
 {
 	struct line *l = line_of(p->key);
 	struct fib_place *next;
@@ -108,10 +237,17 @@ void fib_line_leave(struct fib_place *p)
 	fib_self()->io.place = NULL;
 	fib_lock(&l->lock);
 	fib_list_del(&p->node);
+	if (p->keeps)
+		left_locked(l, p, comes_back);
 	next = fib_load(&p->turn, relaxed) ? first_locked(l, p->key) : NULL;
 	if (next)
 		call_up_locked(next); /* (B) */
 	fib_unlock(&l->lock);
+}
+
+void fib_line_leave(struct fib_place *p)
+{
+	leave(p, false);
 }
 
 /* @p is served: so are others by the same description. (C) */
@@ -124,8 +260,7 @@ static void share(const struct fib_place *p)
 		struct fib_place *q =
 			fib_container_of(it, struct fib_place, node);
 
-		if (q->owner == p->owner &&
-		    !memcmp(q->key, p->key, sizeof(p->key)))
+		if (q->owner == p->owner && same_key(q->key, p->key))
 			call_up_locked(q);
 	}
 	fib_unlock(&l->lock);
@@ -162,7 +297,7 @@ long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 		 p->in_line && fib_wait_goes_on(f));
 	if (r == 0 && p->owner && p->in_line)
 		share(p);
-	fib_line_leave(p);
+	leave(p, r == -EINTR || r == -FIB_ERESTARTNOINTR);
 	return r;
 }
 

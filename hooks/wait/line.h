@@ -20,6 +20,24 @@
  * But a lock is a description's (place.owner): when one is served, all who ask by the
  * same description have it. So their turn comes then, whoever is between them (C).
  *
+ * And who waits for a lock and is interrupted asks for it anew, as do those then
+ * who stood behind it: in the kernel, whoever is the first to do so is the first in
+ * line (locks_delete_block(), __locks_insert_block() of fs/locks.c), and those who ask
+ * by one description stand together. So its claim is kept until the next one has
+ * noticed:
+ *
+ *	interrupted			the next one
+ *	-----------			------------
+ *	lock; unlink; claim its place
+ *	the next: wake	(D)		woken
+ *	unlock
+ *	its handler; asks anew
+ *	lock; is there a claim?		lock; drop the claims before its own place (E)
+ *	  yes: to its place, the	  is it its turn still?
+ *	  turn is its own	(F)	unlock
+ *	  no: behind all
+ *	unlock
+ *
  * A cancel may unwind the stack that a place lies on: who parks or blocks leaves
  * the line first (wait.c).
  *
@@ -40,7 +58,10 @@ struct fib_place {
 	struct fib_fd *slot;
 	uint32_t closes;
 	const void *owner; /* of what is waited for; NULL: each by itself */
+	uint64_t ticket;   /* drawn when it first asked; a group's is one */
 	_Atomic bool turn;
+	_Atomic bool look; /* who stood before it has left */
+	bool keeps;	   /* its place, when it is interrupted; has an owner */
 	bool in_line;
 };
 

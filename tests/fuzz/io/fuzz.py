@@ -187,8 +187,6 @@ def documented(d):
     if forked_waits(d):
         return "a thread that has forked waits for epoll in the kernel: " \
             "docs/COMPATIBILITY.md"
-    if lock_asked_anew(d):
-        return "who was interrupted asks for a lock anew, and who was behind"
     calls = [x.split()[1] for x in d.steps[:d.phase + 1]]
     no_number = "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
     if isinstance(d, races.Race):
@@ -229,20 +227,6 @@ def forked_waits(d):
               for w, i in zip(waits, pair)]
     return all(w[1] in ("epwait", "eppwait", "eppwait2") for w in waits) and \
         waits[0][2] == waits[1][2] and forked[0] != forked[1]
-
-
-def lock_asked_anew(d):
-    """Is it who of two has a lock that wait for it, of whom one was interrupted?
-    The kernel wakes who stands behind that one (locks_delete_block() of
-    fs/locks.c), and both ask anew: who is first is first in line. Mostly it is the
-    interrupted one, natively, since the other has yet to wake up."""
-    pair = swapped(d)
-    if not pair:
-        return False
-    waits = [d.steps[i].split() for i in pair]
-    return waits[0][1] == waits[1][1] and waits[0][1] in ("flock", "lock") and \
-        any(s.split()[1:3] == ["tkill", w[0]]
-            for w, i in zip(waits, pair) for s in d.steps[i:d.phase])
 
 
 def gist(d):

@@ -1,4 +1,3 @@
-# open: who waits for a lock and is interrupted stands behind the others
 # Who asks anew is in its place again: whoever stands behind it asks after it, and
 # waits behind all whom it conflicts with (__locks_insert_block()).
 0 memfd a 10
