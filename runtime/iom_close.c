@@ -155,9 +155,9 @@ void fib_iom_forget(struct fib_fd *s, bool shared)
 
 	fib_lock(&s->lock);
 	if (s->registered && !fib_filtered()) {
-		if (!s->leaving)
+		if (!shared && !s->leaving)
 			fib_add(&sched->iom.leaving, 1, seq_cst); /* (P) */
-		s->leaving = true;
+		s->leaving |= !shared;
 		FIB_CHAOS_POINT(iom_leaving);
 		/* Another description of the same file would keep it registered. */
 		if (shared || fib_load(&sched->nidle, seq_cst)) { /* (Q) */
@@ -266,18 +266,8 @@ void fib_iom_evict(struct fib_fd *s, struct fib_fd *to)
 
 void fib_iom_guest_leave(struct fib_fd *s)
 {
-	struct fib_sched *sched = fib_sched_of(s);
-	bool leaving;
-
 	if (fib_sub(&s->guests, 1, acq_rel) != 1)
 		return;
 	fib_iom_forget(s, true);
-	/* No fib_iom_closed() will come; and the number may be a guest's again soon. */
-	fib_lock(&s->lock);
-	leaving = s->leaving;
-	s->leaving = false;
-	fib_unlock(&s->lock);
-	fib_fd_give_back(s->fd, sched->iom.wakefd);
-	if (leaving)
-		fib_sub(&sched->iom.leaving, 1, relaxed);
+	fib_fd_give_back(s->fd, fib_sched_of(s)->iom.wakefd);
 }
