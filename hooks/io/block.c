@@ -361,6 +361,8 @@ long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
 				 ev == FIB_IO_READ ? POLLIN : POLLOUT))
 			break;
 		r = fib_io_again(&io);
+		if (rest)
+			rest->waited = true;
 	}
 	if (r == 0) {
 		fib_count(io_kernel);

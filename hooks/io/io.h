@@ -43,6 +43,7 @@ struct fib_rest {
 	 */
 	bool (*next)(struct fib_rest *rest, long r, long *nr, long v[6]);
 	long done;
+	bool waited; /* in a fiber, before the kernel made the call */
 };
 struct fib_place;
 /**
@@ -62,6 +63,19 @@ static inline long fib_io_in_kernel(struct fib_known *k, uint8_t ev, bool first,
 {
 	return fib_io_whole(k, ev, first, nr, a, NULL, NULL);
 }
+
+/* --- much.c: a receive that waits for more than one byte ---------------------- */
+
+/** How much the vector has. What is not there, the kernel will complain of. */
+size_t fib_io_message_length(const struct msghdr *h);
+/** The kernel refuses the first message of recvmmsg's @vec; or it may. */
+bool fib_io_is_first_refused(const void *vec);
+/**
+ * recvfrom or recvmsg by arguments @a, with @flags. @first: until there is something
+ * it may wait in a fiber. Its frame is large: it is not for those who wait otherwise.
+ */
+long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
+			 long flags, bool first);
 
 /*
  * A transfer in parts, each by a call that does not block. It is one call to the

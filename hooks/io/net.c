@@ -21,130 +21,7 @@
 
 #define ONE_BY_ONE_NS 1000000u /* of recvmmsg's messages */
 
-/* How much the vector has. What is not there, the kernel will complain of. */
-static size_t length(const struct msghdr *h)
-{
-	struct iovec v;
-	size_t sum = 0;
-
-	for (size_t i = 0; i < h->msg_iovlen && i < FIB_IOV_MAX; i++) {
-		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)))
-			return 0;
-		sum += v.iov_len;
-	}
-	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
-}
-
 /* --- receiving ----------------------------------------------------------- */
-
-/* A receive that waits for more than one byte: MSG_WAITALL, SO_RCVLOWAT. */
-struct receive {
-	struct fib_rest rest;
-	struct fib_parts left; /* its vector, and how much of it is done */
-	struct iovec all, v[FIB_PART_VECTOR];
-	struct msghdr m;
-	long flags;
-	size_t target; /* that many end it */
-	size_t asked;  /* of the last call */
-};
-
-/* @v, @n without what is beyond @most bytes; how much is left of it. */
-static size_t limit_vector(struct iovec *v, size_t n, size_t most)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].iov_len > most - sum)
-			v[i].iov_len = most - sum;
-		sum += v[i].iov_len;
-	}
-	return sum;
-}
-
-/*
- * The rest goes without control messages. Only the kernel knows what else may have
- * ended the call: then it does the same with the rest.
- */
-static bool receive_rest(struct fib_rest *rest, long r, long *nr, long v[6])
-{
-	struct receive *c = fib_container_of(rest, struct receive, rest);
-	bool whole = (size_t)r >= c->asked;
-	long n;
-
-	/* What was only looked at is looked at again. */
-	if (c->flags & MSG_PEEK) {
-		rest->done = r;
-		return !whole && (size_t)r < c->target && fib_io_was_cut();
-	}
-	rest->done = c->left.done += r;
-	c->left.skip += (size_t)r;
-	if ((size_t)rest->done >= c->target || (!whole && !fib_io_was_cut()))
-		return false;
-	n = fib_io_window(&c->left, c->v);
-	if (n <= 0)
-		return false;
-	c->asked =
-		limit_vector(c->v, (size_t)n, c->target - (size_t)rest->done);
-	c->m = (struct msghdr){ .msg_iov = c->v, .msg_iovlen = (size_t)n };
-	*nr = SYS_recvmsg;
-	v[1] = (long)&c->m;
-	v[2] = c->flags | MSG_WAITALL;
-	return true;
-}
-
-/* Where programs have no memory: TASK_SIZE_MAX, without five-level paging. */
-#define BEYOND ((1ul << 47) - FIB_PAGE)
-
-/* One that the kernel refuses, before it waits; or that it may. */
-static bool is_refused(const struct msghdr *h)
-{
-	struct iovec v;
-
-	if (h->msg_iovlen > FIB_IOV_MAX || (int)h->msg_namelen < 0)
-		return true;
-	for (size_t i = 0; i < h->msg_iovlen; i++)
-		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)) ||
-		    v.iov_len > BEYOND ||
-		    (uintptr_t)v.iov_base > BEYOND - v.iov_len)
-			return true;
-	return false;
-}
-
-/* The same of the first message of recvmmsg's @vec. */
-static bool is_first_refused(const void *vec)
-{
-	struct msghdr h;
-
-	return fib_copy(&h, vec, sizeof(h)) || is_refused(&h);
-}
-
-/* Apart: its frame would lie on the stack of each who waits. */
-static long __attribute__((noinline))
-receive_much(struct fib_known *k, long nr, const long a[6], long flags,
-	     bool first)
-{
-	struct receive c = { .rest.next = receive_rest, .flags = flags };
-	struct msghdr h = { .msg_iov = &c.all, .msg_iovlen = 1 };
-	size_t all;
-
-	if (nr == SYS_recvfrom)
-		c.all = (struct iovec){ (void *)a[1], (size_t)a[2] };
-	else if (fib_copy(&h, (void *)a[1], sizeof(h)))
-		return -EFAULT;
-	first = first && !is_refused(&h);
-	all = length(&h);
-	c.left.iov = h.msg_iov;
-	c.left.n = h.msg_iovlen;
-	c.asked = all;
-	c.target = flags & MSG_WAITALL ? all : fib_fd_lowat(k);
-	if (c.target > all)
-		c.target = all;
-	/* It may end with what came beside the data. */
-	return fib_io_whole(
-		k, FIB_IO_READ, first, nr, a,
-		k->kind == FIB_FD_DGRAM || h.msg_controllen ? NULL : &c.rest,
-		NULL);
-}
 
 /*
  * SO_PEEK_OFF: from where a call peeks is decided when it begins, and goes for all
@@ -216,8 +93,8 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 		return fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
 	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat)) {
 		if (nr != SYS_recvmmsg)
-			return receive_much(k, nr, a, *flags, first);
-		first = first && !is_first_refused((void *)a[1]);
+			return fib_io_receive_much(k, nr, a, *flags, first);
+		first = first && !fib_io_is_first_refused((void *)a[1]);
 		return fib_io_in_kernel(k, FIB_IO_READ, first, nr, a);
 	}
 	*flags |= MSG_DONTWAIT;
@@ -353,7 +230,7 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 		return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
 	if ((flags & ~PLAIN_RECV) || fib_fd_timed(k) || fib_fd_nonblock(k)) {
 		first = !timeout && !(flags & MSG_PEEK) &&
-			!is_first_refused(vec);
+			!fib_io_is_first_refused(vec);
 		return fib_io_in_kernel(k, FIB_IO_READ, first, SYS_recvmmsg, a);
 	}
 	if (timeout) {
@@ -524,7 +401,7 @@ static long send_message(struct fib_known *k, int fd, struct msghdr *msg,
 
 	if (fib_copy(&h, msg, sizeof(h)))
 		return -EFAULT;
-	len = length(&h);
+	len = fib_io_message_length(&h);
 	r = send_all(k, h.msg_iov, h.msg_iovlen, len, SYS_sendmsg, a, &a[2]);
 	/* A descriptor may have gone to another process. */
 	if (r >= 0 && h.msg_controllen)
