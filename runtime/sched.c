@@ -452,7 +452,7 @@ leave_with_vectors(void (*action)(struct fib_worker *, struct fib *),
 	char area[fib_xsave_room(which) + 64];
 	void *at = (void *)FIB_ALIGN_UP((uintptr_t)area, 64);
 
-	fib_xsave(at, which);
+	which = fib_xsave(at, which);
 	fib_leave(action);
 	fib_xrstor(at, which);
 }

@@ -167,20 +167,63 @@ static void keeps(enum fib_vectors which)
 	static char area[16384] __attribute__((aligned(64)));
 	uint64_t in[2] = { 0x1122334455667788, 0x99aabbccddeeff00 };
 	uint64_t out[2] = { 0 };
+	enum fib_vectors had;
 
 	ck_assert_uint_eq(fib_xsave_room(which) % 64, 0);
 	ck_assert_uint_le(fib_xsave_room(which), sizeof(area));
 	memset(area, 0xa5, sizeof(area));
 	__asm__ volatile("movdqu %0, %%xmm15\n\tfld1" : : "m"(in) : "xmm15");
-	fib_xsave(area, which);
+	had = fib_xsave(area, which);
 	__asm__ volatile("pxor %%xmm15, %%xmm15\n\tfstp %%st(0)" ::: "xmm15");
 	fib_xrstor(area, which);
 	__asm__ volatile("movdqu %%xmm15, %0" : "=m"(out));
+	ck_assert_int_eq(had, which);
 	ck_assert_uint_eq(out[0], in[0]);
 	ck_assert_uint_eq(out[1], in[1]);
 	__asm__ volatile("fstpl %0" : "=m"(out[0]));
 	ck_assert_uint_eq(out[0], 0x3ff0000000000000);
 	for (size_t i = fib_xsave_room(which); i < sizeof(area); i++)
+		ck_assert_int_eq(area[i], (char)0xa5);
+}
+
+/* All of them, from @at or to it. */
+static void move_sse(uint64_t at[16][2], bool load)
+{
+#define EACH(x)                                                                \
+	x(0) x(1) x(2) x(3) x(4) x(5) x(6) x(7) x(8) x(9) x(10) x(11) x(12)    \
+		x(13) x(14) x(15)
+#define LOAD(i)	 "movaps 16*" #i "(%0), %%xmm" #i "\n\t"
+#define STORE(i) "movaps %%xmm" #i ", 16*" #i "(%0)\n\t"
+	if (load)
+		__asm__ volatile(EACH(LOAD) : : "r"(at) : "memory");
+	else
+		__asm__ volatile(EACH(STORE) : : "r"(at) : "memory");
+}
+
+/* No x87 register is in use: SSE's are what is kept, each in its place. */
+static void keeps_sse(void)
+{
+	static char area[FIB_XSAVE_BASELINE + 64] __attribute__((aligned(64)));
+	static uint64_t in[16][2] __attribute__((aligned(16)));
+	static uint64_t out[16][2] __attribute__((aligned(16)));
+	static uint64_t zero[16][2] __attribute__((aligned(16)));
+	unsigned short status = 0;
+	enum fib_vectors which;
+
+	for (unsigned i = 0; i < 32; i++)
+		in[i / 2][i % 2] = (i + 1) * 0x9e3779b97f4a7c15;
+	memset(area, 0xa5, sizeof(area));
+	__asm__ volatile("fninit");
+	move_sse(in, true);
+	which = fib_xsave(area, FIB_VECTORS_BASELINE);
+	move_sse(zero, true);
+	fib_xrstor(area, which);
+	move_sse(out, false);
+	ck_assert_int_eq(which, FIB_VECTORS_SSE);
+	__asm__ volatile("fnstsw %0" : "=m"(status));
+	ck_assert_mem_eq(in, out, sizeof(in));
+	ck_assert_uint_eq(status & 0x3f, 0);
+	for (size_t i = FIB_XSAVE_BASELINE; i < sizeof(area); i++)
 		ck_assert_int_eq(area[i], (char)0xa5);
 }
 
@@ -190,6 +233,7 @@ START_TEST(keeps_vectors)
 	ck_assert_uint_ge(fib_xsave_size, FIB_XSAVE_BASELINE);
 	keeps(FIB_VECTORS_ALL);
 	keeps(FIB_VECTORS_BASELINE);
+	keeps_sse();
 }
 END_TEST
 

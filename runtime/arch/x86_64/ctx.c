@@ -61,20 +61,48 @@ void fib_xsave_init(void)
 	fib_xsave_native_size = native + XSAVE_MAGIC2;
 }
 
-void fib_xsave(void *area, enum fib_vectors which)
+#define SSE_EACH(move)                                                         \
+	move(0) move(1) move(2) move(3) move(4) move(5) move(6) move(7)        \
+		move(8) move(9) move(10) move(11) move(12) move(13) move(14)   \
+			move(15)
+#define SSE_STORE(i) "movaps %%xmm" #i ", 16*" #i "(%0)\n\t"
+#define SSE_LOAD(i)  "movaps 16*" #i "(%0), %%xmm" #i "\n\t"
+
+/*
+ * Is there nothing in the x87 registers, or MMX's, which are the same? Code keeps
+ * them from the top of their stack on.
+ */
+static bool x87_is_empty(void)
+{
+	uint16_t status;
+
+	__asm__ volatile("fxam\n\tfnstsw %0" : "=a"(status));
+	return (status & 0x4500) == 0x4100;
+}
+
+enum fib_vectors fib_xsave(void *area, enum fib_vectors which)
 {
 	uint64_t *header = (uint64_t *)((char *)area + XSAVE_LEGACY);
 
+	if (which == FIB_VECTORS_BASELINE && fib_likely(x87_is_empty())) {
+		__asm__ volatile(SSE_EACH(SSE_STORE) : : "r"(area) : "memory");
+		return FIB_VECTORS_SSE;
+	}
 	for (int i = 0; i < 8; i++)
 		header[i] = 0;
 	__asm__ volatile("xsavec64 (%0)"
 			 :
 			 : "r"(area), "a"(which), "d"(0)
 			 : "memory");
+	return which;
 }
 
 void fib_xrstor(void *area, enum fib_vectors which)
 {
+	if (fib_likely(which == FIB_VECTORS_SSE)) {
+		__asm__ volatile(SSE_EACH(SSE_LOAD) : : "r"(area) : "memory");
+		return;
+	}
 	__asm__ volatile("xrstor64 (%0)"
 			 :
 			 : "r"(area), "a"(which), "d"(0)

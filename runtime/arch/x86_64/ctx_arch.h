@@ -18,8 +18,8 @@ struct fib_ctx_frame {
 };
 
 /** Where a context goes on, and the innermost record of {frame, return address}. */
-static inline void fib_ctx_where(const struct fib_ctx_frame *at, uintptr_t *code,
-				 uintptr_t *frame)
+static inline void fib_ctx_where(const struct fib_ctx_frame *at,
+				 uintptr_t *code, uintptr_t *frame)
 {
 	*code = at->rip;
 	*frame = at->rbp;
@@ -41,6 +41,7 @@ void *fib_ctx_make(void *stack_top, void (*fn)(void *), void *arg);
  */
 enum fib_vectors {
 	FIB_VECTORS_NONE = 0,
+	FIB_VECTORS_SSE = 0x2,	    /* what is left of the next, mostly */
 	FIB_VECTORS_BASELINE = 0x3, /* what every CPU of this kind has */
 	FIB_VECTORS_ALL = 0x800e7,
 };
@@ -50,8 +51,12 @@ enum fib_vectors {
 extern size_t fib_xsave_size;	     /* of all */
 extern size_t fib_xsave_native_size; /* in a signal frame of the kernel's */
 void fib_xsave_init(void);
-/* @area: 64-aligned, fib_xsave_room(@which) bytes. */
-void fib_xsave(void *area, enum fib_vectors which);
+/*
+ * @area: 64-aligned, fib_xsave_room(@which) bytes. What is to be restored from it:
+ * of the baseline SSE alone, where no x87 register is in use. XSAVEC and XRSTOR
+ * take longer than all else of a switch, 16 moves next to nothing.
+ */
+enum fib_vectors fib_xsave(void *area, enum fib_vectors which);
 void fib_xrstor(void *area, enum fib_vectors which);
 
 static inline size_t fib_xsave_room(enum fib_vectors which)
