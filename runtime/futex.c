@@ -113,7 +113,7 @@ static bool any_woken(const void *arg)
 int fib_futex_sleep(const struct waiter *w, unsigned n, const uint32_t *uaddr,
 		    uint64_t deadline_ns)
 {
-	fib_count(futex_waits);
+	fib_worker_count(&fib_worker_self()->futex_waits);
 	return fib_park_until(any_woken, &(struct sleep){ w, n }, deadline_ns,
 			      FIB_WAIT_FUTEX, (uintptr_t)uaddr);
 }
@@ -157,12 +157,18 @@ int fib_futex_queue(struct waiter *w, uint32_t val)
 int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 		   uint64_t deadline_ns)
 {
-	struct waiter w = { .fib = fib_self(),
-			    .uaddr = uaddr,
-			    .bitset = bitset,
-			    .priority = fib_futex_priority() };
-	int r = fib_futex_queue(&w, val);
+	struct waiter w;
+	int r;
 
+	/* One by one: to zero it all takes as long as to queue it. */
+	w.fib = fib_self();
+	w.uaddr = uaddr;
+	w.bitset = bitset;
+	w.priority = fib_futex_priority();
+	w.pi_tid = w.requeue_tid = 0;
+	w.requeue_to = NULL;
+	fib_store(&w.woken, false, relaxed);
+	r = fib_futex_queue(&w, val);
 	if (r)
 		return r;
 	FIB_CHAOS_POINT(futex_queued);
@@ -207,13 +213,17 @@ int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 
 void fib_futex_wake_locked(struct bucket *b, struct waiter *w)
 {
+	struct fib_worker *self = fib_worker_self();
 	struct fib *f = w->fib;
 
 	fib_list_del(&w->node);
 	fib_sub(&b->count, 1, relaxed);
 	fib_store(&w->woken, true, release);
 	fib_wake(f);
-	fib_count(futex_wakes);
+	if (self)
+		fib_worker_count(&self->futex_wakes);
+	else
+		fib_count(futex_wakes);
 }
 
 static int wake_some_locked(struct bucket *b, uint32_t *uaddr, int n,

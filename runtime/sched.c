@@ -56,7 +56,7 @@ static void queue_fiber(struct fib *f)
 		fib_runq_inject(s, f);
 		w = NULL;
 	}
-	fib_fence(seq_cst); /* keep.h (A) */
+	fib_fence_after_unlock(); /* keep.h (A) */
 	if (!fib_load(&s->nidle, relaxed) || (w && fib_keep(s, w)))
 		return;
 	if (!w || !w->hints)

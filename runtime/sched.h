@@ -153,7 +153,7 @@ struct fib_worker {
 	uint64_t
 		stopped; /* its last fiber, in cycles; 0: it has slept: cputime.h */
 	/* counted here, and in the counters when it looks at epoll next */
-	_Atomic uint32_t parks, io_waits;
+	_Atomic uint32_t parks, io_waits, futex_waits, futex_wakes;
 	/* What it wakes while it harvests is queued at once, and not one by one. */
 	bool harvests;
 	uint32_t harvested;

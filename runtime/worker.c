@@ -105,17 +105,21 @@ int fib_sched_init(struct fib_sched *s, unsigned n)
 	return got ? got : -ENOMEM;
 }
 
+static void tell(_Atomic uint32_t *counted, unsigned stat)
+{
+	uint32_t n = fib_load(counted, relaxed);
+
+	fib_store(counted, 0, relaxed);
+	if (n)
+		fib_add(&fib_symtab.stats[stat], n, relaxed);
+}
+
 void fib_worker_tell_counts(struct fib_worker *w)
 {
-	uint32_t parks = fib_load(&w->parks, relaxed);
-	uint32_t waits = fib_load(&w->io_waits, relaxed);
-
-	fib_store(&w->parks, 0, relaxed);
-	fib_store(&w->io_waits, 0, relaxed);
-	if (parks)
-		fib_add(&fib_symtab.stats[FIB_STAT_parks], parks, relaxed);
-	if (waits)
-		fib_add(&fib_symtab.stats[FIB_STAT_io_waits], waits, relaxed);
+	tell(&w->parks, FIB_STAT_parks);
+	tell(&w->io_waits, FIB_STAT_io_waits);
+	tell(&w->futex_waits, FIB_STAT_futex_waits);
+	tell(&w->futex_wakes, FIB_STAT_futex_wakes);
 }
 
 /* --- kernel threads --------------------------------------------------------- */

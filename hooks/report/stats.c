@@ -91,6 +91,10 @@ static uint64_t total(unsigned i)
 			sum += fib_load(&w->parks, relaxed);
 		if (i == FIB_STAT_io_waits)
 			sum += fib_load(&w->io_waits, relaxed);
+		if (i == FIB_STAT_futex_waits)
+			sum += fib_load(&w->futex_waits, relaxed);
+		if (i == FIB_STAT_futex_wakes)
+			sum += fib_load(&w->futex_wakes, relaxed);
 	}
 	return sum;
 }

@@ -35,10 +35,16 @@ fib_ctx_switch:
 	.cfi_adjust_cfa_offset 8
 	stmxcsr	(%rsp)
 	fnstcw	4(%rsp)
+	movl	(%rsp), %eax
+	movzwl	4(%rsp), %ecx
 	movq	%rsp, (%rdi)
 	movq	%rsi, %rsp
-	ldmxcsr	(%rsp)
-	fldcw	4(%rsp)
+	/* Mostly both are the same, and to load them is slow. */
+	cmpl	(%rsp), %eax
+	jne	2f
+1:	cmpw	4(%rsp), %cx
+	jne	4f
+3:	.cfi_remember_state
 	addq	$8, %rsp
 	.cfi_adjust_cfa_offset -8
 	popq	%r15
@@ -60,6 +66,11 @@ fib_ctx_switch:
 	.cfi_adjust_cfa_offset -8
 	.cfi_restore rbp
 	ret
+	.cfi_restore_state
+2:	ldmxcsr	(%rsp)
+	jmp	1b
+4:	fldcw	4(%rsp)
+	jmp	3b
 	.cfi_endproc
 	.size	fib_ctx_switch, .-fib_ctx_switch
 
