@@ -8,12 +8,12 @@
 #include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
 #include "hooks/thread/thread.h"
+#include "runtime/chaos.h"
 #include "runtime/futex.h"
 #include "runtime/stack.h"
 #include "regs_arch.h"
 #include "ctx_arch.h"
 #include "pkru_arch.h"
-
 
 static struct fib *renewer(void)
 {
@@ -143,7 +143,8 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	f = fib_alloc();
 	if (!f)
 		return -EAGAIN;
-	if (fib_unlikely(self->thread.apart || fib_tids_are_real() || parting.flags) &&
+	if (fib_unlikely(self->thread.apart || fib_tids_are_real() ||
+			 parting.flags) &&
 	    fib_bind(f)) {
 		fib_free(f);
 		return -EAGAIN;
@@ -248,11 +249,31 @@ long fib_sys_gettid(void)
  * or other processes that want them. So the worker yields too: if it had no
  * other fiber, and now and then if it had some, which may all be spinning.
  */
+/*
+ * Nobody else is to run on worker @w, so far as that is seen from here: the loop
+ * would come back to the caller. It counts as if it had, and each 16th time it does.
+ */
+static bool yields_to_nobody(struct fib_worker *w)
+{
+	if (fib_load(&w->queued, relaxed) ||
+	    fib_load(&fib_sched_of(w)->injected, relaxed) ||
+	    w->tick + 1 >= FIB_POLL_EVERY ||
+	    fib_load(&w->runs, relaxed) % 16 == 15 || fib_chaos_on)
+		return false;
+	w->tick++;
+	fib_add(&w->runs, 1, seq_cst);
+	return true;
+}
+
 long fib_sys_sched_yield(void)
 {
 	struct fib_worker *w = fib_worker_self();
 	uint32_t before = fib_load(&w->runs, relaxed), after;
 
+	if (!fib_self()->bound && yields_to_nobody(w)) {
+		fib_raw(SYS_sched_yield);
+		return 0;
+	}
 	fib_sched_yield();
 	if (fib_worker_self() != w)
 		return 0;
