@@ -53,8 +53,11 @@ void fib_sched_look(struct fib_sched *s)
 	uint32_t n = fib_load(&s->workers, acquire);
 
 	for (uint32_t i = 0; i < n && fib_load(&s->nidle, relaxed); i++) {
-		if (!is_long(fib_load(fib_shared(&s->worker[i]->put_off),
-				      relaxed)))
+		const struct fib_worker *w = s->worker[i];
+
+		/* Where others have taken them, nothing is left to tell of. */
+		if (!is_long(fib_load(fib_shared(&w->put_off), relaxed)) ||
+		    !fib_load(&w->queued, relaxed))
 			continue;
 		fib_store(&s->at_once, AT_ONCE, relaxed);
 		fib_notify_one(s);
