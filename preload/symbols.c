@@ -267,6 +267,14 @@ int clock_getres(clockid_t clock, struct timespec *ts)
 		   CALL(clock_getres, clock, ts);
 }
 
+int sched_yield(void)
+{
+	struct fib *f = CALLER(sched_yield);
+
+	return f ? not_cancelled(f, SYS_sched_yield, 0, NULL) :
+		   CALL(sched_yield);
+}
+
 /* Returns the error, and leaves errno alone. */
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *want,
 		    struct timespec *left)

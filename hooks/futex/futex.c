@@ -131,9 +131,14 @@ bool fib_futex_in_kernel(const uint32_t *word)
 	       fib_shared_at((uintptr_t)word);
 }
 
-/* Wakers and requeuers of a shared word; its waiters are in the kernel. */
-static long shared(const long a[6])
+/*
+ * Wakers and requeuers of a shared word; its waiters are in the kernel. Apart: the
+ * others need no copy of the arguments.
+ */
+static long __attribute__((noinline))
+shared(long uaddr, long op, long val, long timeout, long uaddr2, long val3)
 {
+	const long a[6] = { uaddr, op, val, timeout, uaddr2, val3 };
 	int cmd = (int)a[1] & FUTEX_CMD_MASK;
 	long r;
 
@@ -296,14 +301,12 @@ out:
 long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 		   uint32_t *uaddr2, uint32_t val3)
 {
-	const long a[6] = { (long)uaddr,   op,		 (long)val,
-			    (long)timeout, (long)uaddr2, (long)val3 };
 	const struct timespec *ts = (const void *)timeout;
 
 	if (!(op & FUTEX_PRIVATE_FLAG) && fib_shared_at((uintptr_t)uaddr))
-		return shared(a);
+		goto shared;
 	if (fib_unlikely(odd_call(uaddr, op, uaddr2)))
-		return shared(a);
+		goto shared;
 	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 		return wait(op, uaddr, val, ts, FIB_FUTEX_ANY);
@@ -340,7 +343,9 @@ long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 		return fib_futex_wake_op(uaddr, uaddr2, (int)val, (int)timeout,
 					 val3);
 	}
-	return shared(a);
+shared:
+	return shared((long)uaddr, op, (long)val, (long)timeout, (long)uaddr2,
+		      (long)val3);
 }
 
 /*
