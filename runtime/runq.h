@@ -119,8 +119,13 @@ static inline void fib_runq_prefetch(const struct fib *f)
 {
 	const char *sp = f->sp;
 
-	for (int i = 0; i < 16; i++)
-		__builtin_prefetch(sp + i * 64);
+	/* A loop would be four times as many instructions. */
+#define AHEAD(i)                                                               \
+	__builtin_prefetch(sp + (i)*64), __builtin_prefetch(sp + (i)*64 + 64), \
+		__builtin_prefetch(sp + (i)*64 + 128),                         \
+		__builtin_prefetch(sp + (i)*64 + 192)
+	AHEAD(0), AHEAD(4), AHEAD(8), AHEAD(12);
+#undef AHEAD
 }
 
 /* Of a queue that is not empty. */
