@@ -100,6 +100,8 @@ static void thread_begin(void *arg)
 	fib_regs_resume(arg);
 }
 
+#define ROOM 256
+
 /*
  * The registers for thread_begin(), where fib_regs_resume() leaves the stack
  * pointer at @stack_top; and room below, for fib_ctx_make(). NULL: there is no
@@ -108,18 +110,15 @@ static void thread_begin(void *arg)
 static struct fib_regs *lay_begin(const struct fib_regs *regs,
 				  uintptr_t stack_top)
 {
-	struct {
-		char room[256];
-		struct fib_regs regs;
-	} begin;
-	uintptr_t at = fib_regs_below(stack_top) - sizeof(begin.room);
+	uintptr_t at = fib_regs_below(stack_top);
+	struct fib_regs begin = *regs;
+	const uint64_t zero = 0;
 
-	memset(begin.room, 0, sizeof(begin.room));
-	begin.regs = *regs;
-	fib_regs_set_result(&begin.regs, 0);
-	if (fib_copy((void *)at, &begin, sizeof(begin)))
+	fib_regs_set_result(&begin, 0);
+	if (fib_copy((void *)(at - ROOM), &zero, sizeof(zero)) ||
+	    fib_copy((void *)at, &begin, sizeof(begin)))
 		return NULL;
-	return (struct fib_regs *)(at + sizeof(begin.room));
+	return (struct fib_regs *)at;
 }
 
 int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
