@@ -227,7 +227,7 @@ void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w)
 {
 	fib_list_del(&w->node);
 	if (fib_list_empty(&s->waiters))
-		fib_iom_waits_not_locked(s, FIB_IO_BOTH | FIB_IO_OTHERS);
+		fib_store(&s->waiting, 0, relaxed);
 }
 
 struct fib_fd *fib_iom_lock_slot_of(struct fib_waiter *w)
