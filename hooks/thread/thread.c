@@ -243,12 +243,6 @@ long fib_sys_gettid(void)
 }
 
 /*
- * Who spins until another thread has got further yields for that one to run,
- * and it may need the processor of this worker: more workers than processors,
- * or other processes that want them. So the worker yields too: if it had no
- * other fiber, and now and then if it had some, which may all be spinning.
- */
-/*
  * Nobody else is to run on worker @w, so far as that is seen from here: the loop
  * would come back to the caller. It counts as if it had, and each 16th time it does.
  */
@@ -264,6 +258,12 @@ static bool yields_to_nobody(struct fib_worker *w)
 	return true;
 }
 
+/*
+ * Who spins until another thread has got further yields for that one to run,
+ * and it may need the processor of this worker: more workers than processors,
+ * or other processes that want them. So the worker yields too: if it had no
+ * other fiber, and now and then if it had some, which may all be spinning.
+ */
 long fib_sys_sched_yield(void)
 {
 	struct fib_worker *w = fib_worker_self();

@@ -55,6 +55,7 @@ int main(int argc, char **argv)
 	pthread_t th[THREADS], quiet;
 	int keep[2];
 
+	CHECK(argc == 2);
 	if (!strcmp(argv[1], "alone")) {
 		threads = 1;
 		turns = TURNS_ALONE;
