@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 #include <setjmp.h>
 
-enum { BELOW = 65536 };
+enum { BELOW = 65536, SMALLEST = 2048 };
 
 static char *mem, *stack;
 static sigjmp_buf env;
@@ -77,13 +77,13 @@ static void by(const char *how, int handled)
 	pthread_t self = pthread_self(), th;
 
 	if (!strncmp(how, "fault", 5)) {
-		use_stack(2048);
+		use_stack(SMALLEST);
 		by_fault(handled ? SIGILL : SIGSEGV);
 	} else if (!strncmp(how, "call", 4)) {
-		use_stack(2048);
+		use_stack(SMALLEST);
 		raise(SIGUSR1);
 	} else {
-		use_stack(2048);
+		use_stack(SMALLEST);
 		th = t_thread(sends, &self);
 		for (;;)
 			;
@@ -118,7 +118,7 @@ static void nested(void)
 
 static void sizes(void)
 {
-	stack_t ss = { .ss_sp = stack, .ss_size = 2047 }, old;
+	stack_t ss = { .ss_sp = stack, .ss_size = SMALLEST - 1 }, old;
 	size_t frame = (size_t)getauxval(AT_MINSIGSTKSZ);
 
 	CHECK_ERR(sigaltstack(&ss, NULL), ENOMEM);
@@ -167,6 +167,10 @@ int main(int argc, char **argv)
 	struct rlimit none = { 0, 0 };
 
 	CHECK(argc > 1 && setrlimit(RLIMIT_CORE, &none) == 0);
+	/* Of a CPU without AVX-512 they all do, but below each other. */
+	if (strcmp(argv[1], "sizes") != 0 && strcmp(argv[1], "nested") != 0 &&
+	    getauxval(AT_MINSIGSTKSZ) <= SMALLEST)
+		t_skip("a frame of this CPU fits the smallest alternate stack");
 	mem = mmap(NULL, 2 * BELOW, PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(mem != MAP_FAILED);
