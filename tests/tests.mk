@@ -110,6 +110,7 @@ $(B)/tests/hooks/thread/ctor_thread: T_LINK := -L$(B)/tests/support -ltctor
 # And this one another that has some functions in libc's place.
 $(B)/tests/hooks/thread/foreign_calls: $(B)/tests/support/libtshim.so
 $(B)/tests/hooks/thread/foreign_calls: T_LINK := -L$(B)/tests/support -ltshim
+$(B)/tests/hooks/thread/float_flags $(B)/tests/hooks/signal/float_handler: T_LINK := -lm
 $(B)/tests/hooks/thread/registers: T_LINK := -lm
 # Its functions have names at run time.
 $(B)/tests/hooks/crash/backtrace: T_LINK := -rdynamic -lunwind -ldl

@@ -86,6 +86,7 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	uint32_t pkru = FIB_PKRU_INIT;
 	uint8_t door = f->hook.door;
 	uint16_t call = f->hook.call;
+	struct fib_float fp;
 	int err = 0;
 
 	*uc_mask = mask_for_handler(f, sig, a);
@@ -102,6 +103,7 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	if ((unsigned)f->sig.altstack_flags & FIB_SS_AUTODISARM)
 		fib_altstack_set(f, &(stack_t){ .ss_flags = SS_DISABLE }, sp,
 				 0);
+	fib_float_put_by(&fp);
 	fib_hook_leave(f);
 	if (top)
 		err = fib_call_on_stack(handler, sig, info, uc, top);
@@ -110,6 +112,7 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	fib_barrier();
 	fib_store(&f->hook.in_hook, 1, relaxed);
 	fib_barrier();
+	fib_float_take_back(&fp);
 	if (fib_pkru_is_used())
 		fib_wrpkru(pkru);
 	f->hook.regs = regs;

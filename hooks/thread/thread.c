@@ -151,6 +151,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	tid = fib_new_tid(f);
 	f->fsbase = flags & CLONE_SETTLS ? tls : self->fsbase;
 	f->sp = fib_ctx_make(child, thread_begin, child);
+	fib_ctx_inherit(f->sp);
 	fib_store(&f->hook.in_hook, 1, relaxed);
 	fib_store(&f->sig.mask, fib_load(&self->sig.mask, relaxed), relaxed);
 	f->sig.altstack_flags = SS_DISABLE;

@@ -32,12 +32,31 @@ static void set_x87cw(uint16_t v)
 	__asm__ volatile("fldcw %0" : : "m"(v));
 }
 
+/* The flags of past exceptions, of the x87. */
+static unsigned get_x87_flags(void)
+{
+	uint16_t v;
+
+	__asm__ volatile("fnstsw %0" : "=m"(v));
+	return v & 0x3f;
+}
+
+static void set_x87_flags(unsigned flags)
+{
+	uint32_t env[7];
+
+	__asm__ volatile("fnstenv %0" : "=m"(env));
+	env[1] = (env[1] & ~0xffu) | flags;
+	__asm__ volatile("fldenv %0" : : "m"(env));
+}
+
 /* Spoils all that a callee has to keep, and switches back. */
 static void spoil(void *arg)
 {
 	for (;;) {
 		set_mxcsr(0x3f80);
 		set_x87cw(0x77f);
+		set_x87_flags(0x24);
 		__asm__ volatile("movq $-1, %%rbx\n\tmovq $-2, %%r12\n\t"
 				 "movq $-3, %%r13\n\tmovq $-4, %%r14\n\t"
 				 "movq $-5, %%r15"
@@ -84,9 +103,11 @@ START_TEST(keeps_control_words)
 	there = fib_ctx_make(stack + sizeof(stack), spoil, NULL);
 	set_mxcsr(0x7f80); /* toward zero */
 	set_x87cw(0x27f);  /* double precision */
+	set_x87_flags(0x11);
 	fib_ctx_switch(&here, there);
 	ck_assert_uint_eq(get_mxcsr(), 0x7f80);
 	ck_assert_uint_eq(get_x87cw(), 0x27f);
+	ck_assert_uint_eq(get_x87_flags(), 0x11);
 	fib_ctx_switch(&here, there);
 	ck_assert_uint_eq(get_mxcsr(), 0x7f80);
 	ck_assert_uint_eq(get_x87cw(), 0x27f);
@@ -126,6 +147,40 @@ START_TEST(inline_keeps_all)
 		ck_assert_uint_eq(get_mxcsr() & ~0x3fu, 0x7f80);
 		ck_assert_uint_eq(get_x87cw(), 0x27f);
 	}
+	set_x87_flags(0);
+}
+END_TEST
+
+/* What is made begins as its maker is. */
+static void tell_floating(void *arg)
+{
+	uint32_t *told = arg;
+
+	told[0] = get_mxcsr();
+	told[1] = get_x87cw();
+	told[2] = get_x87_flags();
+	fib_ctx_switch(&there, here);
+}
+
+START_TEST(inherits_floating)
+{
+	uint32_t told[3];
+
+	there = fib_ctx_make(stack + sizeof(stack), tell_floating, told);
+	set_mxcsr(0x7f80);
+	set_x87cw(0x27f);
+	set_x87_flags(0x11);
+	fib_ctx_inherit(there);
+	set_mxcsr(0x1f80);
+	set_x87cw(0x37f);
+	set_x87_flags(0);
+	fib_ctx_switch(&here, there);
+	ck_assert_uint_eq(told[0], 0x7f80);
+	ck_assert_uint_eq(told[1], 0x27f);
+	ck_assert_uint_eq(told[2], 0x11);
+	ck_assert_uint_eq(get_mxcsr(), 0x1f80);
+	ck_assert_uint_eq(get_x87cw(), 0x37f);
+	ck_assert_uint_eq(get_x87_flags(), 0);
 }
 END_TEST
 
@@ -254,6 +309,7 @@ TCase *unit_ctx(void)
 	tcase_add_test(t, keeps_registers);
 	tcase_add_test(t, keeps_control_words);
 	tcase_add_test(t, inline_keeps_all);
+	tcase_add_test(t, inherits_floating);
 	tcase_add_test(t, starts_afresh);
 	tcase_add_test(t, keeps_vectors);
 	tcase_add_test(t, vectors_are_small);

@@ -19,8 +19,9 @@ static struct fib_ctx_frame *frame_below(void *sp)
 {
 	struct fib_ctx_frame *f = (struct fib_ctx_frame *)sp - 1;
 
-	f->mxcsr = 0x1f80;
+	f->mxcsr = FIB_MXCSR_INIT;
 	f->x87cw = 0x37f;
+	f->x87sw = 0;
 	f->r15 = f->r14 = f->r13 = f->r12 = f->rbx = f->rbp = 0;
 	return f;
 }

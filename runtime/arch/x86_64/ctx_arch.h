@@ -1,6 +1,6 @@
 /*
  * Context switch: the callee-saved registers of the System V ABI and the
- * floating point control words live on the stack that is left; a context is
+ * floating point control words and flags live on the stack that is left; a context is
  * the stack pointer that leads back to them.
  */
 #ifndef FIB_CTX_ARCH_H
@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define FIB_MXCSR_INIT 0x1f80u
+
 /* From sp upward, as fib_ctx_switch() leaves it; fibhook dump reads it too. */
 struct fib_ctx_frame {
 	uint32_t mxcsr;
-	uint32_t x87cw;
+	uint16_t x87cw, x87sw; /* of the status word the flags count */
 	uint64_t r15, r14, r13, r12, rbx, rbp;
 	uint64_t rip;
 };
@@ -33,6 +35,39 @@ void fib_ctx_switch(void **save, void *load);
 
 /** First context on a stack: calls @fn(@arg), which must not return. */
 void *fib_ctx_make(void *stack_top, void (*fn)(void *), void *arg);
+
+/** What fib_ctx_make() has made begins with the caller's floating point modes and flags. */
+static inline void fib_ctx_inherit(struct fib_ctx_frame *f)
+{
+	__asm__ volatile("stmxcsr %0\n\tfnstcw %1\n\tfnstsw %2"
+			 : "=m"(f->mxcsr), "=m"(f->x87cw), "=m"(f->x87sw));
+}
+
+/*
+ * Floating point as it is, with its modes and flags, put by for a signal handler,
+ * which begins as a program does.
+ */
+struct fib_float {
+	char x87[108];
+	uint32_t mxcsr;
+};
+
+static inline void fib_float_put_by(struct fib_float *f)
+{
+	const uint32_t mxcsr = FIB_MXCSR_INIT;
+
+	/* fnsave leaves the x87 as fninit does. */
+	__asm__ volatile("fnsave %0\n\tstmxcsr %1\n\tldmxcsr %2"
+			 : "=m"(f->x87), "=m"(f->mxcsr)
+			 : "m"(mxcsr));
+}
+
+static inline void fib_float_take_back(const struct fib_float *f)
+{
+	__asm__ volatile("frstor %0\n\tldmxcsr %1"
+			 :
+			 : "m"(f->x87), "m"(f->mxcsr));
+}
 
 /*
  * Vector state, for a switch in the midst of code that keeps it live. The sets of

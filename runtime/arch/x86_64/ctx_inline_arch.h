@@ -24,6 +24,7 @@ fib_ctx_switch_inline(void **save, void *load)
 			 "subq	$8, %%rsp\n\t"
 			 "stmxcsr (%%rsp)\n\t"
 			 "fnstcw	4(%%rsp)\n\t"
+			 "fnstsw	6(%%rsp)\n\t"
 			 "movl	(%%rsp), %%eax\n\t"
 			 "movq	%%rsp, (%0)\n\t"
 			 "movq	%1, %%rsp\n\t"

@@ -35,15 +35,17 @@ fib_ctx_switch:
 	.cfi_adjust_cfa_offset 8
 	stmxcsr	(%rsp)
 	fnstcw	4(%rsp)
+	fnstsw	6(%rsp)
 	movl	(%rsp), %eax
-	movzwl	4(%rsp), %ecx
+	movl	4(%rsp), %ecx
 	movq	%rsp, (%rdi)
 	movq	%rsi, %rsp
 	/* Mostly both are the same, and to load them is slow. */
 	cmpl	(%rsp), %eax
 	jne	2f
-1:	cmpw	4(%rsp), %cx
-	jne	4f
+1:	xorl	4(%rsp), %ecx
+	testl	$0x003fffff, %ecx
+	jnz	4f
 3:	.cfi_remember_state
 	addq	$8, %rsp
 	.cfi_adjust_cfa_offset -8
@@ -69,7 +71,19 @@ fib_ctx_switch:
 	.cfi_restore_state
 2:	ldmxcsr	(%rsp)
 	jmp	1b
-4:	fldcw	4(%rsp)
+	/* The control word, and the flags of the status word. */
+4:	subq	$32, %rsp
+	.cfi_adjust_cfa_offset 32
+	fnstenv	(%rsp)
+	movl	32+4(%rsp), %ecx
+	movw	%cx, (%rsp)
+	shrl	$16, %ecx
+	andl	$0x3f, %ecx
+	andl	$~0xff, 4(%rsp)
+	orl	%ecx, 4(%rsp)
+	fldenv	(%rsp)
+	addq	$32, %rsp
+	.cfi_adjust_cfa_offset -32
 	jmp	3b
 	.cfi_endproc
 	.size	fib_ctx_switch, .-fib_ctx_switch
