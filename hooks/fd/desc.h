@@ -101,12 +101,12 @@ struct fib_desc {
 	_Atomic uint32_t changes; /* see (E), (F) */
 	_Atomic uint32_t found;	  /* changes by others: see (C) */
 	_Atomic uint32_t born;	  /* fib_desc_is_ours(); 0: a stranger */
-	_Atomic uint32_t apart;	  /* no other stranger is it: known.c */
+	_Atomic uint32_t apart;	  /* no other stranger is it: terms.c */
 	_Atomic uint8_t known;	  /* enum fib_desc_part */
 	bool home;		  /* its other end was born here as well */
 	bool nonblock;
-	uint8_t access;	   /* O_ACCMODE */
-	uint8_t impatient; /* FIB_IO_*: limits below 0: does not wait */
+	uint8_t access;		/* O_ACCMODE */
+	uint8_t impatient;	/* FIB_IO_*: limits below 0: does not wait */
 	_Atomic uint8_t undone; /* by this process: fib_fd_undone() */
 	uint8_t changed;	/* parts that this process has set, ever */
 	_Atomic uint32_t begun; /* hooks/io/conn.c */

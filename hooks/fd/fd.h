@@ -115,10 +115,26 @@ static inline bool fib_fd_shows_end(const struct fib_known *k)
 	return k->kind == FIB_FD_TCP || k->kind == FIB_FD_STREAM ||
 	       k->kind == FIB_FD_PIPE;
 }
-/** SO_RCVLOWAT is set on some socket; SO_PEEK_OFF is. */
-extern _Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used;
 /** There is a file that tells of a change once in some epoll descriptor: io/epoll.c. */
 extern _Atomic bool fib_fd_tells_once;
+/** Descriptor @fd is new, opened with @flags, and ours alone; @home: its peer, too. */
+void fib_fd_born(int fd, uint8_t kind, int flags, bool home);
+/** Around dup(): the first before it. False: there is no memory for a record. */
+uint32_t fib_fd_files(int fd);
+bool fib_fd_duplicated(int from, uint32_t files, int to);
+/** Does the file of @fd live on when that is closed? */
+bool fib_fd_has_others(int fd);
+/** @fd has been left: fib_iom_forget(). */
+void fib_fd_let_go(int fd);
+/** The caller, which is dedicated, has descriptors of its own from now on. */
+void fib_fd_unshared(void);
+/** From now on descriptors may be shared with another process. */
+void fib_fd_shared(void);
+/** In a fork child, when the slots are reset. */
+void fib_fd_known_reset(void);
+
+/* --- terms.c: what calls go by ---------------------------------------------- */
+
 /** How many bytes a read of @k waits for: SO_RCVLOWAT. */
 size_t fib_fd_lowat(struct fib_known *k);
 /** Does the program want EAGAIN from @k? */
@@ -160,10 +176,29 @@ bool fib_fd_is_ours_alone(struct fib_known *k);
 unsigned fib_fd_late(struct fib_fd *s, uint8_t events);
 /** No other process has @fd, or its other end. */
 bool fib_fd_is_home(int fd);
-/** Descriptor @fd is new, opened with @flags, and ours alone; @home: its peer, too. */
-void fib_fd_born(int fd, uint8_t kind, int flags, bool home);
+/** setsockopt() has set a time limit of @fd: below 0, no call waits. */
+void fib_fd_limited(int fd, uint8_t ev, bool negative);
+/* A change by this process, by way of a number. */
+struct fib_change {
+	struct fib_known *k; /* NULL: nothing is known */
+	struct fib_desc *desc;
+	uint8_t parts; /* enum fib_desc_part */
+	uint32_t was;
+};
+/** Before a change of @parts, 0: none; and after it, which has done it or not. */
+struct fib_change fib_fd_change(int fd, uint8_t parts);
+void fib_fd_changed(const struct fib_change *c);
+/** The same after F_SETFL or FIONBIO, which has had success. */
+void fib_fd_set_nonblock(const struct fib_change *c, bool nonblock);
+/** After one of FIB_DESC_READ or FIB_DESC_WRITE alone: the limit is @ns. */
+void fib_fd_set_limit(const struct fib_change *c, uint64_t ns);
 /** One that accept4() with @flags made of @listener; NULL: which is another by now. */
 void fib_fd_accepted(int fd, struct fib_known *listener, int flags);
+/** kcmp() may be called: no filter may kill for it. */
+extern _Atomic bool fib_fd_compares;
+
+/* --- peer.c ----------------------------------------------------------------- */
+
 static inline struct fib_peer fib_fd_peer(const struct fib_known *k)
 {
 	return (struct fib_peer){ fib_load(&k->peer, relaxed),
@@ -191,40 +226,6 @@ static inline void fib_fd_set_peer_locked(struct fib_known *k,
 	fib_store(&k->peer_files, p.files, relaxed);
 	fib_store(&k->peer, p.slot, relaxed);
 }
-/** setsockopt() has set a time limit of @fd: below 0, no call waits. */
-void fib_fd_limited(int fd, uint8_t ev, bool negative);
-/* A change by this process, by way of a number. */
-struct fib_change {
-	struct fib_known *k; /* NULL: nothing is known */
-	struct fib_desc *desc;
-	uint8_t parts; /* enum fib_desc_part */
-	uint32_t was;
-};
-/** Before a change of @parts, 0: none; and after it, which has done it or not. */
-struct fib_change fib_fd_change(int fd, uint8_t parts);
-void fib_fd_changed(const struct fib_change *c);
-/** The same after F_SETFL or FIONBIO, which has had success. */
-void fib_fd_set_nonblock(const struct fib_change *c, bool nonblock);
-/** After one of FIB_DESC_READ or FIB_DESC_WRITE alone: the limit is @ns. */
-void fib_fd_set_limit(const struct fib_change *c, uint64_t ns);
-/** Around dup(): the first before it. False: there is no memory for a record. */
-uint32_t fib_fd_files(int fd);
-bool fib_fd_duplicated(int from, uint32_t files, int to);
-/** Does the file of @fd live on when that is closed? */
-bool fib_fd_has_others(int fd);
-/** @fd has been left: fib_iom_forget(). */
-void fib_fd_let_go(int fd);
-/** kcmp() may be called: no filter may kill for it. */
-extern _Atomic bool fib_fd_compares;
-/** The caller, which is dedicated, has descriptors of its own from now on. */
-void fib_fd_unshared(void);
-/** From now on descriptors may be shared with another process. */
-void fib_fd_shared(void);
-/** In a fork child, when the slots are reset. */
-void fib_fd_known_reset(void);
-
-/* --- peer.c ----------------------------------------------------------------- */
-
 /** These two numbers have just been born, as the two ends of one file. */
 void fib_fd_meet(int a, int b);
 /** The same before the start, by whoever made them. Any thread. */
@@ -237,6 +238,8 @@ struct fib_peer fib_fd_find_peer(struct fib_fd *s, uint8_t kind,
 
 /* --- kind.c ----------------------------------------------------------------- */
 
+/** SO_RCVLOWAT is set on some socket; SO_PEEK_OFF is. */
+extern _Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used;
 /** enum fib_fd_kind of @fd, as the kernel says. */
 uint8_t fib_fd_find_kind(int fd);
 /** The same of socket @fd, which socket() or socketpair() has just made of that. */

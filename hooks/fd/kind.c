@@ -4,6 +4,8 @@
 #include "hooks/core/hook.h"
 #include "hooks/fd/fd.h"
 
+_Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used;
+
 #define SOCK_TYPE 0xf /* SOCK_TYPE_MASK of linux/net.h */
 
 static int sock_opt(int fd, int name)

@@ -1,0 +1,362 @@
+/*
+ * What calls on a descriptor go by: O_NONBLOCK, time limits, SO_RCVLOWAT of its
+ * description, asked for where it is not known, and changed by this process or found to
+ * have been changed by another. See desc.h.
+ */
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include "hooks/core/deadline.h"
+#include "hooks/core/hook.h"
+#include "hooks/fd/known_int.h"
+#include "runtime/chaos.h"
+#include "runtime/trywait.h"
+
+_Atomic bool fib_fd_compares;
+
+struct fib_desc *fib_fd_desc_anew(struct fib_known *k)
+{
+	struct fib_desc *d;
+
+	do {
+		fib_lock(&k->lock);
+		fib_fd_begin_locked(k, fib_load(&k->slot->files, acquire),
+				    NULL);
+		d = fib_load(&k->desc, relaxed);
+		fib_unlock(&k->lock);
+	} while (!fib_fd_is_current(k) || !d);
+	return d;
+}
+
+/* The number may be closed and become another file's while this asks. */
+static void ask(struct fib_known *k, uint8_t parts, struct fib_desc_answer *a)
+{
+	bool same;
+
+	do {
+		uint32_t files = fib_load(&k->slot->files, acquire);
+		struct fib_desc *d = fib_fd_desc(k);
+
+		fib_desc_ask(d, k->fd, parts, a);
+		FIB_CHAOS_POINT(attr_found);
+		fib_lock(&k->lock);
+		same = fib_load(&k->slot->files, acquire) == files &&
+		       fib_load(&k->desc, relaxed) == d;
+		if (same)
+			fib_desc_learn(d, a);
+		fib_unlock(&k->lock);
+	} while (!same);
+}
+
+static bool is_known(const struct fib_desc *d, uint8_t part)
+{
+	return fib_likely(fib_load(&d->known, acquire) & part);
+}
+
+bool fib_fd_nonblock(struct fib_known *k)
+{
+	struct fib_desc *d = fib_fd_desc(k);
+	struct fib_desc_answer a;
+
+	if (is_known(d, FIB_DESC_FLAGS)) {
+		bool nonblock = d->nonblock;
+
+		if (!nonblock || fib_desc_is_ours(d))
+			return nonblock;
+	}
+	ask(k, FIB_DESC_FLAGS, &a);
+	return a.nonblock;
+}
+
+uint8_t fib_fd_access(struct fib_known *k)
+{
+	struct fib_desc *d = fib_fd_desc(k);
+	struct fib_desc_answer a;
+
+	if (is_known(d, FIB_DESC_ACCESS))
+		return d->access;
+	ask(k, FIB_DESC_FLAGS, &a);
+	return a.access;
+}
+
+size_t fib_fd_lowat(struct fib_known *k)
+{
+	struct fib_desc *d = fib_fd_desc(k);
+	struct fib_desc_answer a;
+
+	if (is_known(d, FIB_DESC_LOWAT) && fib_desc_is_ours(d))
+		return (size_t)d->lowat;
+	ask(k, FIB_DESC_LOWAT, &a);
+	return (size_t)a.lowat;
+}
+
+/* Until a kind is known again, it may be a socket's. */
+static bool may_be_socket(const struct fib_known *k)
+{
+	return fib_fd_is_socket(k) || fib_fd_kind_of(k) == FIB_FD_UNKNOWN;
+}
+
+uint64_t fib_fd_limit(struct fib_known *k, uint8_t ev)
+{
+	struct fib_desc *d = fib_fd_desc(k);
+	uint8_t part = (uint8_t)(ev << 1);
+	struct fib_desc_answer a;
+
+	if (!may_be_socket(k))
+		return FIB_NEVER;
+	if (is_known(d, part))
+		return d->limit_ns[ev != FIB_IO_READ];
+	ask(k, part, &a);
+	return a.limit_ns[ev != FIB_IO_READ];
+}
+
+bool fib_fd_terms(struct fib_known *k, uint8_t ev, struct fib_fd_terms *t)
+{
+	const struct fib_desc *d = fib_fd_desc(k);
+	bool socket = may_be_socket(k);
+	unsigned parts = FIB_DESC_FLAGS | (socket ? ev << 1 : 0);
+
+	t->found = fib_load(&d->found, acquire);
+	t->undone = fib_load(&d->undone, acquire);
+	if (!fib_desc_is_ours(d) ||
+	    (fib_load(&d->known, acquire) & parts) != parts || d->nonblock ||
+	    (d->impatient & ev))
+		return false;
+	t->limit_ns = socket ? d->limit_ns[ev != FIB_IO_READ] : FIB_NEVER;
+	return true;
+}
+
+uint64_t fib_fd_deadline(struct fib_known *k, uint8_t ev)
+{
+	uint64_t ns = fib_fd_limit(k, ev);
+
+	return fib_likely(ns == FIB_NEVER) ? FIB_NEVER : fib_deadline_in(ns);
+}
+
+bool fib_fd_impatient(struct fib_known *k, uint8_t ev)
+{
+	return fib_fd_desc(k)->impatient & ev;
+}
+
+bool fib_fd_is_home(int fd)
+{
+	const struct fib_known *k = fib_fd_record_known(fd);
+	const struct fib_desc *d = k ? fib_load(&k->desc, acquire) : NULL;
+
+	return d && fib_fd_is_current(k) && d->home && fib_desc_is_ours(d);
+}
+
+_Atomic uint8_t *fib_fd_undone(struct fib_known *k)
+{
+	return &fib_fd_desc(k)->undone;
+}
+
+_Atomic uint32_t *fib_fd_begun(struct fib_known *k)
+{
+	return &fib_fd_desc(k)->begun;
+}
+
+uint32_t fib_fd_found(struct fib_known *k)
+{
+	return fib_load(&fib_fd_desc(k)->found, acquire);
+}
+
+bool fib_fd_is_ours_alone(struct fib_known *k)
+{
+	return fib_desc_is_ours(fib_fd_desc(k));
+}
+
+#define DOUBTS 8 /* of which some may be late events */
+
+/*
+ * A reader waits since a short read has emptied the file. In a packet pipe, or
+ * beside passed descriptors, it has not: who reads tries again.
+ */
+static bool was_not_empty(struct fib_known *k, struct fib_fd *s, uint8_t events)
+{
+	if (!(events & FIB_IO_READ) || !(fib_load(&s->reads, relaxed) & 1) ||
+	    k->kind == FIB_FD_TCP || !fib_io_ready(s->fd, POLLIN))
+		return false;
+	if (++k->doubts >= DOUBTS)
+		fib_store(&s->untrusted, true, relaxed);
+	fib_and(&s->reads, ~1u, relaxed);
+	return true;
+}
+
+/* Of what others may have changed. */
+static unsigned ask_late(struct fib_known *k, struct fib_fd *s, uint8_t events)
+{
+	uint8_t parts = FIB_DESC_FLAGS | (uint8_t)(events << 1);
+	uint32_t files = fib_load(&s->files, acquire);
+	struct fib_desc_answer a;
+	unsigned r = 0;
+	struct fib_desc *d = fib_load(&k->desc, acquire);
+
+	if (!d || fib_desc_is_ours(d))
+		return 0;
+	if (!fib_fd_is_socket(k))
+		parts = FIB_DESC_FLAGS;
+	fib_desc_ask(d, k->fd, parts, &a);
+	FIB_CHAOS_POINT(late_asked);
+	fib_lock(&k->lock);
+	if (fib_load(&s->files, acquire) == files &&
+	    fib_load(&k->desc, relaxed) == d) {
+		uint32_t found;
+
+		fib_desc_find(d, &a);
+		found = fib_load(&d->found, relaxed);
+		r = FIB_LATE_AGAIN | (found != k->told ? FIB_LATE_NEWS : 0);
+		k->told = found;
+	}
+	fib_unlock(&k->lock);
+	return r;
+}
+
+/* The number may be closed under this as well: then it has asked for nothing. */
+unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
+{
+	struct fib_known *k = fib_fd_record_known(s->fd);
+	unsigned r = 0;
+
+	if (k && fib_fd_is_current(k)) {
+		if (was_not_empty(k, s, events))
+			r = FIB_LATE_NEWS;
+		r |= ask_late(k, s, events);
+	}
+	return r;
+}
+
+/* --- changes by this process --------------------------------------------------- */
+
+struct fib_change fib_fd_change(int fd, uint8_t parts)
+{
+	struct fib_change c = { .k = parts ? fib_fd_record(fd) : NULL,
+				.parts = parts };
+
+	if (!c.k || fib_self()->call.own_files)
+		return (struct fib_change){ 0 };
+	c.desc = fib_fd_desc(c.k);
+	c.was = fib_desc_change(c.desc, parts);
+	return c;
+}
+
+#define COMPARES 256 /* at most; the rest is asked */
+
+/* Are numbers @a and @b surely not of one description? */
+static bool are_apart(int a, int b, unsigned *compared)
+{
+	long pid;
+
+	if (!fib_load(&fib_fd_compares, relaxed) || fib_filtered() ||
+	    ++*compared > COMPARES)
+		return false;
+	pid = fib_raw(SYS_getpid);
+	return fib_raw(SYS_kcmp, pid, pid, KCMP_FILE, a, b) > 0;
+}
+
+/* @other may have been changed by @c as well: is it in doubt? */
+static bool reach(struct fib_known *other, const struct fib_change *c,
+		  unsigned *compared)
+{
+	struct fib_desc *e = fib_load(&other->desc, acquire);
+	struct fib_desc_answer a;
+
+	if (!e || e == c->desc || !fib_fd_is_current(other) ||
+	    fib_desc_is_ours(e) || are_apart(c->k->fd, other->fd, compared))
+		return false;
+	fib_desc_change(e, c->parts);
+	fib_desc_changed(e, c->parts);
+	ask(other, c->parts, &a);
+	return true;
+}
+
+/*
+ * A description that strangers may be as well has been changed. While no number has become a stranger's since it was found to be none of
+ * theirs (apart), nobody has to be looked at.
+ */
+static void reach_strangers(const struct fib_change *c)
+{
+	uint32_t now = fib_load(&fib_fd_strangers, acquire);
+	unsigned compared = 0;
+	bool doubt = false;
+
+	if (fib_load(&c->desc->apart, relaxed) == now)
+		return;
+	for (unsigned i = 0; i < FIB_FD_CHUNKS; i++) {
+		struct fib_known *k = fib_fd_record_chunk(i);
+
+		for (unsigned n = 0; k && n < FIB_FD_CHUNK; n++)
+			if (reach(&k[n], c, &compared))
+				doubt = true;
+	}
+	if (!doubt)
+		fib_store(&c->desc->apart, now, relaxed);
+}
+
+/* (F); then it is known again: by @set, or it is asked. */
+static void end_change(const struct fib_change *c, struct fib_desc_answer *set)
+{
+	struct fib_desc_answer a;
+
+	if (!c->k)
+		return;
+	fib_desc_changed(c->desc, c->parts);
+	FIB_CHAOS_POINT(desc_changed);
+	if (set)
+		fib_desc_set(c->desc, set, c->was);
+	if (~fib_load(&c->desc->known, acquire) & c->parts)
+		ask(c->k, c->parts, &a);
+	if (!fib_desc_is_ours(c->desc))
+		reach_strangers(c);
+}
+
+void fib_fd_changed(const struct fib_change *c)
+{
+	end_change(c, NULL);
+}
+
+void fib_fd_set_nonblock(const struct fib_change *c, bool nonblock)
+{
+	struct fib_desc_answer a = { .parts = FIB_DESC_FLAGS,
+				     .nonblock = nonblock };
+
+	end_change(c, &a);
+}
+
+void fib_fd_set_limit(const struct fib_change *c, uint64_t ns)
+{
+	struct fib_desc_answer a = { .parts = c->parts,
+				     .limit_ns = { ns, ns } };
+
+	end_change(c, &a);
+}
+
+/* getsockopt() shows such a limit as none. */
+void fib_fd_limited(int fd, uint8_t ev, bool negative)
+{
+	struct fib_known *k = fib_fd_know(fd);
+	struct fib_desc *d;
+
+	if (!k || (!negative && !fib_fd_impatient(k, ev)))
+		return;
+	d = fib_fd_desc(k);
+	fib_lock(&d->lock);
+	if (negative)
+		d->impatient |= ev;
+	else
+		d->impatient &= (uint8_t)~ev;
+	fib_unlock(&d->lock);
+}
+
+/* Terms of its own, which it has from the listener. */
+void fib_fd_accepted(int fd, struct fib_known *listener, int flags)
+{
+	struct fib_known *k;
+
+	fib_fd_born(fd, listener ? listener->kind : FIB_FD_UNKNOWN,
+		    O_RDWR | (flags & SOCK_NONBLOCK), false);
+	k = fib_fd_record_known(fd);
+	if (!k)
+		return;
+	fib_desc_inherit(fib_fd_desc(k),
+			 listener ? fib_fd_desc(listener) : NULL);
+}
