@@ -398,6 +398,7 @@ static void changes_identity(pthread_t *th)
 		CHECK(setuid(getuid()) == 0);
 	/* libc's signal for that ends each wait, which begins anew. */
 	await(&s->word, N);
+	await(&s->idle, BYSTANDERS);
 	wake_all(&s->word, N);
 	join(th, N);
 	t_say("%d served", nserved);
