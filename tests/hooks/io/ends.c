@@ -91,7 +91,9 @@ static void full_tcp(void)
 	      0);
 	/*
 	 * Until the receiver's window is shut: what it takes makes room. One that is
-	 * smaller than a segment is filled when the timer comes to it.
+	 * smaller than a segment is filled when the timer comes to it. And the timer
+	 * has asked once (backoff), for the receiver may have found room since it said
+	 * that it had none.
 	 */
 	for (;;) {
 		int n = fill(out[1]), unsent;
@@ -101,7 +103,7 @@ static void full_tcp(void)
 		      0);
 		CHECK(ioctl(out[1], SIOCOUTQNSD, &unsent) == 0);
 		if (n == 0 && info.known.tcpi_unacked == 0 && unsent > 0 &&
-		    info.window == 0)
+		    info.window == 0 && info.known.tcpi_backoff > 0)
 			break;
 		t_settle();
 	}
