@@ -423,6 +423,7 @@ static const char *start(uint64_t mask)
 	int n = fib_options.workers ? fib_options.workers : fib_cpus();
 	struct fib *f;
 	const char *why;
+	bool ring;
 
 	/* Whom pthread_cancel() means would not be known, nor whom to wake. */
 	if (fib_lookup("pthread_create", NULL) && !fib_tid_word(pthread_self()))
@@ -451,7 +452,7 @@ static const char *start(uint64_t mask)
 		return why;
 	}
 	fib_store(&fib_fd_compares, !filtered, relaxed);
-	fib_shared_init();
+	ring = fib_shared_init();
 	fib_futex_init();
 	fib_line_reset();
 	fib_fd_reach(!filtered);
@@ -467,6 +468,9 @@ static const char *start(uint64_t mask)
 	fib_signal_thread_init(fib_worker_self());
 	if (fib_tids_are_real())
 		fib_tids_real(true);
+	/* It is this kernel thread's: hooks/io/ring.c */
+	if (ring)
+		fib_bind_self();
 	fib_log(FIB_LOG_INFO, "active: %d of %d workers",
 		fib_load(&fib_sched.running, relaxed), n);
 	return NULL;

@@ -2,16 +2,23 @@
  * Waiting for io_uring and for kernel AIO. The kernel waits, on a kernel thread;
  * a signal mask that the call brings along is the fiber's alone, since the
  * worker's own one must not open.
+ *
+ * A kernel thread is remembered by a ring: as the only one that may submit
+ * (IORING_SETUP_SINGLE_ISSUER), with rings that it has registered, by what it has
+ * submitted, which ends when it ends. So who may be remembered has one to himself.
+ * Who has made a ring before there were fibers: preload/activate.c.
  */
 #include "hooks/core/hook.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
 
 /* include/uapi/linux/io_uring.h, which older systems lack in part */
-#define ENTER_GETEVENTS 1u
-#define ENTER_SQ_WAIT	4u
-#define ENTER_EXT_ARG	8u
-#define ENTER_KNOWN	31u /* up to REGISTERED_RING */
+#define SETUP_R_DISABLED    (1u << 6)
+#define SETUP_SINGLE_ISSUER (1u << 12)
+#define ENTER_GETEVENTS	    1u
+#define ENTER_SQ_WAIT	    4u
+#define ENTER_EXT_ARG	    8u
+#define ENTER_KNOWN	    31u /* up to REGISTERED_RING */
 
 struct getevents_arg {
 	uint64_t sigmask;
@@ -19,6 +26,25 @@ struct getevents_arg {
 	uint32_t pad;
 	uint64_t ts;
 };
+
+long fib_sys_io_uring_setup(unsigned entries, void *params)
+{
+	unsigned p[3] = { 0 }; /* sq_entries, cq_entries, flags */
+
+	/* One that is disabled is whose who enables it. */
+	if (!fib_copy(p, params, sizeof(p)) && (p[2] & SETUP_SINGLE_ISSUER) &&
+	    !(p[2] & SETUP_R_DISABLED) && fib_bind_self())
+		return -ENOMEM;
+	return fib_pass(SYS_io_uring_setup, (long[6]){ entries, (long)params });
+}
+
+long fib_sys_io_uring_register(int fd, unsigned op, void *arg, unsigned n)
+{
+	if (fib_bind_self())
+		return -ENOMEM;
+	return fib_pass(SYS_io_uring_register,
+			(long[6]){ fd, op, (long)arg, n });
+}
 
 /* The call has opened its mask: a signal that came before it began ends it. */
 static long wait_masked(long nr, const long a[6])
@@ -35,8 +61,8 @@ static bool is_ready(const long a[6])
 	struct timespec now = { 0, 0 };
 	struct getevents_arg ext = { .ts = (uintptr_t)&now };
 
-	return fib_raw(SYS_io_uring_enter, a[0], 0, a[2],
-		       a[3] | ENTER_EXT_ARG, &ext, sizeof(ext)) == 0;
+	return fib_raw(SYS_io_uring_enter, a[0], 0, a[2], a[3] | ENTER_EXT_ARG,
+		       &ext, sizeof(ext)) == 0;
 }
 
 /*
@@ -65,6 +91,8 @@ long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
 	const void *mask = arg;
 	uint64_t set;
 
+	if (submit)
+		fib_bind_self();
 	if (!(flags & ENTER_SQ_WAIT) && !(flags & ENTER_GETEVENTS && min))
 		return fib_pass(SYS_io_uring_enter, a);
 	if (!(flags & ENTER_GETEVENTS) || !arg)
@@ -113,9 +141,9 @@ long fib_sys_io_pgetevents(unsigned long ctx, long min, long n, void *events,
 			return -EFAULT;
 		fib_signal_mask_for_call(set);
 	}
-	r = wait_masked(SYS_io_pgetevents,
-			(long[6]){ (long)ctx, min, n, (long)events,
-				   (long)timeout, 0 });
+	r = wait_masked(
+		SYS_io_pgetevents,
+		(long[6]){ (long)ctx, min, n, (long)events, (long)timeout, 0 });
 	if (!s.mask || r != -FIB_ERESTARTNOHAND)
 		return r;
 	r = fib_raw(SYS_io_pgetevents, ctx, min, n, events, &now, 0);

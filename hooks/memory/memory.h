@@ -8,8 +8,8 @@
 
 #include "runtime/base.h"
 
-/** Scan the mappings once, then keep track. */
-void fib_shared_init(void);
+/** Scan the mappings once, then keep track. Is there a ring of io_uring among them? */
+bool fib_shared_init(void);
 void fib_shared_map(uintptr_t addr, size_t len, bool shared);
 /** What shmat() mapped at @addr is gone. */
 void fib_shared_detach(uintptr_t addr);

@@ -97,24 +97,30 @@ bool fib_shared_at(uintptr_t addr)
 	return r;
 }
 
-/* One line of maps: "from-to rwxs ..." */
-static void scan_line(const char *p)
+/* One line of maps: "from-to rwxs ... path". Is it of a ring of io_uring? */
+static bool scan_line(const char *line, unsigned len)
 {
+	static const char ring[] = "anon_inode:[io_uring]";
+	const unsigned n = sizeof(ring) - 1;
+	const char *p = line;
 	uintptr_t v[2];
 
 	for (int i = 0; i < 2; i++) {
 		v[i] = fib_get_hex(&p);
 		p++;
 	}
-	if (p[3] == 's')
-		fib_shared_map(v[0], v[1] - v[0], true);
+	if (p[3] != 's')
+		return false;
+	fib_shared_map(v[0], v[1] - v[0], true);
+	return len > n && memcmp(line + len - n, ring, n) == 0;
 }
 
-void fib_shared_init(void)
+bool fib_shared_init(void)
 {
 	long fd = fib_raw(SYS_openat, AT_FDCWD, "/proc/self/maps",
 			  O_RDONLY | O_CLOEXEC);
 	char buf[4096], line[128];
+	bool ring = false;
 	unsigned len = 0;
 	long n;
 
@@ -122,13 +128,13 @@ void fib_shared_init(void)
 	fib_lock_init(&ranges_lock, RANGES);
 	if (fd < 0) {
 		fib_store(&overflow, true, relaxed);
-		return;
+		return false;
 	}
 	while ((n = fib_raw(SYS_read, fd, buf, sizeof(buf))) > 0) {
 		for (long i = 0; i < n; i++) {
 			if (buf[i] == '\n') {
 				line[len] = 0;
-				scan_line(line);
+				ring |= scan_line(line, len);
 				len = 0;
 			} else if (len < sizeof(line) - 1) {
 				line[len++] = buf[i];
@@ -136,4 +142,5 @@ void fib_shared_init(void)
 		}
 	}
 	fib_raw(SYS_close, fd);
+	return ring;
 }
