@@ -266,8 +266,14 @@ static const char *after_number(const char *s, unsigned want)
 	return after(s, digits);
 }
 
-/* What of /proc/self/task/TID is changed by writing; the rest has no fiber. */
-static const char *own_attr(const char *path)
+/* What the kernel has for each thread, and no other thread may write. */
+static bool is_own(const char *s)
+{
+	return after(s, "/attr/") || after(s, "/loginuid");
+}
+
+/* The same in /proc/self/task/TID; the rest of that has no fiber. */
+static const char *own_file(const char *path)
 {
 	unsigned pid = (unsigned)fib_raw(SYS_getpid);
 	const char *s = after(path, "/proc/self/task/");
@@ -277,22 +283,23 @@ static const char *own_attr(const char *path)
 		s = after(p, "/task/");
 	if (s)
 		s = after_number(s, (unsigned)fib_own_tid());
-	return s ? after(s, "/attr/") : NULL;
+	return s && is_own(s) ? s : NULL;
 }
 
-/* Only the first thread may write this. */
-static bool first_attr(const char *path)
+/* That of the first thread, which others may not write, or not even read. */
+static bool first_file(const char *path, bool writes)
 {
 	const char *p = after(path, "/proc/");
+	const char *s = after(path, "/proc/self");
 
-	return after(path, "/proc/self/attr/") ||
-	       ((p = after_number(p, (unsigned)fib_raw(SYS_getpid))) &&
-		after(p, "/attr/"));
+	if (!s)
+		s = after_number(p, (unsigned)fib_raw(SYS_getpid));
+	return s && ((writes && is_own(s)) || after(s, "/timerslack_ns"));
 }
 
 bool fib_procfs_of_thread(const char *user, int flags, char to[FIB_PROCFS_PATH])
 {
-	static const char own[] = "/proc/thread-self/attr/";
+	static const char own[] = "/proc/thread-self";
 	char path[FIB_PROCFS_PATH];
 	const char *s;
 	size_t n = 6;
@@ -304,9 +311,9 @@ bool fib_procfs_of_thread(const char *user, int flags, char to[FIB_PROCFS_PATH])
 			return false;
 	} while (path[n++]);
 	memcpy(to, path, n);
-	s = own_attr(path);
+	s = own_file(path);
 	if (!s && !after(path, "/proc/thread-self/") &&
-	    !((flags & O_ACCMODE) && first_attr(path)))
+	    !first_file(path, flags & O_ACCMODE))
 		return false;
 	if (s && strlen_of(s) + sizeof(own) <= FIB_PROCFS_PATH) {
 		memcpy(to, own, sizeof(own) - 1);

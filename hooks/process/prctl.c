@@ -101,8 +101,14 @@ long fib_sys_prctl(int op, long a, long b, long c, long d)
 	/* Its ranges are of code, and libc's calls are made from ours. */
 	case PR_SET_SYSCALL_USER_DISPATCH:
 		return -EINVAL;
+	/* The library reads it, and so does the clock of the vDSO. */
+	case PR_SET_TSC:
+		if (a == PR_TSC_SIGSEGV)
+			return -EINVAL;
+		break;
 	case PR_GET_TID_ADDRESS:
-		return fib_copy((void *)a, &f->thread.clear_tid, sizeof(f->thread.clear_tid));
+		return fib_copy((void *)a, &f->thread.clear_tid,
+				sizeof(f->thread.clear_tid));
 	}
 	return of_kernel_thread(op, a, b, c, d);
 }
