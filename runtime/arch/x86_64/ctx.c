@@ -1,6 +1,6 @@
 /* Context switch, the part that needs no assembly. See ctx_arch.h. */
-#include <cpuid.h>
 #include "runtime/base.h"
+#include "cpuid_arch.h"
 #include "ctx_arch.h"
 
 #define XSAVE_LEGACY 512 /* x87 and SSE; a header of 64 follows */
@@ -44,19 +44,18 @@ void *fib_ctx_make(void *stack_top, void (*fn)(void *), void *arg)
  */
 void fib_xsave_init(void)
 {
-	unsigned size, at, have, ecx, unused;
 	size_t end = XSAVE_LEGACY + 64, native = end;
+	struct fib_cpuid is;
+	unsigned have = fib_cpuid(0xd, 0, &is) ? is.a : 0;
 
-	if (!__get_cpuid_count(0xd, 0, &have, &unused, &unused, &unused))
-		have = 0;
 	for (unsigned i = 2; i < 32; i++) {
-		if (!(have & 1u << i) ||
-		    !__get_cpuid_count(0xd, i, &size, &at, &ecx, &unused))
+		/* Its size, where it begins, and whether that is aligned. */
+		if (!(have & 1u << i) || !fib_cpuid(0xd, i, &is))
 			continue;
-		if (i != XSAVE_AMX_DATA && at + size > native)
-			native = at + size;
+		if (i != XSAVE_AMX_DATA && is.b + is.a > native)
+			native = is.b + is.a;
 		if (FIB_VECTORS_ALL & 1u << i)
-			end = (ecx & 2 ? FIB_ALIGN_UP(end, 64) : end) + size;
+			end = (is.c & 2 ? FIB_ALIGN_UP(end, 64) : end) + is.a;
 	}
 	fib_xsave_size = FIB_ALIGN_UP(end, 64);
 	fib_xsave_native_size = native + XSAVE_MAGIC2;

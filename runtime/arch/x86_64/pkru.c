@@ -1,5 +1,5 @@
 /* Protection keys, see pkru_arch.h. */
-#include <cpuid.h>
+#include "cpuid_arch.h"
 #include "pkru_arch.h"
 #include "runtime/compat.h"
 
@@ -10,11 +10,11 @@ _Atomic bool fib_pkru_used;
 
 void fib_pkru_init(bool filtered)
 {
-	unsigned a, b, c, d;
+	struct fib_cpuid is;
 	uint32_t rights;
 	long key = 0;
 
-	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(c & OSPKE))
+	if (!fib_cpuid(7, 0, &is) || !(is.c & OSPKE))
 		return;
 	rights = fib_rdpkru();
 	/*
