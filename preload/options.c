@@ -14,6 +14,7 @@
 #include "preload/preload.h"
 #include "shared/near.h"
 #include "runtime/base.h"
+#include "runtime/digits.h"
 #include "runtime/symtab.h"
 
 #define MAX_WORKERS 1024
@@ -463,61 +464,75 @@ void fib_options_read(void)
 	choose();
 }
 
+/* Small files of the kernel's, without stdio and its buffers. False: none there. */
+static bool read_small(const char *path, char *buf, size_t size)
+{
+	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	long n = 1;
+
+	while (fd >= 0 && len < size - 1 && n > 0) {
+		n = fib_raw(SYS_read, fd, buf + len, size - 1 - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		fib_raw(SYS_close, fd);
+	buf[len] = 0;
+	return len;
+}
+
 /* "max 100000" or "150000 100000": CPUs as a quota of a period. */
 static int quota_of(const char *path)
 {
-	FILE *f = fopen(path, "re");
-	long quota, period;
-	int cpus = 0;
+	char buf[64];
+	const char *at = buf;
+	uint64_t quota, period;
 
-	if (!f)
+	if (!read_small(path, buf, sizeof(buf)) || *at < '0' || *at > '9')
 		return 0;
-	if (fscanf(f, "%ld %ld", &quota, &period) == 2 && period > 0)
-		cpus = (int)((quota + period - 1) / period);
-	fclose(f);
-	return cpus;
+	quota = fib_get_decimal(&at);
+	at += *at == ' ';
+	period = fib_get_decimal(&at);
+	return period ? (int)((quota + period - 1) / period) : 0;
 }
 
 /* The process's cgroup (v2) and those above it; the least quota counts. */
 static int cgroup_cpus(void)
 {
-	FILE *f = fopen("/proc/self/cgroup", "re");
-	char line[512], path[600];
+	char buf[8192], path[600], *line = buf, *slash;
 	int least = 0;
 
-	if (!f)
+	if (!read_small("/proc/self/cgroup", buf, sizeof(buf)))
 		return 0;
-	while (fgets(line, sizeof(line), f)) {
-		char *slash;
-
-		if (strncmp(line, "0::", 3) != 0)
-			continue;
-		line[strcspn(line, "\n")] = 0;
-		for (;;) {
-			int n;
-
-			snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max",
-				 line + 3);
-			n = quota_of(path);
-			if (n > 0 && (!least || n < least))
-				least = n;
-			slash = strrchr(line + 3, '/');
-			if (!slash || slash == line + 3)
-				break;
-			*slash = 0;
-		}
+	while (strncmp(line, "0::", 3) != 0) {
+		line = strchr(line, '\n');
+		if (!line++)
+			return 0;
 	}
-	fclose(f);
+	line[strcspn(line, "\n")] = 0;
+	do {
+		int n;
+
+		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max",
+			 line + 3);
+		n = quota_of(path);
+		if (n > 0 && (!least || n < least))
+			least = n;
+		slash = strrchr(line + 3, '/');
+		if (slash)
+			*slash = 0;
+	} while (slash && slash != line + 3);
 	return least;
 }
 
 int fib_cpus(void)
 {
 	cpu_set_t set;
-	int n = 1, quota = cgroup_cpus();
+	int n = 1, quota;
 
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		n = CPU_COUNT(&set);
+	quota = n > 1 ? cgroup_cpus() : 0;
 	if (quota > 0 && quota < n)
 		n = quota;
 	return n < 1 ? 1 : n > MAX_WORKERS ? MAX_WORKERS : n;

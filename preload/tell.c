@@ -21,14 +21,40 @@ void fib_state_tell(uint32_t state, const char *why)
 	fib_store(&fib_symtab.state, state, release);
 }
 
+static void put_two(char *to, uint64_t n)
+{
+	to[0] = (char)('0' + n / 10 % 10);
+	to[1] = (char)('0' + n % 10);
+}
+
+/*
+ * gmtime_r() opens /etc/localtime. Years begin in March here, so that the day that
+ * comes and goes is the last one: month m begins with day (153 * m + 2) / 5.
+ */
+static void put_time(char *to, uint64_t sec)
+{
+	uint64_t day = sec / 86400 + 719468; /* since March 1st of the year 0 */
+	uint64_t era = day / 146097, of_era = day % 146097;
+	uint64_t year =
+		(of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) /
+		365;
+	uint64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+	uint64_t month = (5 * of_year + 2) / 153;
+
+	year += era * 400 + (month >= 10);
+	memcpy(to, "0000-00-00T00:00:00Z", sizeof("0000-00-00T00:00:00Z"));
+	put_two(to, year / 100);
+	put_two(to + 2, year);
+	put_two(to + 5, month < 10 ? month + 3 : month - 9);
+	put_two(to + 8, of_year - (153 * month + 2) / 5 + 1);
+	put_two(to + 11, sec / 3600 % 24);
+	put_two(to + 14, sec / 60 % 60);
+	put_two(to + 17, sec % 60);
+}
+
 void fib_state_begins(void)
 {
-	time_t now = time(NULL);
-	struct tm tm;
-
-	if (gmtime_r(&now, &tm))
-		strftime(fib_symtab.start, sizeof(fib_symtab.start),
-			 "%Y-%m-%dT%H:%M:%SZ", &tm);
+	put_time(fib_symtab.start, (uint64_t)time(NULL));
 	fib_symtab.began_ns = fib_now_ns();
 }
 
@@ -178,5 +204,6 @@ void fib_stats_open(void)
 	if (fd >= 0)
 		fib_stats_at_exit(fib_fd_hide(fd));
 	else
-		fib_warn("FIBHOOK_STATS: cannot open %s: %s", name, fib_tell_error(fd));
+		fib_warn("FIBHOOK_STATS: cannot open %s: %s", name,
+			 fib_tell_error(fd));
 }
