@@ -155,6 +155,9 @@ struct fib_scan {
 	struct fib_rewrite_stats *stats;
 };
 
+/** About @n sites are going to be taken: memory for all of them, at one go. */
+void fib_scan_expect(uint32_t n);
+
 /** A free site, and the address of its slot; 0: none is left. */
 uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site);
 

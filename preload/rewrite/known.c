@@ -81,6 +81,7 @@ bool fib_known_take(struct fib_scan *scan, const struct dl_phdr_info *info)
 		if (memcmp((const void *)(info->dlpi_addr + site[i].start),
 			   site[i].old, site[i].len))
 			return false;
+	fib_scan_expect(known->nsites);
 	for (uint32_t i = 0; i < known->nsites; i++) {
 		if (take_site(scan, info->dlpi_addr, &site[i]))
 			continue;

@@ -22,7 +22,10 @@
 #include "raw_arch.h"
 
 #define ARCH_SHSTK_STATUS 0x5005
-#define BLOCKS_SIZE	  (FIB_MAX_SITES * FIB_SLOT_SIZE)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#define BLOCKS_SIZE (FIB_MAX_SITES * FIB_SLOT_SIZE)
 
 /* A loaded object, known by its place. */
 struct object {
@@ -119,7 +122,7 @@ uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site)
 	for (uint32_t n = 0; n < FIB_MAX_SITES; n++) {
 		uint32_t i = (hint + n) % FIB_MAX_SITES;
 
-		if (fib_sites[i].object)
+		if (i < fib_nsites && fib_sites[i].object)
 			continue;
 		hint = i + 1;
 		if (i >= fib_nsites)
@@ -130,6 +133,17 @@ uintptr_t fib_scan_new_site(struct fib_scan *scan, struct fib_site **site)
 		return slot_addr(i);
 	}
 	return 0;
+}
+
+void fib_scan_expect(uint32_t n)
+{
+	uintptr_t from = (uintptr_t)&fib_sites[fib_nsites] & -4096UL;
+	uint32_t end =
+		fib_nsites + n < FIB_MAX_SITES ? fib_nsites + n : FIB_MAX_SITES;
+
+	/* Linux 5.14; where it is older, each page has its own fault. */
+	fib_raw(SYS_madvise, from, (uintptr_t)&fib_sites[end] - from,
+		MADV_POPULATE_WRITE);
 }
 
 /* Free pages at most 1.5 GB from addr: below it if possible, where no heap

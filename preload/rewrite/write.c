@@ -96,10 +96,9 @@ static int put(int fd, uintptr_t at, const void *from, size_t n)
 	return r == (long)n ? 0 : r < 0 ? (int)r : -EIO;
 }
 
-/* Neighbours together: at the start it is nearly all of them. */
-static int put_slots(int fd)
+/* Neighbours together, by @buf: at the start it is nearly all of them. */
+static int put_slots(int fd, uint8_t buf[FIB_RUN])
 {
-	uint8_t buf[16 * FIB_SLOT_SIZE];
 	uintptr_t at = 0;
 	size_t n = 0;
 	int err = 0;
@@ -109,7 +108,7 @@ static int put_slots(int fd)
 
 		if (!is_pending(s) || !s->slot)
 			continue;
-		if (n && (s->slot != at + n || n == sizeof(buf))) {
+		if (n && (s->slot != at + n || n == FIB_RUN)) {
 			err = put(fd, at, buf, n);
 			n = 0;
 		}
@@ -121,6 +120,8 @@ static int put_slots(int fd)
 	}
 	return err || !n ? err : put(fd, at, buf, n);
 }
+
+_Static_assert(FIB_RUN % FIB_SLOT_SIZE == 0, "whole slots");
 
 /* Bytes that are one after the other in the text, and are written at once. */
 struct run {
@@ -143,25 +144,25 @@ static bool append(struct run *r, const struct fib_site *s)
 	return true;
 }
 
-static int put_text(int fd)
+static int put_text(int fd, struct run *r)
 {
-	struct run r = { .n = 0 };
 	int err = 0;
 	uint32_t i;
 
+	r->n = 0;
 	for (i = 0; i < fib_nsites && !err; i++) {
 		const struct fib_site *s = &fib_sites[i];
 
-		if (!is_pending(s) || append(&r, s))
+		if (!is_pending(s) || append(r, s))
 			continue;
-		if (r.n)
-			err = put(fd, r.at, r.bytes, r.n);
-		r.at = s->start;
-		r.n = s->len;
-		memcpy(r.bytes, s->new, s->len);
+		if (r->n)
+			err = put(fd, r->at, r->bytes, r->n);
+		r->at = s->start;
+		r->n = s->len;
+		memcpy(r->bytes, s->new, s->len);
 	}
-	if (!err && r.n)
-		err = put(fd, r.at, r.bytes, r.n);
+	if (!err && r->n)
+		err = put(fd, r->at, r->bytes, r->n);
 	/* What could be written can be written again. */
 	for (i = err ? i : 0; i-- > 0;)
 		if (is_pending(&fib_sites[i]))
@@ -174,11 +175,12 @@ static int write_through(void)
 {
 	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, "/proc/self/mem",
 			      O_RDWR | O_CLOEXEC);
+	struct run r;
 	int err;
 
 	if (fd < 0)
 		return fd;
-	err = put_slots(fd);
+	err = put_slots(fd, r.bytes);
 	for (uint32_t i = 0; i < fib_nsites && !err; i++) {
 		const struct fib_site *s = &fib_sites[i];
 
@@ -186,7 +188,7 @@ static int write_through(void)
 			err = put(fd, s->block, s->body, FIB_SLOT_SIZE);
 	}
 	if (!err)
-		err = put_text(fd);
+		err = put_text(fd, &r);
 	fib_raw(SYS_close, fd);
 	for (uint32_t i = 0; i < fib_nsites && !err; i++)
 		if (is_pending(&fib_sites[i]))
