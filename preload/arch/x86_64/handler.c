@@ -21,14 +21,6 @@
 
 #define PAGES_MAX 2048 /* of the stack that are searched */
 
-static bool is_frame(const struct fib_sigframe *s, uint64_t mask, bool nodefer)
-{
-	uint64_t before = s->uc.uc_sigmask;
-
-	return fib_sigframe_plausible(s) && !(before & ~mask) &&
-	       (nodefer || (mask & ~before));
-}
-
 /* Does some handler leave its signal open? */
 static bool any_nodefer(void)
 {
@@ -41,13 +33,21 @@ static bool any_nodefer(void)
 	return false;
 }
 
+/* Handlers are asked for where something looks like a frame: hardly ever. */
+static bool is_frame(const struct fib_sigframe *s, uint64_t mask)
+{
+	uint64_t before = s->uc.uc_sigmask;
+
+	return fib_sigframe_plausible(s) && !(before & ~mask) &&
+	       ((mask & ~before) || any_nodefer());
+}
+
 /* Mapped, and to be read: no guard. The wait ends at once in any case. */
 static bool is_there(uintptr_t page)
 {
 	struct timespec now = { 0, 0 };
 
-	return fib_raw(SYS_futex, page, FUTEX_WAIT_PRIVATE, 0, &now) !=
-	       -EFAULT;
+	return fib_raw(SYS_futex, page, FUTEX_WAIT_PRIVATE, 0, &now) != -EFAULT;
 }
 
 bool fib_in_handler(uint64_t mask)
@@ -55,7 +55,6 @@ bool fib_in_handler(uint64_t mask)
 	uintptr_t at = (uintptr_t)__builtin_frame_address(0) & ~15ul;
 	uintptr_t end = (at & -FIB_PAGE) + FIB_PAGE;
 	stack_t ss = { .ss_flags = 0 };
-	bool nodefer = any_nodefer();
 
 	fib_raw(SYS_sigaltstack, 0, &ss);
 	if (ss.ss_flags & SS_ONSTACK)
@@ -68,8 +67,7 @@ bool fib_in_handler(uint64_t mask)
 				return false;
 			end += FIB_PAGE;
 		}
-		if (is_frame((const struct fib_sigframe *)at, mask,
-			     nodefer))
+		if (is_frame((const struct fib_sigframe *)at, mask))
 			return true;
 	}
 	return false;
