@@ -60,6 +60,10 @@ struct fib_desc *fib_desc_create(void)
 	fib_store(&d->apart, 0, relaxed);
 	d->impatient = d->changed = 0;
 	d->home = false;
+	for (int i = 0; i < 2; i++) {
+		d->queue[i].slot = NULL;
+		fib_store(&d->queue[i].standing, 0, relaxed);
+	}
 	fib_store(&d->refs, 1, relaxed);
 	fib_unlock(&d->lock);
 	return d;
@@ -68,6 +72,65 @@ struct fib_desc *fib_desc_create(void)
 void fib_desc_get(struct fib_desc *d)
 {
 	fib_add(&d->refs, 1, relaxed);
+}
+
+bool fib_desc_has_twins(struct fib_desc *d, struct fib_fd *own, uint32_t files)
+{
+	if (d == &nobody)
+		return false;
+	fib_lock(&d->lock);
+	for (int i = 0; i < 2; i++) {
+		if (d->queue[i].slot)
+			continue;
+		d->queue[i].slot = own;
+		d->queue[i].files = files;
+	}
+	fib_unlock(&d->lock);
+	return true;
+}
+
+/* Another slot than the caller's own is the queue still: somebody is there. */
+static bool stands_locked(const struct fib_queue *q, uint8_t ev)
+{
+	return fib_load(&q->slot->files, acquire) == q->files &&
+	       (fib_load(&q->standing, relaxed) ||
+		(fib_load(&q->slot->waiting, relaxed) & ev));
+}
+
+struct fib_fd *fib_desc_queue(struct fib_desc *d, uint8_t ev,
+			      struct fib_fd *own, uint32_t files,
+			      uint32_t *closes)
+{
+	struct fib_queue *q = &d->queue[ev == FIB_IO_WRITE];
+	struct fib *f = fib_self();
+	struct fib_fd *slot;
+
+	if (d == &nobody)
+		return NULL;
+	fib_lock(&d->lock);
+	/* A close counts first there, and then in files. */
+	if (q->slot)
+		*closes = fib_load(&q->slot->closes, seq_cst);
+	if (!q->slot || q->slot == own || !stands_locked(q, ev)) {
+		q->slot = own;
+		q->files = files;
+		*closes = fib_load(&own->closes, seq_cst);
+	}
+	slot = q->slot;
+	if (!f->io.counted) {
+		f->io.counted = &q->standing;
+		fib_add(&q->standing, 1, relaxed);
+	}
+	fib_unlock(&d->lock);
+	return slot;
+}
+
+void fib_desc_queue_leave(struct fib *f)
+{
+	if (fib_likely(!f->io.counted))
+		return;
+	fib_sub(f->io.counted, 1, relaxed);
+	f->io.counted = NULL;
 }
 
 void fib_desc_put(struct fib_desc *d)

@@ -95,6 +95,13 @@ enum fib_desc_part {
 /** O_ASYNC is set on some descriptor, or was. */
 extern _Atomic bool fib_desc_async_used;
 
+/* Where those stand who wait for a description that has several numbers. */
+struct fib_queue {
+	struct fib_fd *slot;  /* of one of these; NULL: each at its own */
+	uint32_t files;	      /* of the slot, as long as it is that */
+	_Atomic int standing; /* who counts is to come to that slot */
+};
+
 struct fib_desc {
 	struct fib_lock lock;	  /* to write what is known */
 	_Atomic uint32_t refs;	  /* numbers that lead here */
@@ -112,7 +119,8 @@ struct fib_desc {
 	_Atomic uint32_t begun; /* hooks/io/conn.c */
 	int lowat;		/* SO_RCVLOWAT */
 	uint64_t limit_ns[2];	/* for reading, for writing; FIB_NEVER: none */
-	struct fib_desc *next;	/* of those that are free */
+	struct fib_queue queue[2]; /* the same; lock */
+	struct fib_desc *next;	   /* of those that are free */
 };
 
 /* What the kernel has said. */
@@ -128,6 +136,17 @@ struct fib_desc_answer {
 /** A record with one reference, of a stranger. */
 struct fib_desc *fib_desc_create(void);
 void fib_desc_get(struct fib_desc *d);
+/**
+ * The caller is going to stand in the queue of @d for @ev: at which slot? @own, as file
+ * @files, if nobody stands at another one; *@closes is of that slot. The caller is
+ * counted (fiber.io.counted) until fib_desc_queue_leave(). NULL: @d is nobody's.
+ */
+struct fib_fd *fib_desc_queue(struct fib_desc *d, uint8_t ev,
+			      struct fib_fd *own, uint32_t files,
+			      uint32_t *closes);
+void fib_desc_queue_leave(struct fib *f);
+/** There are other numbers than that of @own, where some may wait by now. */
+bool fib_desc_has_twins(struct fib_desc *d, struct fib_fd *own, uint32_t files);
 void fib_desc_put(struct fib_desc *d);
 /**
  * @d is a description that nobody else has, with no limits, opened with @flags;

@@ -28,6 +28,13 @@
  * process may hold either end, the reader may wait by a duplicate, the other end may
  * be closed and its number another file's. A duplicate knows what its original did.
  *
+ * Natively all who wait for a file stand in one queue, by whichever number they call.
+ * So those who call by numbers that dup() has made wait at the slot of one of these: that
+ * of whoever waits first (hooks/io/queue.c). Who was moved by its close stands at a hidden
+ * duplicate, apart from who comes then. So do numbers that are one file and nobody
+ * knows: those older than the start are compared when they are first waited for, others
+ * (received, made by io_uring, a fork's) are not.
+ *
  * A fiber may leave the table of descriptors (CLOSE_RANGE_UNSHARE, unshare() of
  * CLONE_FILES): the same numbers are other files to it. It is dedicated then,
  * has nothing to do with records and slots, and waits in the kernel.
@@ -75,10 +82,15 @@ struct fib_known {
 	uint8_t doubts;	 /* times that a short read was not the end */
 	bool tells_room; /* poll has once said that there is room to write */
 	bool tells_end;	 /* it says so when there is no writer (any more) */
+	_Atomic uint8_t twin;  /* FIB_TWIN_*, lock */
 	_Atomic int acceptors; /* by this number, and how: hooks/wait/way.h */
 	_Atomic int turn;  /* they go over to the kernel: hooks/io/accept.c */
 	_Atomic int crowd; /* the most that have parked at once */
 } __attribute__((aligned(64)));
+
+/* Its description has other numbers, perhaps; that was looked for. */
+#define FIB_TWIN_HAS	1
+#define FIB_TWIN_LOOKED 2
 
 /* But for a lock that has its rank with it. */
 _Static_assert(sizeof(struct fib_known) == 64 ||
@@ -235,6 +247,18 @@ struct fib_peer fib_fd_peer_of(int fd);
 /** The other end of number @s, which as file @files was found to be of @kind. */
 struct fib_peer fib_fd_find_peer(struct fib_fd *s, uint8_t kind,
 				 uint32_t files);
+
+/* --- twins.c ---------------------------------------------------------------- */
+
+/** @k is waited for: was it duplicated before the start? Once. */
+void fib_fd_find_twin(struct fib_known *k);
+/**
+ * The caller, who is going to wait for @ev of the file of @k, whose number was closed
+ * @began times when the call began, stands in the file's queue, until
+ * fib_desc_queue_leave(). At which slot, and how often that was closed; NULL: its own.
+ */
+struct fib_fd *fib_fd_queue(struct fib_known *k, uint8_t ev, uint32_t began,
+			    uint32_t *closes);
 
 /* --- kind.c ----------------------------------------------------------------- */
 

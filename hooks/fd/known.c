@@ -75,8 +75,7 @@ struct fib_known *fib_fd_record(int fd)
 	return fib_fd_record_known(fd);
 }
 
-/* The number of @k leads to @d from now on, which has been counted. */
-static void lead_locked(struct fib_known *k, struct fib_desc *d)
+void fib_fd_lead_locked(struct fib_known *k, struct fib_desc *d)
 {
 	struct fib_desc *old = fib_load(&k->desc, relaxed);
 
@@ -94,6 +93,7 @@ void fib_fd_begin_locked(struct fib_known *k, uint32_t files,
 	if (left || !old) {
 		k->kind = FIB_FD_UNKNOWN;
 		k->listening = k->tells_room = k->tells_end = false;
+		fib_store(&k->twin, d ? FIB_TWIN_LOOKED : 0, relaxed);
 		k->polled = k->doubts = 0;
 		k->tty = FIB_TTY_UNKNOWN;
 		fib_store(&k->peer, NULL, relaxed);
@@ -107,7 +107,7 @@ void fib_fd_begin_locked(struct fib_known *k, uint32_t files,
 	/* It cannot be asked, and may have been set since the number was left. */
 	if (left < FIB_FILE_LEFT && old)
 		d->impatient |= old->impatient;
-	lead_locked(k, d);
+	fib_fd_lead_locked(k, d);
 	/* pairs with fib_fd_kind_of() */
 	fib_store(&k->files, files, release);
 }
@@ -213,12 +213,45 @@ uint32_t fib_fd_files(int fd)
 	return k ? fib_load(&k->slot->files, acquire) : 0;
 }
 
+void fib_fd_be_twins(struct fib_known *old, uint32_t files,
+		     struct fib_known *new, uint32_t new_files)
+{
+	struct fib_desc *d = NULL;
+
+	fib_lock(&old->lock);
+	if (fib_load(&old->slot->files, acquire) == files &&
+	    fib_load(&old->files, relaxed) == files) {
+		d = fib_load(&old->desc, relaxed);
+		if (d && fib_desc_has_twins(d, old->slot, files)) {
+			fib_desc_get(d);
+			fib_fd_note_twin_locked(old, FIB_TWIN_HAS);
+		} else {
+			d = NULL;
+		}
+	}
+	fib_unlock(&old->lock);
+	if (!d)
+		return;
+	fib_lock(&new->lock);
+	if (fib_load(&new->slot->files, acquire) == new_files &&
+	    fib_load(&new->files, relaxed) == new_files) {
+		if (fib_load(&new->desc, relaxed) != d)
+			fib_fd_lead_locked(new, d);
+		else
+			fib_desc_put(d);
+		fib_fd_note_twin_locked(new, FIB_TWIN_HAS);
+	} else {
+		fib_desc_put(d);
+	}
+	fib_unlock(&new->lock);
+}
+
 bool fib_fd_duplicated(int from, uint32_t files, int to)
 {
 	struct fib_known *old = fib_fd_record(from), *new = begin_new(to);
 	struct fib_peer peer = { 0 };
-	struct fib_desc *d = NULL;
 	uint8_t kind = FIB_FD_UNKNOWN;
+	struct fib_desc *d = NULL;
 
 	if (!old || !new)
 		return false;
@@ -238,6 +271,9 @@ bool fib_fd_duplicated(int from, uint32_t files, int to)
 	new->kind = kind;
 	fib_fd_set_peer_locked(new, peer);
 	fib_unlock(&new->lock);
+	if (!fib_fd_is_ours(to))
+		fib_fd_be_twins(old, files, new,
+				fib_load(&new->files, acquire));
 	return true;
 }
 

@@ -19,6 +19,12 @@ struct fib_known *fib_fd_record_chunk(unsigned i);
 void fib_fd_begin_locked(struct fib_known *k, uint32_t files,
 			 struct fib_desc *d);
 
+/** The number of @k leads to @d from now on, which has been counted. */
+void fib_fd_lead_locked(struct fib_known *k, struct fib_desc *d);
+/** @old and @new, as these files, are one description. */
+void fib_fd_be_twins(struct fib_known *old, uint32_t files,
+		     struct fib_known *new, uint32_t new_files);
+
 static inline bool fib_fd_is_current(const struct fib_known *k)
 {
 	return fib_load(&k->files, acquire) ==
@@ -28,6 +34,11 @@ static inline bool fib_fd_is_current(const struct fib_known *k)
 static inline uint8_t fib_fd_kind_of(const struct fib_known *k)
 {
 	return fib_likely(fib_fd_is_current(k)) ? k->kind : FIB_FD_UNKNOWN;
+}
+
+static inline void fib_fd_note_twin_locked(struct fib_known *k, uint8_t what)
+{
+	fib_store(&k->twin, fib_load(&k->twin, relaxed) | what, relaxed);
 }
 
 /* --- terms.c ---------------------------------------------------------------- */

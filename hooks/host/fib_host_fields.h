@@ -166,7 +166,8 @@ struct fib_worker_report {
 	uint64_t since_ns; /* it waits, where others may change how long */    \
 	uint32_t found;	   /* hooks/fd/desc.h (A) */                           \
 	uint8_t undone;	   /* its connection, when the wait began: fd/fd.h */  \
-	bool opens; /* a descriptor, whose number is reserved meanwhile */
+	bool opens; /* a descriptor, whose number is reserved meanwhile */     \
+	bool shared; /* the caller knows how to go to the queue: hooks/io/queue.c */
 #define FIB_HOST_TIMER
 
 #endif

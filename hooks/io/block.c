@@ -237,6 +237,22 @@ static bool goes_over(struct fib_io *io)
 	return over;
 }
 
+/* Do those who wait for the file stand elsewhere? Asked once. */
+static bool has_queue(struct fib_io *io)
+{
+	struct fib_known *k = fib_fd_of(io->s);
+	uint32_t closes;
+	uint8_t twin = fib_load(&k->twin, relaxed);
+
+	io->shared = false;
+	if (fib_unlikely(!twin)) {
+		fib_fd_find_twin(k);
+		twin = fib_load(&k->twin, relaxed);
+	}
+	return fib_unlikely(twin & FIB_TWIN_HAS) && !io->moved &&
+	       fib_fd_queue(k, io->ev, io->closes, &closes);
+}
+
 static long block(struct fib_io *io)
 {
 	long r = limit_again(io);
@@ -251,6 +267,8 @@ static long block(struct fib_io *io)
 	}
 	if (fib_unlikely(goes_over(io)))
 		return -FIB_IO_GOES_OVER;
+	if (io->shared && fib_unlikely(has_queue(io)))
+		return -FIB_IO_ELSEWHERE;
 	/* It is empty: there is room for who writes to the other end. */
 	if (io->ev == FIB_IO_READ)
 		fib_fd_hint(fib_fd_peer(fib_fd_of(io->s)), FIB_IO_WRITE);

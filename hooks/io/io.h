@@ -174,6 +174,16 @@ static inline int fib_io_option(const struct fib_known *k, int name, int none)
 
 /** accept.c: does socket @k listen? */
 bool fib_io_listens(struct fib_known *k);
+/*
+ * queue.c: as fib_io_open_call(), but it waits where all do who wait for the file, by
+ * whichever number. @io is at that slot then.
+ */
+long fib_io_shared_call(struct fib_io *io, size_t plain, long nr,
+			const long a[6]);
+/** @io holds that slot by @h from now on, and is there. False: it is its own. */
+bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h);
+/* What its wait ends with where that is another one than its own. */
+#define FIB_IO_ELSEWHERE 531
 /* What a wait of accept() ends with, when its caller is to go on in the kernel. */
 #define FIB_IO_GOES_OVER 530
 

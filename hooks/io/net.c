@@ -100,7 +100,7 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	*flags |= MSG_DONTWAIT;
 	if (k->kind == FIB_FD_DGRAM)
 		io->flags = flags;
-	r = fib_io_open_call(io, fib_fd_shows_end(k) ? plain : 0, nr, a);
+	r = fib_io_shared_call(io, fib_fd_shows_end(k) ? plain : 0, nr, a);
 	/* Shut: the call would have waited, and the socket is O_NONBLOCK by now. */
 	if (fib_unlikely(r == -EAGAIN) && io->flags &&
 	    !(*flags & MSG_DONTWAIT) && nr == SYS_recvfrom && !a[4])
@@ -320,7 +320,8 @@ send_rest(struct fib_known *k, const struct iovec *iov, size_t n, long nr,
 				       .rules = &fib_io_hooked,
 				       .ev = FIB_IO_WRITE,
 				       .seq = seq,
-				       .closes = closes },
+				       .closes = closes,
+				       .shared = true },
 			       .part = k->kind == FIB_FD_TCP ? tcp_part :
 							       unix_part,
 			       .iov = iov,

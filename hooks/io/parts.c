@@ -84,12 +84,27 @@ static bool is_stream(const struct fib_io *io)
 	return fib_fd_of(io->s)->kind == FIB_FD_STREAM;
 }
 
+/* Stay with the file: where those stand who wait for it, and to be tried there. */
+static bool hold(struct fib_parts *p)
+{
+	struct fib_fd *own = p->io.s;
+	bool shared = p->io.shared;
+
+	p->io.shared = false;
+	if (!shared || !fib_io_goes_to_queue(&p->io, &p->hold))
+		return fib_fd_hold(own, &p->hold, p->io.closes);
+	fib_iom_leave(own);
+	p->blocked = false;
+	return true;
+}
+
 long fib_io_parts(struct fib_parts *p)
 {
 	struct fib *f = fib_self();
 	long r;
 
-	if (!fib_fd_hold(p->io.s, &p->hold, p->io.closes)) {
+	if (!hold(p)) {
+		fib_desc_queue_leave(f);
 		r = p->done ? p->done : -FIB_ERESTARTNOINTR;
 		if (p->blocked && (p->io.closes & FIB_CLOSING)) {
 			long err = fib_io_again(&p->io);
@@ -128,6 +143,7 @@ long fib_io_parts(struct fib_parts *p)
 		if (r)
 			break;
 	}
+	fib_desc_queue_leave(f);
 	if (f->io.hold)
 		fib_iom_let_go(&p->hold);
 	f->io.hold = NULL;

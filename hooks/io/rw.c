@@ -118,9 +118,10 @@ static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 		size_t plain = nr == SYS_read && fib_fd_shows_end(k) ?
 				       (size_t)a[2] :
 				       0;
-		long r = fib_io_call(&FIB_HOOK_IO(k, FIB_IO_READ), plain,
-				     SYS_preadv2, v);
+		struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
+		long r = fib_io_shared_call(&io, plain, SYS_preadv2, v);
 
+		fib_io_end(&io);
 		if (!no_nowait(k, FIB_IO_READ, r))
 			return r;
 	}
@@ -164,7 +165,8 @@ static long read_nothing(struct fib_known *k, const long a[6])
 	fib_io_start(&io);
 	do {
 		fib_io_begin(&io);
-		r = fib_iom_has_reader(io.s, io.turn) ? -EAGAIN :
+		r = fib_iom_has_reader(io.s, io.turn) ?
+			    -EAGAIN :
 			    fib_raw(SYS_read, io.s->fd, a[1], 0);
 	} while (r == -EAGAIN && (r = fib_io_again(&io)) == 0);
 	fib_io_end(&io);
@@ -273,6 +275,7 @@ write_file(struct fib_known *k, const struct iovec *iov, int n, long nr,
 		r = fib_pass(SYS_pwritev2, v);
 		if (wants_more(r, iov, n) && !fib_fd_nonblock(k)) {
 			FIB_CHAOS_POINT(io_partial);
+			p.io.shared = true;
 			p.blocked = r == -EAGAIN;
 			p.done = r > 0 ? r : 0;
 			p.skip = (size_t)p.done;

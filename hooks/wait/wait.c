@@ -16,6 +16,10 @@ static void let_go(struct fib *f)
 {
 	struct fib_hold *next;
 
+	/* It may be a description's, which goes with the last hold. */
+	if (f->io.counted)
+		fib_sub(f->io.counted, 1, relaxed);
+	f->io.counted = NULL;
 	for (struct fib_hold *h = f->io.hold; h; h = next) {
 		next = h->also;
 		fib_iom_let_go(h);
@@ -23,9 +27,6 @@ static void let_go(struct fib *f)
 	f->io.hold = NULL;
 	if (f->io.place)
 		fib_line_leave(f->io.place);
-	if (f->io.counted)
-		fib_sub(f->io.counted, 1, relaxed);
-	f->io.counted = NULL;
 	if (f->io.reserved)
 		fib_reserved_free(f->io.reserved - 1);
 	f->io.reserved = 0;

@@ -1,4 +1,3 @@
-# open: each number of a file has its own queue
 # Who waits first is served first, by whichever number of the file.
 0 pipe a b
 0 dup a c

@@ -1,0 +1,76 @@
+/* Numbers of one description, and where those wait who call by them: see fd.h. */
+#include <linux/kcmp.h>
+#include "hooks/core/hook.h"
+#include "hooks/fd/known_int.h"
+#include "runtime/chaos.h"
+
+#define COMPARED 32 /* numbers at most that an early one is compared with */
+
+/* Not if one was closed where nobody saw it, and is another file's. */
+static bool is_same(int a, int b)
+{
+	long pid = fib_raw(SYS_getpid);
+
+	return fib_load(&fib_fd_compares, relaxed) && !fib_filtered() &&
+	       fib_raw(SYS_kcmp, pid, pid, KCMP_FILE, a, b) == 0;
+}
+
+static bool has(const struct fib_known *k, uint8_t what)
+{
+	return fib_load(&k->twin, relaxed) & what;
+}
+
+/*
+ * Those that are older than the start, and have been that file since, may have been
+ * duplicated then. Each is compared when it is first waited for, with those that were
+ * before it.
+ */
+static bool is_early(const struct fib_known *k)
+{
+	const struct fib_desc *d = fib_load(&k->desc, acquire);
+
+	return d && !fib_load(&k->slot->files, acquire) &&
+	       fib_fd_kind_of(k) != FIB_FD_UNKNOWN &&
+	       !fib_load(&d->born, relaxed);
+}
+
+void fib_fd_find_twin(struct fib_known *k)
+{
+	struct fib_known *c = fib_fd_record_chunk(0);
+	int left = COMPARED;
+
+	if (is_early(k))
+		for (unsigned n = 0; c && n < FIB_FD_CHUNK && left; n++) {
+			if (&c[n] == k || !has(&c[n], FIB_TWIN_LOOKED) ||
+			    !is_early(&c[n]) || c[n].kind != k->kind)
+				continue;
+			left--;
+			if (!is_same(k->fd, c[n].fd))
+				continue;
+			fib_fd_be_twins(&c[n], 0, k, 0);
+			break;
+		}
+	fib_lock(&k->lock);
+	fib_fd_note_twin_locked(k, FIB_TWIN_LOOKED);
+	fib_unlock(&k->lock);
+}
+
+struct fib_fd *fib_fd_queue(struct fib_known *k, uint8_t ev, uint32_t began,
+			    uint32_t *closes)
+{
+	struct fib_desc *d = fib_load(&k->desc, acquire);
+	struct fib_fd *q;
+
+	if (!has(k, FIB_TWIN_HAS) || !d || !fib_fd_is_current(k))
+		return NULL;
+	q = fib_desc_queue(d, ev, k->slot, fib_load(&k->files, acquire),
+			   closes);
+	FIB_CHAOS_POINT(queue_found);
+	if (!q || q == k->slot || !is_same(k->fd, q->fd))
+		return NULL;
+	/* Else the record, and the number, may be another file's by now. */
+	return !(began & FIB_CLOSING) &&
+			       fib_load(&k->slot->closes, seq_cst) == began ?
+		       q :
+		       NULL;
+}
