@@ -135,6 +135,8 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 		}
 	}
 	fib_runq_harvest_end(w);
+	w->turns = 0;
+	w->turns_due = fib_load(&w->queued, relaxed) / 2;
 	if (n > 0)
 		fib_add(&fib_symtab.stats[FIB_STAT_io_events], (uint64_t)n,
 			relaxed);

@@ -278,14 +278,22 @@ static struct fib *next_bound(struct fib_worker *w)
 	return w->bound;
 }
 
-/* Once in FIB_POLL_EVERY turns: what others have, before what is our own. */
+/*
+ * Once in FIB_POLL_EVERY turns: what others have, before what is our own. Events are
+ * served in their order by whoever comes first, as long as they are in epoll. So a
+ * worker that has many queued leaves them there until it has run half of these:
+ * else the slower of two, which runs beside another process, say, would have the
+ * same share as the faster one, and all of its share would wait twice as long.
+ */
 static struct fib *look_around(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
 	struct fib *f = NULL;
 
+	w->turns += w->tick;
 	w->tick = 0;
-	fib_iom_poll(0);
+	if (w->turns >= w->turns_due || FIB_CHAOS_ODDS(poll_now, 4))
+		fib_iom_poll(0);
 	run_timers(s);
 	/* The only worker takes them in order: pop_own() */
 	if (!fib_runq_alone(s))
@@ -540,6 +548,7 @@ void fib_sched_preempted(void)
 	if (fib_unlikely(!w))
 		return;
 	w->tick = FIB_POLL_EVERY - 1;
+	w->turns_due = 0;
 	fib_sched_yield();
 }
 

@@ -132,7 +132,7 @@ enum fib_permit {
 };
 
 #define FIB_PASSED_OVER 2
-#define FIB_POLL_EVERY	61 /* resumes between two looks at epoll while busy */
+#define FIB_POLL_EVERY	61 /* resumes between two looks around while busy */
 
 /* Rows of a scheduler's table of workers, and what the loop of one needs. */
 #define FIB_SCHED_WORKERS 4096
@@ -149,7 +149,9 @@ struct fib_worker {
 	void (*action)(struct fib_worker *, struct fib *);
 	struct fib_trace_ring *_Atomic trace; /* NULL: off. trace.h */
 	uint32_t id;
-	uint32_t tick; /* since it looked at epoll */
+	uint32_t tick; /* since it looked around */
+	uint32_t turns,
+		turns_due; /* since it looked at epoll, and until the next */
 	uint64_t
 		stopped; /* its last fiber, in cycles; 0: it has slept: cputime.h */
 	/* counted here, and in the counters when it looks at epoll next */

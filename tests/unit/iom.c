@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "tests/unit/pair.h"
@@ -399,6 +400,55 @@ FIBER_TEST(sleeps_until_an_event, 1)
 	ck_assert_int_eq(take(sv[0]), 1);
 }
 
+/*
+ * What is ready stays in epoll, for whoever comes first, until a worker has run
+ * half of what it has.
+ */
+#define CROWD	   600
+#define QUEUED_MAX 256
+
+static struct unit_group waiting, served;
+static uint32_t queued_most;
+
+static void one_of_crowd(void *arg)
+{
+	int fd = (int)(long)arg;
+	struct fib_fd *s = fib_iom_slot(unit_scheduler, fd);
+	struct fib_waiter w;
+	uint32_t seq = fib_iom_begin(s), queued;
+	uint64_t n;
+
+	fib_assert(fib_iom_publish(s, &w, FIB_IO_READ, false, seq) == 0);
+	unit_group_done(&waiting);
+	while (!fib_load(&w.woken, acquire))
+		fib_park();
+	queued = fib_load(&fib_worker_self()->queued, relaxed);
+	if (queued > queued_most)
+		queued_most = queued;
+	fib_assert(fib_raw(SYS_read, fd, &n, sizeof(n)) == sizeof(n));
+	unit_group_done(&served);
+}
+
+FIBER_TEST(leaves_events_to_others, 1)
+{
+	uint64_t one = 1;
+	int fd[CROWD];
+
+	unit_group_init(&waiting, CROWD);
+	unit_group_init(&served, CROWD);
+	for (int i = 0; i < CROWD; i++) {
+		fd[i] = eventfd(0, 0);
+		ck_assert_int_ge(fd[i], 0);
+		unit_go(one_of_crowd, (void *)(long)fd[i]);
+	}
+	unit_group_wait(&waiting);
+	for (int i = 0; i < CROWD; i++)
+		ck_assert_int_eq(write(fd[i], &one, sizeof(one)), 8);
+	unit_group_wait(&served);
+	ck_assert_uint_gt(queued_most, 0);
+	ck_assert_uint_le(queued_most, QUEUED_MAX);
+}
+
 TCase *unit_iom(void)
 {
 	TCase *t = tcase_create("iom");
@@ -423,5 +473,6 @@ TCase *unit_iom(void)
 	tcase_add_test(t, claims);
 	tcase_add_test(t, short_read_is_outdated);
 	tcase_add_test(t, sleeps_until_an_event);
+	tcase_add_test(t, leaves_events_to_others);
 	return t;
 }
