@@ -207,14 +207,29 @@ struct connecting {
 	uint8_t undone; /* before it began */
 };
 
-static long failed(int fd)
+static void disconnect(int fd)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	fib_raw(SYS_connect, fd, &none, sizeof(none));
+}
+
+static long failed(int fd)
+{
 	int err = 0, len = sizeof(err);
 
 	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	fib_raw(SYS_connect, fd, &none, sizeof(none));
+	disconnect(fd);
 	return err ? -err : -ECONNABORTED;
+}
+
+/*
+ * io_connect() of the kernel takes the error of a connection that has been refused
+ * before it waits, and leaves the socket in SS_CONNECTING.
+ */
+static bool is_left_connecting(long r)
+{
+	return r == -ECONNREFUSED || r == -ECONNRESET || r == -ETIMEDOUT;
 }
 
 static int tcp_state(int fd)
@@ -269,6 +284,8 @@ static long connect_tcp(struct fib_known *k, const long a[6])
 	fib_io_begin(&p->io);
 	if (may_begin(begun)) {
 		r = fib_uring_connect(k->fd, &c.to, c.len);
+		if (is_left_connecting(r))
+			disconnect(k->fd);
 		fib_sub(begun, 1, release);
 	}
 	/*
