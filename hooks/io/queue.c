@@ -2,8 +2,9 @@
  * Calls by one of several numbers of a file, which dup() has made: all who wait for
  * it stand in one queue, in the order in which they came (fd.h). A call is tried by
  * its own number; when it would wait, and others do by another one, it goes to their
- * slot, and is tried by that number from then on. It holds that slot, so that it stays with the file when
- * that number is closed, as a call in parts does (iom.h); its own may be closed then.
+ * slot, and is tried by that number from then on. It holds that slot, so that it stays
+ * with the file when that number is closed, as a call in parts does (iom.h); its own
+ * may be closed then.
  */
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"

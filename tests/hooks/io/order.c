@@ -11,30 +11,20 @@
  * t-case: moved
  * t-case: writers
  */
-#include "../calls.h"
+#include "served.h"
 #include <sys/epoll.h>
 
 #define N 5
 
-static int at, served[N], nserved;
+static int at;
 static long (*one)(void);
 
 static long take(void *arg)
 {
 	long r = one();
 
-	/* one at a time: the next is served when this is counted */
-	served[__atomic_fetch_add(&nserved, 1, __ATOMIC_SEQ_CST)] =
-		(int)(intptr_t)arg;
+	note_served((int)(intptr_t)arg);
 	return r;
-}
-
-static void wait_served(int n)
-{
-	while (__atomic_load_n(&nserved, __ATOMIC_SEQ_CST) < n)
-		t_settle();
-	/* Who was woken for nothing waits again: the order is of those who wait. */
-	t_pause();
 }
 
 static struct t_call call[N];

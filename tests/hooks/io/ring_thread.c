@@ -13,9 +13,9 @@
 #include <linux/io_uring.h>
 #include <poll.h>
 #include <sys/syscall.h>
-#include "t.h"
+#include "round.h"
 
-enum { THREADS = 6, TURNS = 60, ENTRIES = 4 };
+enum { THREADS = T_ROUND, TURNS = 60, ENTRIES = 4 };
 
 struct ring {
 	int fd;
@@ -24,8 +24,6 @@ struct ring {
 	struct io_uring_sqe *sqes;
 	uint64_t number;
 };
-
-static int pass[THREADS + 1][2];
 
 static uint32_t *word(struct ring *r, uint32_t offset)
 {
@@ -102,13 +100,6 @@ static void *stranger(void *arg)
 	return arg;
 }
 
-/* A turn goes round, so that each waits for another one time and again. */
-static void turn(long me)
-{
-	CHECK(t_get(pass[me][0]) == 'x');
-	t_put(pass[(me + 1) % THREADS][1], 'x');
-}
-
 static void *single(void *arg)
 {
 	long me = (long)arg;
@@ -116,7 +107,7 @@ static void *single(void *arg)
 
 	make(&r, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
 	for (int i = 0; i < TURNS; i++) {
-		turn(me);
+		t_round_turn(me);
 		nothing(&r, r.fd, 0);
 	}
 	t_join(t_thread(stranger, &r));
@@ -139,7 +130,7 @@ static void *later(void *arg)
 	CHECK(syscall(SYS_io_uring_register, r->fd,
 		      IORING_REGISTER_ENABLE_RINGS, NULL, 0) == 0);
 	for (int i = 0; i < TURNS; i++) {
-		turn(me);
+		t_round_turn(me);
 		nothing(r, r->fd, 0);
 	}
 	t_join(t_thread(stranger, r));
@@ -166,7 +157,7 @@ static void *registered(void *arg)
 		      1) == 1);
 	CHECK(u.offset == 0);
 	for (int i = 0; i < TURNS; i++) {
-		turn(me);
+		t_round_turn(me);
 		nothing(&r, 0, IORING_ENTER_REGISTERED_RING);
 	}
 	t_join(t_thread(unregistered, &r));
@@ -178,20 +169,21 @@ static void round_of(void *(*fn)(void *))
 {
 	pthread_t th[THREADS];
 
-	for (long i = 0; i < THREADS; i++)
-		t_pipe(pass[i]);
+	t_round_begin();
 	for (long i = 0; i < THREADS; i++)
 		th[i] = t_thread(fn, (void *)i);
-	t_put(pass[0][1], 'x');
+	t_round_starts(0);
 	for (int i = 0; i < THREADS; i++)
 		t_join(th[i]);
 }
+
+static int watched[2];
 
 static void *submits(void *arg)
 {
 	struct ring *r = arg;
 
-	ask(r, IORING_OP_POLL_ADD, pass[0][0])->poll32_events = POLLIN;
+	ask(r, IORING_OP_POLL_ADD, watched[0])->poll32_events = POLLIN;
 	CHECK(syscall(SYS_io_uring_enter, r->fd, 1, 0, 0, NULL, 8) == 1);
 	return arg;
 }
@@ -202,18 +194,18 @@ static void ends(void)
 	struct ring r;
 	int res = 0;
 
-	t_pipe(pass[0]);
+	t_pipe(watched);
 	make(&r, 0);
 	for (int i = 0; i < 100 && res != -ECANCELED; i++) {
 		t_join(t_thread(submits, &r));
-		t_put(pass[0][1], 'x');
+		t_put(watched[1], 'x');
 		CHECK(enter(&r, r.fd, 0, 0) == 0);
 		res = result(&r);
-		CHECK(t_get(pass[0][0]) == 'x');
+		CHECK(t_get(watched[0]) == 'x');
 	}
 	CHECK(res == -ECANCELED);
 	submits(&r);
-	t_put(pass[0][1], 'x');
+	t_put(watched[1], 'x');
 	CHECK(enter(&r, r.fd, 0, 0) == 0);
 	CHECK(result(&r) == POLLIN);
 }
@@ -221,7 +213,7 @@ static void ends(void)
 static void *main_turns(void *arg)
 {
 	for (int i = 0; i < TURNS; i++)
-		turn((long)arg);
+		t_round_turn((long)arg);
 	return arg;
 }
 
@@ -233,13 +225,12 @@ static void before(void)
 
 	make(&r, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
 	nothing(&r, r.fd, 0);
-	for (long i = 0; i < THREADS; i++)
-		t_pipe(pass[i]);
+	t_round_begin();
 	for (long i = 1; i < THREADS; i++)
 		th[i] = t_thread(main_turns, (void *)i);
-	t_put(pass[1][1], 'x');
+	t_round_starts(1);
 	for (int i = 0; i < TURNS; i++) {
-		turn(0);
+		t_round_turn(0);
 		nothing(&r, r.fd, 0);
 	}
 	for (long i = 1; i < THREADS; i++)

@@ -13,13 +13,13 @@
  * t-case: limit
  * t-case: intr
  */
-#include "../calls.h"
+#include "served.h"
 #include <stdbool.h>
 #include <sys/uio.h>
 
 #define N 6
 
-static int number[N], served[N], nserved;
+static int number[N];
 static long (*one)(int fd);
 
 static long take(void *arg)
@@ -27,17 +27,8 @@ static long take(void *arg)
 	int i = (int)(intptr_t)arg;
 	long r = one(number[i]);
 
-	/* one at a time: the next is served when this is counted */
-	served[__atomic_fetch_add(&nserved, 1, __ATOMIC_SEQ_CST)] = i;
+	note_served(i);
 	return r;
-}
-
-static void wait_served(int n)
-{
-	while (__atomic_load_n(&nserved, __ATOMIC_SEQ_CST) < n)
-		t_settle();
-	/* Who was woken for nothing waits again: the order is of those who wait. */
-	t_pause();
 }
 
 static struct t_call call[N];

@@ -7,37 +7,28 @@
  * t-case: slack
  */
 #include <sys/prctl.h>
-#include "t.h"
+#include "round.h"
 
-enum { THREADS = 4, TURNS = 40 };
-
-static int pass[THREADS][2];
-
-static void turn(long me)
-{
-	CHECK(t_get(pass[me][0]) == 'x');
-	t_put(pass[(me + 1) % THREADS][1], 'x');
-}
+enum { TURNS = 40 };
 
 static void *turns(void *arg)
 {
 	for (int i = 0; i < TURNS; i++)
-		turn((long)arg);
+		t_round_turn((long)arg);
 	return arg;
 }
 
 /* It has waited for others time and again. */
 static void wander(void)
 {
-	pthread_t th[THREADS];
+	pthread_t th[T_ROUND];
 
-	for (int i = 0; i < THREADS; i++)
-		t_pipe(pass[i]);
-	for (long i = 1; i < THREADS; i++)
+	t_round_begin();
+	for (long i = 1; i < T_ROUND; i++)
 		th[i] = t_thread(turns, (void *)i);
-	t_put(pass[1][1], 'x');
+	t_round_starts(1);
 	turns(NULL);
-	for (long i = 1; i < THREADS; i++)
+	for (long i = 1; i < T_ROUND; i++)
 		t_join(th[i]);
 }
 
