@@ -151,6 +151,21 @@ void fib_fd_known_reset(void);
 size_t fib_fd_lowat(struct fib_known *k);
 /** Does the program want EAGAIN from @k? */
 bool fib_fd_nonblock(struct fib_known *k);
+/**
+ * Is that known, so that the call may be made as it is? False where it is to be asked.
+ * No other process has it then: what is set or taken back meanwhile is by a call of
+ * ours, and for the calls that begin after that.
+ */
+static inline bool fib_fd_never_waits(const struct fib_known *k)
+{
+	const struct fib_desc *d = fib_load(&k->desc, acquire);
+
+	return d && (fib_load(&d->known, acquire) & FIB_DESC_FLAGS) &&
+	       fib_unlikely(d->nonblock) &&
+	       fib_load(&k->files, acquire) ==
+		       fib_load(&k->slot->files, relaxed) &&
+	       fib_desc_is_ours(d);
+}
 /** What @k was opened for: O_ACCMODE. */
 uint8_t fib_fd_access(struct fib_known *k);
 /** SO_RCVTIMEO or SO_SNDTIMEO of @k, in ns; FIB_NEVER: none. */

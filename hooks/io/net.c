@@ -108,22 +108,36 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	return r;
 }
 
-long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
-		    long *flags)
-{
-	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
-	long r = receive(&io, k, plain, nr, a, flags);
-
-	fib_io_end(&io);
-	return r;
-}
-
 /* Does not wait, says a flag. */
 static long receive_now(long nr, const long a[6], int flags)
 {
 	if (flags & MSG_OOB)
 		fib_store(&fib_io_urgent, true, relaxed);
 	return fib_pass(nr, a);
+}
+
+/* __sys_recvfrom() and its kin: what O_NONBLOCK does is to set MSG_DONTWAIT. */
+static bool never_waits(const struct fib_known *k, long *flags)
+{
+	bool never = fib_fd_never_waits(k);
+
+	if (never)
+		*flags |= MSG_DONTWAIT;
+	return never;
+}
+
+long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
+		    long *flags)
+{
+	struct fib_io io;
+	long r;
+
+	if (never_waits(k, flags))
+		return fib_pass(nr, a);
+	io = FIB_HOOK_IO(k, FIB_IO_READ);
+	r = receive(&io, k, plain, nr, a, flags);
+	fib_io_end(&io);
+	return r;
 }
 
 long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
@@ -349,7 +363,7 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 	uint32_t closes, seq;
 	bool tried;
 
-	if (asked & MSG_DONTWAIT)
+	if ((asked & MSG_DONTWAIT) || never_waits(k, flags))
 		return fib_fd_wrote(k, fib_io_sent(fib_pass(nr, a), asked));
 	if (fib_unlikely(asked & ~PLAIN_SEND))
 		return fib_io_sent(
