@@ -50,7 +50,7 @@ static long block(struct fib_io *io)
 	return wait_in_poll(io);
 }
 
-const struct fib_io_rules fib_io_timed = { limit, block };
+const struct fib_io_rules fib_io_timed = { .limit = limit, .block = block };
 
 /* A call of the caller's. A thread waits for nobody's slot but its own. */
 struct call {

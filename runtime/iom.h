@@ -28,7 +28,8 @@
  * the wake-up on to the next one when it has done its call, whatever came of
  * it (fib_iom_pass): at the slot where it was woken, so before it follows its
  * file to another. But accept() looks first whether there is any left: what comes
- * after that look makes an edge, which wakes the next one itself.
+ * after that look makes an edge, which wakes the next one itself. If there is none, the
+ * next accept() waits without a look, as below a read does after a short one.
  *
  * Consumers are served first come, first served, as the exclusive waiters of the
  * kernel are. Who was woken by what was handed on, and found nothing, has not had

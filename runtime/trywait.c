@@ -173,38 +173,70 @@ long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 /*
  * An edge of a listener is mostly one connection, and whoever waits next may be on
  * another kernel thread: one look is less than to wake him for nothing. What comes
- * after it makes an edge of its own.
+ * after it makes an edge of its own. So the next accept() may wait without a look,
+ * as after a short read: this one was read number @turn.
  */
-static bool is_last(const struct fib_io *io)
+static void note_left(struct fib_io *io, uint32_t turn, enum fib_left left)
 {
-	return fib_load(&io->s->waiting, relaxed) &&
-	       !fib_io_ready(io->s->fd, POLLIN);
+	if (left == FIB_LEFT_UNKNOWN && io->woken &&
+	    fib_load(&io->s->waiting, relaxed))
+		left = fib_io_ready(io->s->fd, POLLIN) ? FIB_LEFT_SOME :
+							 FIB_LEFT_NONE;
+	FIB_CHAOS_POINT(io_left);
+	if (left == FIB_LEFT_NONE)
+		io->woken = false;
+	if (!io->moved)
+		note_short(io->s, turn, left == FIB_LEFT_NONE);
+}
+
+/* Call @nr if that would not block. *@ready: what poll has said, if it was asked. */
+static long once(struct fib_io *io, long nr, const long a[6], short *ready,
+		 enum fib_left *left)
+{
+	long r = -ENOSYS;
+
+	if (!fib_iom_claim(io->s, io->ev))
+		return -EAGAIN;
+	*left = FIB_LEFT_UNKNOWN;
+	if (io->rules->at_once)
+		r = io->rules->at_once(io, nr, a, left);
+	if (r == -ENOSYS) {
+		*ready = fib_io_ready(io->s->fd,
+				      io->ev == FIB_IO_READ ? POLLIN : POLLOUT);
+		r = *ready ? fib_host_call_may_block(nr, io->s->fd, a) :
+			     -EAGAIN;
+	}
+	fib_iom_release(io->s, io->ev);
+	return r;
 }
 
 long fib_io_polled(struct fib_io *io, long nr, const long a[6])
 {
-	short events = io->ev == FIB_IO_READ ? POLLIN : POLLOUT, ready = 0;
+	bool accepts = nr == SYS_accept4;
+	enum fib_left left = FIB_LEFT_UNKNOWN;
+	short ready = 0;
+	uint32_t turn = 0;
 	long r;
 
 	fib_io_start(io);
 	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
 		goto out;
+	fib_io_begin(io);
+	if (accepts && known_empty(io) && limit(io) == 0 &&
+	    (r = fib_io_again(io)))
+		goto out;
 	for (;;) {
+		if (accepts)
+			turn = fib_add(&io->s->reads, 2, seq_cst) + 2;
 		fib_io_begin(io);
-		r = -EAGAIN;
-		if (fib_iom_claim(io->s, io->ev)) {
-			ready = fib_io_ready(io->s->fd, events);
-			if (ready)
-				r = fib_host_call_may_block(nr, io->s->fd, a);
-			fib_iom_release(io->s, io->ev);
-		}
+		r = once(io, nr, a, &ready, &left);
 		if (r != -EAGAIN || (r = fib_io_again(io)))
 			break;
 	}
 	if (r == 0 && io->woken && (ready & POLLHUP))
 		r = io->hung_up;
-	if (nr == SYS_accept4 && r >= 0 && io->woken && is_last(io))
-		io->woken = false;
+	if (accepts && r >= 0)
+		note_left(io, turn, left);
 out:
 	fib_io_end(io);
 	return r;

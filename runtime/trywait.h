@@ -28,12 +28,25 @@
 
 struct fib_io;
 
+/* Connections, when one has been accepted. */
+enum fib_left {
+	FIB_LEFT_UNKNOWN,
+	FIB_LEFT_NONE, /* what comes from now on makes an edge */
+	FIB_LEFT_SOME,
+};
+
 /* What the layer above knows of how to wait. */
 struct fib_io_rules {
 	/** 0 and io->deadline_ns, or what a call returns that may not wait. */
 	int (*limit)(struct fib_io *io);
 	/** Wait: 0 to try again, else what the call returns. */
 	long (*block)(struct fib_io *io);
+	/**
+	 * Of fib_io_polled(), or NULL: call @nr as with O_NONBLOCK, and of an
+	 * accept() whether others are left; -ENOSYS: by poll.
+	 */
+	long (*at_once)(struct fib_io *io, long nr, const long a[6],
+			enum fib_left *left);
 };
 
 /* One call on one descriptor. */
@@ -49,7 +62,7 @@ struct fib_io {
 	bool woken;   /* by an edge: others may want to know */
 	bool moved;   /* the descriptor was closed; s is a duplicate's slot */
 	bool parked;
-	int hung_up;  /* in the place of 0, where a hang-up has ended a wait */
+	int hung_up; /* in the place of 0, where a hang-up has ended a wait */
 	FIB_HOST_IO
 };
 #define FIB_IO(slot, event, how)                                               \
@@ -72,8 +85,7 @@ static inline void fib_io_begin(struct fib_io *io)
 /** A wait has ended, and the number is another file's, or nobody's. */
 static inline bool fib_io_lost(const struct fib_io *io)
 {
-	return io->parked &&
-	       io->closes != fib_load(&io->s->closes, relaxed);
+	return io->parked && io->closes != fib_load(&io->s->closes, relaxed);
 }
 
 /**

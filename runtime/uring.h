@@ -79,7 +79,13 @@ long fib_uring_child_wait(int type, int id, int options,
  * not bound, nor under a filter.
  */
 long fib_uring_connect(int fd, const void *addr, unsigned len);
-/** Nobody is in that any more, after it was forbidden. */
+/**
+ * accept4() without waiting, with its arguments @a but for the descriptor: -EAGAIN:
+ * there is no connection. *@more: the socket, one of TCP, has others, for sure if it
+ * says no. -ENOSYS: it was not made. For whom fib_uring_connect() is.
+ */
+long fib_uring_accept(int fd, const long a[6], bool *more);
+/** Nobody is in one of the two any more, after they were forbidden. */
 void fib_uring_await_tries(void);
 /**
  * A filter comes, for all threads, which may not know these calls: there is no ring

@@ -9,15 +9,17 @@
 #include "runtime/uring.h"
 
 /* include/uapi/linux/io_uring.h, which older systems lack in part */
+#define FIB_OP_ACCEPT	  13
 #define FIB_OP_CONNECT	  16
 #define FIB_OP_WAITID	  50
 #define FIB_OP_FUTEX_WAIT 51
 
 struct fib_sqe {
 	uint8_t opcode, flags;
-	uint16_t ioprio;
-	uint32_t fd;  /* of a futex its flags, of a child its id */
-	uint64_t off; /* of a futex its value, of an address its length */
+	uint16_t ioprio; /* of an accept its own flags */
+	uint32_t fd;	 /* of a futex its flags, of a child its id */
+	uint64_t off;	 /* of a futex its value, of an address its length,
+		       * of an accept where that is */
 	uint64_t addr;
 	uint32_t len; /* of a child what its id is */
 	uint32_t op_flags;

@@ -1,4 +1,21 @@
-/* accept, by one thread or by several. */
+/*
+ * accept, by one thread or by several.
+ *
+ * Who parks tries by io_uring, which does not wait and tells whether it has taken the
+ * last connection (runtime/uring_try.c), or by poll and the call (fib_io_polled()).
+ * What is known of the queue is in the lowest bit of the slot's reads, as after a
+ * short read (runtime/iom.h):
+ *
+ *	unknown	  try. Nothing: take the number, park. A connection, and others are
+ *		  left: hand the wake-up on; unknown. It was the last one: empty, if
+ *		  no edge came, and no other try began, since this one did
+ *	empty	  take the number and park; an edge, or its number's next file:
+ *		  unknown
+ *
+ * Whoever else takes connections (another process, another number, the kernel for who
+ * lives there) makes the queue emptier, and nothing is made of that. O_NONBLOCK and
+ * limits are looked at before it parks, and what ends the listener is an edge.
+ */
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -28,8 +45,8 @@ bool fib_io_listens(struct fib_known *k)
 /* --- several go over to the kernel --------------------------------------------- */
 
 /*
- * Parked, a connection is poll, a number, epoll_wait, poll, accept4, dup3, close, and
- * a poll of who waits behind. The kernel does all that in one call, on a thread that
+ * Parked, a connection is a number, epoll_wait, the call, dup3 and close, and some polls
+ * where io_uring does not make it. The kernel does all that in one call, on a thread that
  * may block: one of its own, if the caller lives here (epoll.c). Of several who take
  * turns one waits nearly always, so they would never all begin anew, and choose that.
  * So they go over while they wait: when all of them would rather be there, the one

@@ -10,6 +10,7 @@
 #include "runtime/chaos.h"
 #include "runtime/reserved.h"
 #include "runtime/trywait.h"
+#include "runtime/uring.h"
 
 long fib_io_failed(const struct fib_io *io, long r)
 {
@@ -292,7 +293,25 @@ static long block(struct fib_io *io)
 	return fib_io_failed(io, r);
 }
 
-const struct fib_io_rules fib_io_hooked = { limit, block };
+/* Of other families than these two it is not known that they heed it. */
+static long at_once(struct fib_io *io, long nr, const long a[6],
+		    enum fib_left *left)
+{
+	uint8_t kind = fib_fd_of(io->s)->kind;
+	bool more;
+	long r;
+
+	if (nr != SYS_accept4 || fib_self()->bound || fib_filtered() ||
+	    (kind != FIB_FD_TCP && kind != FIB_FD_STREAM))
+		return -ENOSYS;
+	r = fib_uring_accept(io->s->fd, a, &more);
+	/* inet_csk_accept() tells, unix_accept() does not. */
+	if (r >= 0 && kind == FIB_FD_TCP)
+		*left = more ? FIB_LEFT_SOME : FIB_LEFT_NONE;
+	return r;
+}
+
+const struct fib_io_rules fib_io_hooked = { limit, block, at_once };
 
 /* What call @nr was ended by is for no handler, and not for a cancel. */
 static bool is_kick(struct fib *f, long r, struct fib_rest *rest, long *nr,

@@ -47,7 +47,7 @@ static long block(struct fib_io *io)
 	return fib_io_hooked.block(io);
 }
 
-static const struct fib_io_rules rules = { no_limit, block };
+static const struct fib_io_rules rules = { .limit = no_limit, .block = block };
 
 static void set_end(struct fib_io *io, struct fib_known *k, uint8_t ev)
 {

@@ -35,7 +35,8 @@ static long block(struct fib_io *io)
 
 struct fib_io stress_io(int fd, uint8_t ev)
 {
-	static const struct fib_io_rules rules = { limit, block };
+	static const struct fib_io_rules rules = { .limit = limit,
+						   .block = block };
 
 	return FIB_IO(fib_fd_get(fd), ev, &rules);
 }

@@ -13,7 +13,7 @@ static int limit(struct fib_io *io)
 	return 0;
 }
 
-static const struct fib_io_rules rules = { limit, NULL };
+static const struct fib_io_rules rules = { .limit = limit };
 
 /* One that came after the others were moved out. */
 FIBER_TEST(waits_while_closing, 1)
