@@ -291,6 +291,13 @@ void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, uint8_t observers)
 	mark_sent_locked(s, events & (uint8_t)~left);
 }
 
+void fib_iom_edge(struct fib_fd *s)
+{
+	fib_lock(&s->lock);
+	fib_iom_edge_locked(s);
+	fib_unlock(&s->lock);
+}
+
 void fib_iom_all_again(struct fib_fd *s)
 {
 	fib_lock(&s->lock);

@@ -343,6 +343,8 @@ struct fib_fd *fib_iom_move(struct fib_fd *s, struct fib_hold *h,
 			    struct fib_fd *to);
 /** Whoever waits to write to any descriptor is to try again. */
 void fib_iom_nudge_writers(struct fib_sched *s);
+/** Who has begun to try at @s, and does not wait yet, is to try again. */
+void fib_iom_edge(struct fib_fd *s);
 /** Whoever waits at @s is to try again. */
 void fib_iom_all_again(struct fib_fd *s);
 /**

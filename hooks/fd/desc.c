@@ -60,10 +60,9 @@ struct fib_desc *fib_desc_create(void)
 	fib_store(&d->apart, 0, relaxed);
 	d->impatient = d->changed = 0;
 	d->home = false;
-	for (int i = 0; i < 2; i++) {
+	/* Who counts in them yet has lost the file before, and leaves. */
+	for (int i = 0; i < 2; i++)
 		d->queue[i].slot = NULL;
-		fib_store(&d->queue[i].standing, 0, relaxed);
-	}
 	fib_store(&d->refs, 1, relaxed);
 	fib_unlock(&d->lock);
 	return d;
@@ -89,10 +88,15 @@ bool fib_desc_has_twins(struct fib_desc *d, struct fib_fd *own, uint32_t files)
 	return true;
 }
 
-/* Another slot than the caller's own is the queue still: somebody is there. */
-static bool stands_locked(const struct fib_queue *q, uint8_t ev)
+/*
+ * Another slot than the caller's own, closed @closes times, is the queue still: somebody
+ * is there, and stays.
+ */
+static bool stands_locked(const struct fib_queue *q, uint8_t ev,
+			  uint32_t closes)
 {
-	return fib_load(&q->slot->files, acquire) == q->files &&
+	return !(closes & FIB_CLOSING) &&
+	       fib_load(&q->slot->files, acquire) == q->files &&
 	       (fib_load(&q->standing, relaxed) ||
 		(fib_load(&q->slot->waiting, relaxed) & ev));
 }
@@ -111,7 +115,7 @@ struct fib_fd *fib_desc_queue(struct fib_desc *d, uint8_t ev,
 	/* A close counts first there, and then in files. */
 	if (q->slot)
 		*closes = fib_load(&q->slot->closes, seq_cst);
-	if (!q->slot || q->slot == own || !stands_locked(q, ev)) {
+	if (!q->slot || q->slot == own || !stands_locked(q, ev, *closes)) {
 		q->slot = own;
 		q->files = files;
 		*closes = fib_load(&own->closes, seq_cst);

@@ -232,6 +232,8 @@ void fib_fd_be_twins(struct fib_known *old, uint32_t files,
 	fib_unlock(&old->lock);
 	if (!d)
 		return;
+	/* Who is about to wait there looks again. */
+	fib_iom_edge(old->slot);
 	fib_lock(&new->lock);
 	if (fib_load(&new->slot->files, acquire) == new_files &&
 	    fib_load(&new->files, relaxed) == new_files) {

@@ -66,8 +66,12 @@ struct fib_fd *fib_fd_queue(struct fib_known *k, uint8_t ev, uint32_t began,
 	q = fib_desc_queue(d, ev, k->slot, fib_load(&k->files, acquire),
 			   closes);
 	FIB_CHAOS_POINT(queue_found);
-	if (!q || q == k->slot || !is_same(k->fd, q->fd))
+	if (!q || q == k->slot)
 		return NULL;
+	if (!is_same(k->fd, q->fd))
+		return fib_load(&q->closes, seq_cst) == *closes ?
+			       NULL :
+			       fib_fd_queue(k, ev, began, closes);
 	/* Else the record, and the number, may be another file's by now. */
 	return !(began & FIB_CLOSING) &&
 			       fib_load(&k->slot->closes, seq_cst) == began ?

@@ -238,20 +238,21 @@ static bool goes_over(struct fib_io *io)
 	return over;
 }
 
-/* Do those who wait for the file stand elsewhere? Asked once. */
+/* Do those who wait for the file stand elsewhere? Asked once it has other numbers. */
 static bool has_queue(struct fib_io *io)
 {
 	struct fib_known *k = fib_fd_of(io->s);
 	uint32_t closes;
 	uint8_t twin = fib_load(&k->twin, relaxed);
 
-	io->shared = false;
 	if (fib_unlikely(!twin)) {
 		fib_fd_find_twin(k);
 		twin = fib_load(&k->twin, relaxed);
 	}
-	return fib_unlikely(twin & FIB_TWIN_HAS) && !io->moved &&
-	       fib_fd_queue(k, io->ev, io->closes, &closes);
+	if (fib_likely(!(twin & FIB_TWIN_HAS)))
+		return false;
+	io->shared = false;
+	return !io->moved && fib_fd_queue(k, io->ev, io->closes, &closes);
 }
 
 static long block(struct fib_io *io)

@@ -4,7 +4,7 @@
  * its own number; when it would wait, and others do by another one, it goes to their
  * slot, and is tried by that number from then on. It holds that slot, so that it stays
  * with the file when that number is closed, as a call in parts does (iom.h); its own
- * may be closed then.
+ * may be closed then. tests/model/queue.pml has this for spin.
  */
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
@@ -21,8 +21,11 @@ bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h)
 		return false;
 	if (!fib_load(&k->twin, relaxed))
 		fib_fd_find_twin(k);
-	q = fib_fd_queue(k, io->ev, io->closes, &closes);
-	if (!q || !fib_iom_hold(q, h, closes))
+	/* One that is closed meanwhile is the queue no more: another one is. */
+	do
+		q = fib_fd_queue(k, io->ev, io->closes, &closes);
+	while (q && !fib_iom_hold(q, h, closes));
+	if (!q)
 		return false;
 	fib_self()->io.hold = h;
 	fib_io_end(io);

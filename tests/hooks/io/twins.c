@@ -10,6 +10,7 @@
  * t-case: own
  * t-case: all
  * t-case: again
+ * t-case: anew
  * t-case: limit
  * t-case: intr
  */
@@ -45,15 +46,20 @@ static void begin_all(int fd)
 	}
 }
 
-static void end_all(const char *what)
+static void end_some(const char *what, int n)
 {
 	char text[N + 1] = "";
 
-	for (int i = 0; i < N; i++) {
+	for (int i = 0; i < n; i++) {
 		CHECK(t_end(&call[i]) > 0);
 		text[i] = (char)('0' + served[i]);
 	}
 	t_say("%s: %s", what, text);
+}
+
+static void end_all(const char *what)
+{
+	end_some(what, N);
 }
 
 static long read_one(int fd)
@@ -139,6 +145,28 @@ static void run_again(int p[2])
 	end_all("after");
 }
 
+/* Who waits for a file without a number, and those for the file that has them now. */
+static void run_anew(int p[2])
+{
+	int q[2];
+
+	one = read_one;
+	for (int i = 0; i < 4; i++) {
+		if (i == 2) {
+			t_close(number[0]);
+			t_close(number[1]);
+			t_pipe(q);
+		}
+		number[i] = i == 0 ? p[0] : i == 2 ? q[0] : dup(number[i - 1]);
+		t_begin(&call[i], take, (void *)(intptr_t)i);
+	}
+	for (int i = 0; i < 4; i++) {
+		t_put(i < 2 ? q[1] : p[1], 'x');
+		wait_served(i + 1);
+	}
+	end_some("anew", 4);
+}
+
 /* A limit of the socket, and data that comes when it is over. */
 static void *run_limit(void *arg)
 {
@@ -210,6 +238,8 @@ int main(int argc, char **argv)
 		close_all(p, true, true);
 	} else if (!strcmp(how, "again")) {
 		run_again(p);
+	} else if (!strcmp(how, "anew")) {
+		run_anew(p);
 	} else if (!strcmp(how, "limit")) {
 		t_join(t_thread(run_limit, NULL));
 	} else if (!strcmp(how, "intr")) {
