@@ -1,9 +1,13 @@
 /* Thread stacks, see stack.h. */
+#include "runtime/fault.h"
 #include "runtime/stack.h"
 
 #define KEEP_MAX  16384u  /* free blocks kept of a size */
 #define KEEP_FEW  1024u	  /* of these, with what is warm: */
-#define KEEP_WARM 12288ul /* where nearly all threads have been */
+#define KEEP_WARM 12288ul /* where nearly all threads have been, */
+#define KEEP_DEEP 24576ul /* or all who have a buffer of 16 KB on it */
+#define LOOK_EACH 32u	  /* ends of threads: where have they been? */
+#define LOOKS	  4u	  /* in vain, before it is believed */
 #define SIZES	  8u	  /* of which free blocks are kept */
 #define FIRST	  1024u
 #define AT_ONCE	  64u /* blocks of one mapping */
@@ -26,6 +30,8 @@ struct pool {
 	size_t size;
 	uint32_t head, count; /* head: index + 1 */
 	uint32_t least;	      /* count since the last fib_stack_trim() */
+	uint32_t ends;	      /* of threads */
+	uint8_t deep;	      /* looks for which KEEP_DEEP is kept yet */
 };
 
 static struct fib_lock lock = FIB_LOCK(STACK);
@@ -398,28 +404,78 @@ bool fib_stack_begin(uintptr_t base)
 }
 
 /* Where the pages begin that are kept, since the next thread needs them too. */
-static uintptr_t warm_of(const struct block *b)
+static uintptr_t warm_of(const struct block *b, bool deep)
 {
-	return b->size - b->guard > KEEP_WARM ? b->base + b->size - KEEP_WARM :
-						b->base + b->guard;
+	size_t keep = deep ? KEEP_DEEP : KEEP_WARM;
+
+	return b->size - b->guard > keep ? b->base + b->size - keep :
+					   b->base + b->guard;
+}
+
+/*
+ * Has a thread left something below KEEP_WARM, on the stack that ends at @top? What
+ * is given back there has to be had again, by a page fault, for a thread like it;
+ * what is kept there is wiped for each, and is memory of each stack that is free.
+ */
+static bool was_deep(uintptr_t top)
+{
+	uint64_t some[64];
+
+	for (uintptr_t at = top - KEEP_DEEP; at < top - KEEP_WARM;
+	     at += sizeof(some)) {
+		if (fib_copy(some, (const void *)at, sizeof(some)))
+			return false;
+		for (unsigned i = 0; i < FIB_ARRAY_SIZE(some); i++)
+			if (some[i])
+				return true;
+	}
+	return false;
+}
+
+/* Is it time to look? */
+static bool look_locked(struct pool *p, const struct block *b)
+{
+	return p && b->size - b->guard > KEEP_DEEP &&
+	       p->ends++ % LOOK_EACH == 0;
+}
+
+static void looked(size_t size, bool deep)
+{
+	struct pool *p;
+
+	fib_lock(&lock);
+	p = pool_locked(size);
+	if (p && deep)
+		p->deep = LOOKS;
+	else if (p && p->deep)
+		p->deep--;
+	fib_unlock(&lock);
 }
 
 void fib_stack_end(uintptr_t base, uintptr_t sp)
 {
-	uintptr_t low = 0, to = 0;
+	uintptr_t low = 0, to = 0, warm;
+	size_t size = 0;
 	struct block *b;
+	struct pool *p;
 
 	fib_lock(&lock);
 	b = find_locked(base);
 	if (b && b->in_use && sp > base && sp - base < b->size) {
+		p = pool_locked(b->size);
+		if (look_locked(p, b))
+			size = b->size;
+		warm = warm_of(b, p && p->deep);
 		low = base + b->guard;
 		to = sp & ~(FIB_PAGE - 1);
-		if (to > warm_of(b))
-			to = warm_of(b);
+		if (to > warm)
+			to = warm;
 		/* Nobody looks at it before the thread is known to have ended. */
 		b->bare = to > low ? to - base : 0;
 	}
 	fib_unlock(&lock);
+	if (size)
+		looked(size, was_deep(base + size));
 	if (to > low && fib_raw(SYS_madvise, low, to - low, MADV_DONTNEED) < 0)
 		fib_stack_begin(base);
 }
@@ -430,10 +486,10 @@ void fib_stack_end(uintptr_t base, uintptr_t sp)
  * rest of a short thread's life. The program may have done anything to the
  * mapping: what does not work (holes, locked pages) says that it is to go.
  */
-static bool wipe(const struct block *b, bool warm)
+static bool wipe(const struct block *b, bool warm, bool deep)
 {
 	uintptr_t low = b->base + b->guard, top = b->base + b->size;
-	uintptr_t from = warm ? warm_of(b) : top;
+	uintptr_t from = warm ? warm_of(b, deep) : top;
 
 	if (fib_raw(SYS_mprotect, low, top - low, b->prot) < 0)
 		return false;
@@ -461,11 +517,11 @@ bool fib_stack_unmap(uintptr_t addr, size_t size, bool clean)
 	p = pool_locked(size);
 	keep = p && p->count < KEEP_MAX;
 	if (keep && clean) {
-		bool warm = p->count < KEEP_FEW;
+		bool warm = p->count < KEEP_FEW, deep = p->deep;
 
 		copy = *b;
 		fib_unlock(&lock);
-		keep = wipe(&copy, warm);
+		keep = wipe(&copy, warm, deep);
 		fib_lock(&lock);
 		b = find_locked(addr);
 		p = pool_locked(size);

@@ -71,6 +71,52 @@ START_TEST(ended_leaves_nothing)
 }
 END_TEST
 
+static bool is_there(char *page)
+{
+	unsigned char is;
+
+	ck_assert_int_eq(mincore(page, FIB_PAGE, &is), 0);
+	return is & 1;
+}
+
+/* Threads that touch @n bytes of their stack: is the last page there for the next? */
+static bool kept_after(char *p, size_t n, int threads)
+{
+	for (int i = 0; i < threads; i++) {
+		ck_assert(fib_stack_begin((uintptr_t)p));
+		p[SIZE - n] = 1;
+		fib_stack_end((uintptr_t)p, (uintptr_t)p + SIZE - 3000);
+		ck_assert_int_eq(p[SIZE / 2], 0);
+	}
+	return is_there(p + SIZE - n / FIB_PAGE * FIB_PAGE);
+}
+
+/* What threads have on their stacks is kept, and no more than that. */
+START_TEST(kept_as_it_is_used)
+{
+	enum { DEEP = 5 * 4096, DEEPER = 7 * 4096, ENDS = 200 };
+	char *p = map(SIZE, FIB_PAGE);
+
+	ck_assert(!kept_after(p, DEEPER, ENDS));
+	ck_assert(kept_after(p, DEEP, ENDS));
+	ck_assert(!kept_after(p, DEEPER, ENDS));
+	/* the next one finds nothing of it */
+	ck_assert(kept_after(p, DEEP, ENDS));
+	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
+	ck_assert_ptr_eq(map(SIZE, FIB_PAGE), p);
+	for (size_t i = FIB_PAGE; i < SIZE; i++)
+		ck_assert_int_eq(p[i], 0);
+	memset(p + SIZE - 100, 1, 100);
+	ck_assert(kept_after(p, DEEP, 1));
+	for (int i = 0; i < ENDS; i++) {
+		ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
+		ck_assert_ptr_eq(map(SIZE, FIB_PAGE), p);
+		kept_after(p, 100, 1);
+	}
+	ck_assert(!is_there(p + SIZE - DEEP));
+}
+END_TEST
+
 START_TEST(guard_faults)
 {
 	char *p = map(SIZE, 2 * FIB_PAGE);
@@ -248,6 +294,7 @@ TCase *unit_stack(void)
 	tcase_add_test(t, map_and_find);
 	tcase_add_test(t, reuse_finds_nothing);
 	tcase_add_test(t, ended_leaves_nothing);
+	tcase_add_test(t, kept_as_it_is_used);
 	tcase_add_test_raise_signal(t, guard_faults, SIGSEGV);
 	tcase_add_test_raise_signal(t, guard_of_a_reused_stack_faults, SIGSEGV);
 	tcase_add_test(t, guard_shrinks);
