@@ -7,6 +7,7 @@
 #define KEEP_WARM 12288ul /* where nearly all threads have been, */
 #define KEEP_DEEP 24576ul /* or all who have a buffer of 16 KB on it */
 #define LOOK_EACH 32u	  /* ends of threads: where have they been? */
+#define LOOK_RARE 2048u	  /* the same, after many looks in vain */
 #define LOOKS	  4u	  /* in vain, before it is believed */
 #define SIZES	  8u	  /* of which free blocks are kept */
 #define FIRST	  1024u
@@ -30,7 +31,7 @@ struct pool {
 	size_t size;
 	uint32_t head, count; /* head: index + 1 */
 	uint32_t least;	      /* count since the last fib_stack_trim() */
-	uint32_t ends;	      /* of threads */
+	uint32_t until, each; /* ends of threads, to the next look */
 	uint8_t deep;	      /* looks for which KEEP_DEEP is kept yet */
 };
 
@@ -435,20 +436,31 @@ static bool was_deep(uintptr_t top)
 /* Is it time to look? */
 static bool look_locked(struct pool *p, const struct block *b)
 {
-	return p && b->size - b->guard > KEEP_DEEP &&
-	       p->ends++ % LOOK_EACH == 0;
+	if (!p || b->size - b->guard <= KEEP_DEEP)
+		return false;
+	if (p->until) {
+		p->until--;
+		return false;
+	}
+	p->until = p->each;
+	return true;
 }
 
+/* What was not found is looked for more and more seldom. */
 static void looked(size_t size, bool deep)
 {
 	struct pool *p;
 
 	fib_lock(&lock);
 	p = pool_locked(size);
-	if (p && deep)
+	if (p && deep) {
 		p->deep = LOOKS;
-	else if (p && p->deep)
+		p->each = LOOK_EACH;
+	} else if (p && p->deep) {
 		p->deep--;
+	} else if (p && p->each < LOOK_RARE) {
+		p->each = p->each ? p->each * 2 : LOOK_EACH;
+	}
 	fib_unlock(&lock);
 }
 

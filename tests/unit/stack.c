@@ -94,7 +94,7 @@ static bool kept_after(char *p, size_t n, int threads)
 /* What threads have on their stacks is kept, and no more than that. */
 START_TEST(kept_as_it_is_used)
 {
-	enum { DEEP = 5 * 4096, DEEPER = 7 * 4096, ENDS = 200 };
+	enum { DEEP = 5 * 4096, DEEPER = 7 * 4096, ENDS = 400 };
 	char *p = map(SIZE, FIB_PAGE);
 
 	ck_assert(!kept_after(p, DEEPER, ENDS));
