@@ -29,24 +29,17 @@ long fib_sys_socket(int domain, int type, int protocol)
  *
  *	connect()				who ends it
  *	---------				-----------
- *	(A) + 1; somebody ends it?		(B) + ENDS
- *	    yes: - 1, in the kernel		    begun? wait until it is not
- *	    no: by io_uring, - 1		    the call, - ENDS
+ *	(A) another one begins? wait		(B) + ENDS
+ *	    somebody ends it?			    begun? wait until it is not
+ *	    yes: in the kernel			    the call, - ENDS
+ *	    no: + 1, by io_uring, - 1
  *
- * It is begun in one go, without waiting for anything. tests/model/begun.pml has this
- * for spin.
+ * It is begun in one go, without waiting for anything. One at a time, since one that
+ * is refused leaves the socket for a moment as the kernel does not, until it is
+ * disconnected: which would be another one's connection by then. tests/model/begun.pml
+ * has this for spin.
  */
 #define ENDS 0x10000u
-
-static bool may_begin(_Atomic uint32_t *begun)
-{
-	if (fib_add(begun, 1, seq_cst) < ENDS) { /* (A) */
-		FIB_CHAOS_POINT(connect_begin);
-		return true;
-	}
-	fib_sub(begun, 1, relaxed);
-	return false;
-}
 
 /*
  * A moment for who begins it, who may have a lower priority. Nobody wakes: he is about
@@ -60,16 +53,36 @@ static void nap(const _Atomic uint32_t *begun, uint32_t seen)
 		fib_raw(SYS_futex, begun, FUTEX_WAIT_PRIVATE, seen, &moment);
 }
 
+/* Nobody begins one any more, or not yet. */
+static uint32_t await_begun(const _Atomic uint32_t *begun)
+{
+	uint32_t seen;
+
+	while ((seen = fib_load(begun, acquire)) % ENDS)
+		nap(begun, seen);
+	return seen;
+}
+
+static bool may_begin(_Atomic uint32_t *begun)
+{
+	uint32_t seen;
+
+	do
+		seen = await_begun(begun);
+	while (seen < ENDS &&
+	       !fib_cas(begun, &seen, seen + 1, seq_cst)); /* (A) */
+	FIB_CHAOS_POINT(connect_begin);
+	return seen < ENDS;
+}
+
 static long end_it(struct fib_known *k, long nr, const long a[6])
 {
 	_Atomic uint32_t *begun = fib_fd_begun(k);
-	uint32_t seen;
 	long r;
 
 	fib_add(begun, ENDS, seq_cst); /* (B) */
 	FIB_CHAOS_POINT(connect_end);
-	while ((seen = fib_load(begun, acquire)) % ENDS)
-		nap(begun, seen);
+	await_begun(begun);
 	r = fib_pass(nr, a);
 	fib_sub(begun, ENDS, release);
 	return r;
@@ -207,6 +220,15 @@ struct connecting {
 	uint8_t undone; /* before it began */
 };
 
+static int tcp_state(int fd)
+{
+	uint8_t state = 0; /* the first of struct tcp_info */
+	int len = sizeof(state);
+
+	fib_raw(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &state, &len);
+	return state;
+}
+
 static void disconnect(int fd)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -223,6 +245,17 @@ static long failed(int fd)
 	return err ? -err : -ECONNABORTED;
 }
 
+/* Nobody else begins one on the socket meanwhile, and nobody has. */
+static long failed_alone(_Atomic uint32_t *begun, int fd)
+{
+	bool alone = may_begin(begun);
+	long r = tcp_state(fd) == TCP_CLOSE ? failed(fd) : -ECONNABORTED;
+
+	if (alone)
+		fib_sub(begun, 1, release);
+	return r;
+}
+
 /*
  * io_connect() of the kernel takes the error of a connection that has been refused
  * before it waits, and leaves the socket in SS_CONNECTING.
@@ -230,15 +263,6 @@ static long failed(int fd)
 static bool is_left_connecting(long r)
 {
 	return r == -ECONNREFUSED || r == -ECONNRESET || r == -ETIMEDOUT;
-}
-
-static int tcp_state(int fd)
-{
-	uint8_t state = 0; /* the first of struct tcp_info */
-	int len = sizeof(state);
-
-	fib_raw(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &state, &len);
-	return state;
 }
 
 /* Its readiness has changed. */
@@ -257,7 +281,7 @@ static long end_connect(struct fib_parts *p, int fd, struct iovec *v,
 	case TCP_SYN_RECV:
 		return -EAGAIN;
 	case TCP_CLOSE:
-		return failed(fd);
+		return failed_alone(fib_fd_begun(fib_fd_of(p->io.s)), fd);
 	}
 	r = fib_raw(SYS_connect, fd, &c->to, c->len);
 	return r == -EISCONN ? 0 : r;
@@ -284,7 +308,9 @@ static long connect_tcp(struct fib_known *k, const long a[6])
 	fib_io_begin(&p->io);
 	if (may_begin(begun)) {
 		r = fib_uring_connect(k->fd, &c.to, c.len);
-		if (is_left_connecting(r))
+		FIB_CHAOS_POINT(connect_refused);
+		/* Who waits in the kernel may have another connection by now. */
+		if (is_left_connecting(r) && tcp_state(k->fd) == TCP_CLOSE)
 			disconnect(k->fd);
 		fib_sub(begun, 1, release);
 	}
