@@ -15,6 +15,7 @@
  * Whoever else takes connections (another process, another number, the kernel for who
  * lives there) makes the queue emptier, and nothing is made of that. O_NONBLOCK and
  * limits are looked at before it parks, and what ends the listener is an edge.
+ * tests/model/next.pml has this for spin.
  */
 #include <fcntl.h>
 #include <limits.h>

@@ -1,13 +1,17 @@
 /*
- * Who wakes the next one who accepts: runtime/trywait.c, fib_io_polled() and is_last();
- * runtime/iom.h, edges and what is handed on.
+ * Who wakes the next one who accepts, and who waits without a look: runtime/trywait.c,
+ * fib_io_polled() and note_left(); runtime/iom.h, edges, short reads and what is handed
+ * on.
  *
- * Two who wait to accept, each once, by the listener's number; and another one, in another
- * process or by a call that does not wait, who may take one. Connections come, three
+ * Two who wait to accept, each twice, by the listener's number; and another one, in another
+ * process or by a call that does not wait, who may take one. Connections come, four
  * of them. The listener is in epoll from when somebody has waited. One at a time asks and
  * accepts (fib_iom_claim()); who finds another one at it waits as if nothing
  * were there, and is told when that one is through. Who has had a connection
- * hands the wake-up on, unless nobody waits, or nothing is left.
+ * hands the wake-up on, unless nobody waits, or nothing is left. In that case the queue
+ * is marked empty, if no other one has begun to ask, and no event has come, since he did:
+ * then who accepts next waits at once. He may have been told with his connection whether
+ * anything is left (io_uring), or look after it, or not at all.
  *
  * Proves: nobody waits while there is a connection and nothing more is going to happen.
  *
@@ -15,8 +19,12 @@
  *   NO_RELEASE who is through does not tell those who found him at it
  *   NO_PASS who has had one does not hand on
  *   NO_EDGE who is about to wait does not look whether an event came since he began
+ *   NO_TURN the queue is marked empty whoever has begun, and whatever came, meanwhile
+ *   LATE_BEGIN who finds the mark begins after that to count events
+ *   LASTING an event leaves the mark
  */
-#define COMES 3
+#define COMES 4
+#define TIMES 2
 #define TWO 2
 
 byte ready;
@@ -25,6 +33,8 @@ bool edge[TWO]; /* one came since this one began */
 bool busy, contended;
 bool listed[TWO], woke[TWO];
 byte first; /* of the two, if both wait */
+bool newest[TWO]; /* nobody has begun to ask, and no event came, since this one did */
+bool marked; /* the mark */
 
 inline feed() {
 	edge[0] = true;
@@ -37,9 +47,24 @@ inline feed() {
 }
 
 proctype accepts(byte me) {
-	bool was_woken, mine, is_ready, got;
+	bool was_woken, mine, is_ready, got, last;
+	byte times;
 
-again:	edge[me] = false;
+begin:	was_woken = false;
+#ifdef LATE_BEGIN
+	if
+	:: marked -> edge[me] = false; goto wait
+	:: else
+	fi;
+#else
+	edge[me] = false;
+	if
+	:: marked -> goto wait
+	:: else
+	fi;
+#endif
+again:	atomic { newest[1 - me] = false; newest[me] = true };
+	edge[me] = false;
 	atomic { /* fib_iom_claim() */
 		mine = !busy;
 		contended = contended || busy;
@@ -52,7 +77,14 @@ again:	edge[me] = false;
 		if
 		:: is_ready ->
 			/* It may wait for a moment, if another was quicker: not for good. */
-			atomic { got = ready > 0; ready = ready - got }
+			atomic {
+				got = ready > 0;
+				ready = ready - got;
+				if
+				:: last = !ready /* io_uring */
+				:: last = false
+				fi
+			}
 		:: else
 		fi;
 		atomic { /* fib_iom_release() */
@@ -70,7 +102,7 @@ again:	edge[me] = false;
 	:: got -> goto done
 	:: else
 	fi;
-	atomic { /* publish */
+wait:	atomic { /* publish */
 		if
 #ifndef NO_EDGE
 		:: edge[me] -> goto again
@@ -91,9 +123,23 @@ end:	atomic { woke[me] -> woke[me] = false; was_woken = true };
 done:
 #ifndef NO_PASS
 	if
-	:: was_woken && (listed[0] || listed[1]) && !ready -> was_woken = false
+	:: !last && was_woken && (listed[0] || listed[1]) -> last = !ready /* poll */
 	:: else
 	fi;
+	if
+	:: last -> was_woken = false
+	:: else
+	fi;
+	atomic {
+		if
+#ifdef NO_TURN
+		:: last -> marked = true
+#else
+		:: newest[me] -> marked = last
+#endif
+		:: else
+		fi
+	};
 	atomic {
 		if
 		:: was_woken && (listed[0] || listed[1]) -> feed()
@@ -101,8 +147,15 @@ done:
 		fi
 	}
 #else
-	skip
+	skip;
 #endif
+	last = false;
+	got = false;
+	times++;
+	if
+	:: times < TIMES -> goto begin
+	:: else
+	fi
 }
 
 active proctype comes() {
@@ -115,12 +168,23 @@ active proctype comes() {
 }
 
 active proctype other() {
-	atomic { ready > 0 -> ready-- }
+end:	atomic { ready > 0 -> ready-- }
 }
 
 active proctype harvester() {
 end:	do
-	:: atomic { pending -> pending = false; if :: ready -> feed() :: else fi }
+	:: atomic { pending ->
+		pending = false;
+		if
+		:: ready ->
+			newest[0] = false;
+			newest[1] = false;
+#ifndef LASTING
+			marked = false;
+#endif
+			feed()
+		:: else
+		fi }
 	od
 }
 
