@@ -174,7 +174,8 @@ long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
  * An edge of a listener is mostly one connection, and whoever waits next may be on
  * another kernel thread: one look is less than to wake him for nothing. What comes
  * after it makes an edge of its own. So the next accept() may wait without a look,
- * as after a short read: this one was read number @turn.
+ * as after a short read: this one was read number @turn. tests/model/next.pml has this
+ * for spin.
  */
 static void note_left(struct fib_io *io, uint32_t turn, enum fib_left left)
 {

@@ -1,4 +1,4 @@
-# open: a waiter whose number is closed needs a free descriptor to stay with its file
+# open: a waiter whose number is closed needs a free descriptor to stay with its file, and the limit is other threads' as well
 # close() under a reader while no descriptor is free: it goes on waiting.
 0 pair a b stream
 1 read a 8

@@ -1,4 +1,4 @@
-# open: a waiter whose number is closed needs a free descriptor to stay with its file
+# open: a waiter whose number is closed needs a free descriptor to stay with its file, and the limit is other threads' as well
 0 pair a b stream
 0 memfd c 1048576
 1 sendfile b c 1048576
