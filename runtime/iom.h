@@ -41,7 +41,9 @@
  * a call that fails first. That holds only while no HUP, RDHUP, ERR or PRI was
  * ever seen on it, for they may come with the data and make no further edge. An
  * edge counts as a read that began (reads below) before it counts as an edge,
- * so who finds the short mark and takes seq before that is told by (B).
+ * so who finds the short mark and takes seq before that is told by (B). EAGAIN and a
+ * poll that finds nothing say the same of a registered descriptor, if no read and no
+ * edge began since before they were asked (fib_io_was_empty()).
  *
  * Hints: whoever has made a descriptor ready, and knows who waits for that, may say
  * so (fib_iom_hint()), and the consumer does not wait until somebody looks at epoll.

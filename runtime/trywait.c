@@ -61,9 +61,13 @@ int fib_io_park(struct fib_io *io)
 
 static int limit(struct fib_io *io)
 {
-	int r = io->limited ? 0 : io->rules->limit(io);
+	int r = io->never ? -EAGAIN : 0;
 
-	io->limited = r == 0;
+	if (r == 0 && !io->limited) {
+		r = io->rules->limit(io);
+		io->limited = r == 0;
+		io->never = r == -EAGAIN;
+	}
 	return r;
 }
 
@@ -114,11 +118,16 @@ static long __attribute__((noinline, cold)) detour(struct fib_io *io)
 
 _Atomic bool fib_io_urgent;
 
+bool fib_io_is_empty(const struct fib_fd *s)
+{
+	return (fib_load(&s->reads, acquire) & 1) &&
+	       !fib_load(&s->untrusted, relaxed) &&
+	       !fib_load(&fib_io_urgent, relaxed);
+}
+
 static bool known_empty(const struct fib_io *io)
 {
-	return (fib_load(&io->s->reads, acquire) & 1) && !io->moved &&
-	       !fib_load(&io->s->untrusted, relaxed) &&
-	       !fib_load(&fib_io_urgent, relaxed);
+	return fib_io_is_empty(io->s) && !io->moved;
 }
 
 /* The read that was number @turn had @r of @plain bytes: iom.h. */
@@ -133,32 +142,52 @@ static void note_short(struct fib_fd *s, uint32_t turn, bool is_short)
 		fib_cas(&s->reads, &seen, want, seq_cst);
 }
 
+void fib_io_was_empty(struct fib_fd *s, uint32_t reads)
+{
+	/* Else nobody would hear of an edge. */
+	if (!(reads & 1) && (s->registered & FIB_IO_READ) &&
+	    !fib_load(&s->untrusted, relaxed))
+		fib_cas(&s->reads, &reads, reads | 1, seq_cst);
+}
+
+long fib_io_first(struct fib_io *io)
+{
+	fib_io_begin(io);
+	return known_empty(io) && limit(io) == 0 ? fib_io_again(io) : 0;
+}
+
+uint32_t fib_io_turn(struct fib_io *io)
+{
+	return fib_add(&io->s->reads, 2, seq_cst) + 2;
+}
+
+void fib_io_took(struct fib_io *io, uint32_t turn, bool all)
+{
+	if (!io->moved)
+		note_short(io->s, turn, all);
+}
+
 long fib_io_open_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 {
-	struct fib_fd *s = io->s;
 	uint32_t turn = 0;
 	long r;
 
 	fib_io_start(io);
 	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
 		return r;
-	fib_io_begin(io);
-	if (plain && known_empty(io) && limit(io) == 0) {
-		r = fib_io_again(io);
-		if (r)
-			return r;
-	}
+	if (plain && (r = fib_io_first(io)))
+		return r;
 	for (;;) {
 		if (plain)
-			turn = fib_add(&s->reads, 2, seq_cst) + 2;
+			turn = fib_io_turn(io);
 		fib_io_begin(io);
 		r = fib_raw6(nr, io->s->fd, a[1], a[2], a[3], a[4], a[5]);
 		if (r != -EAGAIN || (r = fib_io_again(io)))
 			break;
 	}
 	FIB_CHAOS_POINT(io_short);
-	if (plain && r > 0 && !io->moved)
-		note_short(s, turn, (size_t)r < plain);
+	if (plain && (r > 0 || r == -EAGAIN))
+		fib_io_took(io, turn, r < (long)plain);
 	return r;
 }
 
@@ -186,8 +215,7 @@ static void note_left(struct fib_io *io, uint32_t turn, enum fib_left left)
 	FIB_CHAOS_POINT(io_left);
 	if (left == FIB_LEFT_NONE)
 		io->woken = false;
-	if (!io->moved)
-		note_short(io->s, turn, left == FIB_LEFT_NONE);
+	fib_io_took(io, turn, left == FIB_LEFT_NONE);
 }
 
 /* Call @nr if that would not block. *@ready: what poll has said, if it was asked. */
@@ -222,13 +250,11 @@ long fib_io_polled(struct fib_io *io, long nr, const long a[6])
 	fib_io_start(io);
 	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
 		goto out;
-	fib_io_begin(io);
-	if (accepts && known_empty(io) && limit(io) == 0 &&
-	    (r = fib_io_again(io)))
+	if (accepts && (r = fib_io_first(io)))
 		goto out;
 	for (;;) {
 		if (accepts)
-			turn = fib_add(&io->s->reads, 2, seq_cst) + 2;
+			turn = fib_io_turn(io);
 		fib_io_begin(io);
 		r = once(io, nr, a, &ready, &left);
 		if (r != -EAGAIN || (r = fib_io_again(io)))

@@ -59,6 +59,7 @@ struct fib_io {
 	uint32_t turn;	 /* among those who wait: iom.h */
 	uint8_t ev;
 	bool limited; /* deadline_ns is known */
+	bool never;   /* it does not wait, as is known */
 	bool woken;   /* by an edge: others may want to know */
 	bool moved;   /* the descriptor was closed; s is a duplicate's slot */
 	bool parked;
@@ -126,6 +127,18 @@ long fib_io_open_call(struct fib_io *io, size_t plain, long nr,
 extern _Atomic bool fib_io_urgent;
 /** What is ready of @events, POLLHUP and the like; a signal is no answer. */
 short fib_io_ready(int fd, short events);
+/**
+ * For who tries in its own way: the first look, 0: try; else what the call returns,
+ * which was known to wait.
+ */
+long fib_io_first(struct fib_io *io);
+/** Before a try: which one it is. After it: has it taken all that there was then? */
+uint32_t fib_io_turn(struct fib_io *io);
+void fib_io_took(struct fib_io *io, uint32_t turn, bool all);
+/** @s is known to be empty, whatever comes since it was looked at with fib_iom_begin(). */
+bool fib_io_is_empty(const struct fib_fd *s);
+/** It was, the kernel has said; its reads were @reads when that was asked. */
+void fib_io_was_empty(struct fib_fd *s, uint32_t reads);
 /** EAGAIN: may it wait? Then wait. 0: try again, else what the call returns. */
 long fib_io_again(struct fib_io *io);
 /** Make call @nr, which would block, when poll says that it does not. */

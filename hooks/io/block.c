@@ -344,6 +344,23 @@ static int take_turn(const struct fib_io *io, struct fib_place *line,
 	return fd < 0 ? -EBADF : fd;
 }
 
+/* Those which bring no signal upon the kernel thread that makes them are for_event. */
+static long in_kernel(long nr, const long v[6], const struct fib_rest *rest)
+{
+	if (rest && rest->briefly)
+		return fib_blocking_briefly(nr, v);
+	switch (nr) {
+	case SYS_accept4:
+	case SYS_connect:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+		return fib_blocking_for_event(nr, v);
+	default:
+		return fib_blocking(nr, v);
+	}
+}
+
 /*
  * A kick that is for no handler ends the call as any signal does: it is made
  * again, or for what is left of it, on the same file.
@@ -360,9 +377,7 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 	r = v[0] = take_turn(io, line, &hold);
 	while (v[0] >= 0) {
 		fib_store(&f->sig.kicked, false, relaxed);
-		r = nr == SYS_accept4 || nr == SYS_connect ?
-			    fib_blocking_for_event(nr, v) :
-			    fib_blocking(nr, v);
+		r = in_kernel(nr, v, rest);
 		if (!f->io.hold || fib_stop_ended() ||
 		    !is_kick(f, r, rest, &nr, v))
 			break;

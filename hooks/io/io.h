@@ -43,7 +43,8 @@ struct fib_rest {
 	 */
 	bool (*next)(struct fib_rest *rest, long r, long *nr, long v[6]);
 	long done;
-	bool waited; /* in a fiber, before the kernel made the call */
+	bool waited;  /* in a fiber, before the kernel made the call */
+	bool briefly; /* what the call is to have is there */
 };
 struct fib_place;
 /**
@@ -190,6 +191,8 @@ bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h);
 /** net.c: receive by call @nr, whose flags are *@flags; @plain as fib_io_call(). */
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		    long *flags);
+/** net.c: as call @nr is asked for, which does not wait. */
+long fib_io_receive_now(struct fib_known *k, long nr, const long a[6]);
 /** net.c: sendto() with the arguments @a, whose flags may change. */
 long fib_io_send(struct fib_known *k, long a[6]);
 

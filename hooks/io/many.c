@@ -53,8 +53,32 @@ static bool is_waiting(const struct fib_watch *x)
 	return x->published && !fib_load(&x->w.woken, acquire);
 }
 
+/* Poll has said that there is nothing: as after a short read, iom.h. */
+static void note_empty(const struct fib_many *m)
+{
+	for (unsigned i = 0; i < m->n; i++) {
+		const struct fib_watch *x = &m->watch[i];
+		const struct fib_known *k = x->s ? fib_fd_know(x->fd) : NULL;
+
+		if (k && (fib_fd_is_socket(k) || k->kind == FIB_FD_PIPE) &&
+		    (x->want & POLLIN))
+			fib_io_was_empty(x->s, x->reads);
+	}
+}
+
+/* Poll would say nothing, and an edge is going to tell of whatever changes that. */
+static bool is_known(const struct fib_watch *x)
+{
+	return x->s && x->events == FIB_IO_READ &&
+	       (x->s->registered & FIB_IO_READ) && fib_io_is_empty(x->s);
+}
+
 long fib_many_ask(struct fib_many *m)
 {
+	bool known = !m->asked, first = known;
+	long r;
+
+	m->asked = true;
 	for (unsigned i = 0; i < m->n; i++) {
 		struct fib_watch *x = &m->watch[i];
 
@@ -62,10 +86,18 @@ long fib_many_ask(struct fib_many *m)
 			continue;
 		left(x);
 		x->s = fib_fd_get(x->fd);
-		if (x->s)
+		if (x->s) {
 			x->seq = fib_iom_begin(x->s);
+			x->reads = fib_load(&x->s->reads, acquire);
+		}
+		known = known && is_known(x);
 	}
-	return m->ask(m->arg);
+	if (known && m->n)
+		return 0;
+	r = m->ask(m->arg);
+	if (r == 0 && first)
+		note_empty(m);
+	return r;
 }
 
 /* 0; 1: an edge came meanwhile, so ask again; < 0: the kernel is to wait. */

@@ -21,6 +21,7 @@ struct fib_watch {
 	struct fib_waiter w;
 	struct fib_fd *s; /* of the number */
 	uint32_t seq;	  /* its edges when the kernel was asked */
+	uint32_t reads;	  /* and its reads */
 	int fd;
 	short want; /* as poll says it */
 	uint8_t events;
@@ -30,6 +31,7 @@ struct fib_watch {
 struct fib_many {
 	struct fib_watch *watch;
 	unsigned n;
+	bool asked;		/* or known not to have an answer */
 	size_t pages;		/* bytes of watch that are ours to give back */
 	long (*ask)(void *arg); /* > 0 or -errno: an answer; 0: nothing yet */
 	void *arg;

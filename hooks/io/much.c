@@ -172,6 +172,52 @@ static bool is_impatient(struct fib_known *k)
 	return fib_fd_nonblock(k) || fib_fd_limit(k, FIB_IO_READ) != FIB_NEVER;
 }
 
+/*
+ * MSG_WAITALL of a stream, mostly for a record whose length is known, or for its head:
+ * what it is to have comes at once, as a rule. FIONREAD says so (tcp_inq(), which
+ * counts up to a mark, and unix_inq_len()), and then the call does not wait, whatever
+ * else there is to know of it. Where there is only a part, or another kind of end, the
+ * rest is for the kernel as ever. 0, and *@there, when the call is to be made.
+ */
+static long await_whole(struct receive *c, struct fib_io *io, bool waits,
+			uint32_t *turn, int *there)
+{
+	long r = waits ? fib_io_first(io) : 0;
+
+	while (r == 0) {
+		*there = 0;
+		*turn = fib_io_turn(io);
+		fib_io_begin(io);
+		fib_raw(SYS_ioctl, io->s->fd, FIONREAD, there);
+		c->rest.briefly = (size_t)*there >= c->target;
+		if (*there || !waits || fib_io_ready(io->s->fd, POLLIN))
+			return 0;
+		r = fib_io_again(io);
+		c->rest.waited = true;
+	}
+	return r;
+}
+
+static long receive_whole(struct receive *c, struct fib_known *k, long nr,
+			  const long a[6], bool waits)
+{
+	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
+	uint32_t turn;
+	int there;
+	long r;
+
+	fib_io_start(&io);
+	r = await_whole(c, &io, waits, &turn, &there);
+	if (r == 0) {
+		/* It may have moved, to a duplicate's number. */
+		r = fib_io_whole(fib_fd_of(io.s), FIB_IO_READ, false, nr, a,
+				 &c->rest, NULL);
+		fib_io_took(&io, turn, r == there);
+	}
+	fib_io_end(&io);
+	return r;
+}
+
 long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 			 long flags, bool first)
 {
@@ -195,7 +241,11 @@ long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 		c.target = all;
 	/* It may end with what came beside the data. */
 	c.alone = k->kind == FIB_FD_DGRAM || h.msg_controllen;
-	r = fib_io_whole(k, FIB_IO_READ, first, nr, a, &c.rest, NULL);
+	if (first && !c.alone && (flags & MSG_WAITALL) && c.target)
+		r = receive_whole(&c, k, nr, a,
+				  fib_fd_limit(k, FIB_IO_READ) == FIB_NEVER);
+	else
+		r = fib_io_whole(k, FIB_IO_READ, first, nr, a, &c.rest, NULL);
 	if (!c.rest.waited || !is_part(&c, k, r) || !is_impatient(k))
 		return r;
 	if (r > 0 && !c.rest.done) {

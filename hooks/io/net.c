@@ -17,7 +17,9 @@
 #define PLAIN_RECV                                                             \
 	(MSG_PEEK | MSG_TRUNC | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC |              \
 	 MSG_WAITFORONE)
-#define PLAIN_SEND (MSG_NOSIGNAL | MSG_MORE | MSG_CONFIRM | MSG_DONTROUTE)
+/* Of these, what a short read does not depend on. */
+#define INDIFFERENT (MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)
+#define PLAIN_SEND  (MSG_NOSIGNAL | MSG_MORE | MSG_CONFIRM | MSG_DONTROUTE)
 
 #define ONE_BY_ONE_NS 1000000u /* of recvmmsg's messages */
 
@@ -108,12 +110,26 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	return r;
 }
 
+long fib_io_receive_now(struct fib_known *k, long nr, const long a[6])
+{
+	uint32_t reads = fib_load(&k->slot->reads, acquire);
+	long r = fib_pass(nr, a);
+
+	if (r == -EAGAIN)
+		fib_io_was_empty(k->slot, reads);
+	return r;
+}
+
 /* Does not wait, says a flag. */
-static long receive_now(long nr, const long a[6], int flags)
+static long receive_now(struct fib_known *k, long nr, const long a[6],
+			int flags)
 {
 	if (flags & MSG_OOB)
 		fib_store(&fib_io_urgent, true, relaxed);
-	return fib_pass(nr, a);
+	return k && !(flags & ~PLAIN_RECV & ~MSG_DONTWAIT) &&
+			       !(flags & MSG_PEEK) ?
+		       fib_io_receive_now(k, nr, a) :
+		       fib_pass(nr, a);
 }
 
 /* __sys_recvfrom() and its kin: what O_NONBLOCK does is to set MSG_DONTWAIT. */
@@ -133,7 +149,7 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 	long r;
 
 	if (never_waits(k, flags))
-		return fib_pass(nr, a);
+		return receive_now(k, nr, a, *flags);
 	io = FIB_HOOK_IO(k, FIB_IO_READ);
 	r = receive(&io, k, plain, nr, a, flags);
 	fib_io_end(&io);
@@ -148,8 +164,22 @@ long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 
 	a[3] = flags = fib_io_heeded(k, flags);
 	if (!k || (flags & NEVER_BLOCKS))
-		return receive_now(SYS_recvfrom, a, flags);
-	return fib_io_receive(k, flags ? 0 : len, SYS_recvfrom, a, &a[3]);
+		return receive_now(k, SYS_recvfrom, a, flags);
+	return fib_io_receive(k, flags & ~INDIFFERENT ? 0 : len, SYS_recvfrom,
+			      a, &a[3]);
+}
+
+/* So much is read of a stream that has more; 0: that is not to be known. */
+static size_t plain_length(const struct fib_known *k, const struct msghdr *msg,
+			   int flags)
+{
+	struct msghdr h;
+
+	if (!fib_fd_shows_end(k) || (flags & ~INDIFFERENT) ||
+	    fib_copy(&h, msg, sizeof(h)) ||
+	    (h.msg_controllen && k->kind != FIB_FD_TCP))
+		return 0;
+	return fib_io_message_length(&h);
 }
 
 long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
@@ -159,8 +189,9 @@ long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 
 	a[2] = flags = fib_io_heeded(k, flags);
 	if (!k || (flags & NEVER_BLOCKS))
-		return receive_now(SYS_recvmsg, a, flags);
-	return fib_io_receive(k, 0, SYS_recvmsg, a, &a[2]);
+		return receive_now(k, SYS_recvmsg, a, flags);
+	return fib_io_receive(k, plain_length(k, msg, flags), SYS_recvmsg, a,
+			      &a[2]);
 }
 
 /*
@@ -239,7 +270,7 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 	long r;
 
 	if (!k || (flags & NEVER_BLOCKS) || !n)
-		return receive_now(SYS_recvmmsg, a, flags);
+		return receive_now(k, SYS_recvmmsg, a, flags);
 	if (!timeout && (n == 1 || (flags & MSG_WAITFORONE)))
 		return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
 	if ((flags & ~PLAIN_RECV) || fib_fd_timed(k) || fib_fd_nonblock(k)) {

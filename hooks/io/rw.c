@@ -120,12 +120,13 @@ static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 		      long nr, const long a[6])
 {
 	if (does_not_wait(k))
-		return fib_pass(nr, a);
+		return k->kind == FIB_FD_PIPE ? fib_io_receive_now(k, nr, a) :
+						fib_pass(nr, a);
 	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_READ)) {
 		long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
-		size_t plain = nr == SYS_read && fib_fd_shows_end(k) ?
-				       (size_t)a[2] :
-				       0;
+		size_t plain = !fib_fd_shows_end(k) ? 0 :
+			       nr == SYS_read	    ? (size_t)a[2] :
+						      fib_io_length(iov, n);
 		struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
 		long r = fib_io_shared_call(&io, plain, SYS_preadv2, v);
 
@@ -218,7 +219,8 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 		return fib_raw(SYS_readv, fd, iov, n);
 	while (k && fib_fd_is_socket(k)) {
 		long m[6] = { fd, (long)&msg };
-		long r = fib_io_receive(k, 0, SYS_recvmsg, m, &m[2]);
+		long r = fib_io_receive(k, fib_io_message_length(&msg),
+					SYS_recvmsg, m, &m[2]);
 
 		if (fib_unlikely(fib_is_denied(r)))
 			return fib_io_own(SYS_readv, a);

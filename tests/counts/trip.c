@@ -9,7 +9,10 @@
  */
 #include <stdbool.h>
 #include "t.h"
+#include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/select.h>
+#include <sys/uio.h>
 
 enum {
 	PLAIN,
@@ -22,10 +25,18 @@ enum {
 	FLAGS, /* O_NONBLOCK of some other descriptor changes all the time */
 	EARLY_FLAGS, /* the same, of one as old as these */
 	WHOLE,	     /* each read asks for what was written, and no more */
+	WAITALL,     /* so it does, by recv() with MSG_WAITALL */
+	HEAD,	     /* the same in two, as a record with a head is read */
+	VECTOR,	     /* readv() */
+	MESSAGE,     /* recvmsg() */
+	POLL,	     /* poll(), and then read() */
+	SELECT,	     /* the same with a limit */
+	GLANCE, /* recv() with MSG_DONTWAIT, and poll() when there is nothing */
 };
 static const char *const how_name[] = {
-	"plain", "early", "duped", "stdio",	  "timed",
-	"gone",	 "alive", "flags", "early_flags", "whole",
+	"plain",  "early",   "duped",	    "stdio",  "timed",	 "gone",
+	"alive",  "flags",   "early_flags", "whole",  "waitall", "head",
+	"vector", "message", "poll",	    "select", "glance",
 };
 
 static int how;
@@ -46,6 +57,60 @@ static void change_other(long i)
 
 static size_t size = 63;
 
+static ssize_t receive_message(int fd, struct iovec *v)
+{
+	struct msghdr m = { .msg_iov = v, .msg_iovlen = 1 };
+
+	return recvmsg(fd, &m, 0);
+}
+
+static void await(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct timeval minute = { 60, 0 };
+	fd_set set;
+
+	if (how != SELECT) {
+		CHECK(poll(&p, 1, -1) == 1 && p.revents == POLLIN);
+		return;
+	}
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	CHECK(select(fd + 1, &set, NULL, NULL, &minute) == 1);
+}
+
+static ssize_t receive(int fd, char *buf, size_t most)
+{
+	struct iovec v = { buf, most };
+	ssize_t n;
+
+	switch (how) {
+	case WHOLE:
+		return read(fd, buf, size);
+	case WAITALL:
+		return recv(fd, buf, size, MSG_WAITALL);
+	case HEAD:
+		CHECK(recv(fd, buf, 4, MSG_WAITALL) == 4);
+		return 4 + recv(fd, buf, size - 4, MSG_WAITALL);
+	case VECTOR:
+		return readv(fd, &v, 1);
+	case MESSAGE:
+		return receive_message(fd, &v);
+	case GLANCE:
+		while ((n = recv(fd, buf, most, MSG_DONTWAIT)) < 0) {
+			CHECK(errno == EAGAIN);
+			await(fd);
+		}
+		return n;
+	case POLL:
+	case SELECT:
+		await(fd);
+		return read(fd, buf, most);
+	default:
+		return read(fd, buf, most);
+	}
+}
+
 static void once(int fd, bool send)
 {
 	static const char message[63] = { 1 };
@@ -54,8 +119,7 @@ static void once(int fd, bool send)
 	if (send)
 		CHECK(write(fd, message, size) == (ssize_t)size);
 	else
-		CHECK(read(fd, buf, how == WHOLE ? size : sizeof(buf)) ==
-		      (ssize_t)size);
+		CHECK(receive(fd, buf, sizeof(buf)) == (ssize_t)size);
 }
 
 static void by_number(const struct end *e)
