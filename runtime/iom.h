@@ -41,9 +41,9 @@
  * a call that fails first. That holds only while no HUP, RDHUP, ERR or PRI was
  * ever seen on it, for they may come with the data and make no further edge. An
  * edge counts as a read that began (reads below) before it counts as an edge,
- * so who finds the short mark and takes seq before that is told by (B). EAGAIN and a
- * poll that finds nothing say the same of a registered descriptor, if no read and no
- * edge began since before they were asked (fib_io_was_empty()).
+ * so who finds the short mark and takes seq before that is told by (B). EAGAIN says the
+ * same of a registered descriptor, if no read and no edge began since before the call
+ * (fib_io_was_empty()); and poll, for poll alone.
  *
  * Hints: whoever has made a descriptor ready, and knows who waits for that, may say
  * so (fib_iom_hint()), and the consumer does not wait until somebody looks at epoll.
@@ -218,6 +218,7 @@ struct fib_fd {
 	_Atomic uint32_t tries;	   /* of calls in parts, under way */
 	uint32_t turns;		   /* of consumers, ever; lock */
 	bool hinted;		   /* since the last event of epoll's; lock */
+	_Atomic uint64_t quiet;	   /* the host's: what poll has said nothing of */
 	/* the monitor's: fib_iom_look() */
 	uint64_t seen_ns, look_ns; /* who waits; when to look at it again */
 	FIB_HOST_FD

@@ -53,24 +53,36 @@ static bool is_waiting(const struct fib_watch *x)
 	return x->published && !fib_load(&x->w.woken, acquire);
 }
 
-/* Poll has said that there is nothing: as after a short read, iom.h. */
-static void note_empty(const struct fib_many *m)
+/* What of sockets and pipes poll has said nothing of when their edges were these. */
+static uint64_t quiet(const struct fib_watch *x)
+{
+	return ((uint64_t)x->files << 32 | x->seq) + 1;
+}
+
+static void note_quiet(const struct fib_many *m)
 {
 	for (unsigned i = 0; i < m->n; i++) {
 		const struct fib_watch *x = &m->watch[i];
-		const struct fib_known *k = x->s ? fib_fd_know(x->fd) : NULL;
+		uint8_t kind = fib_fd_kind(x->fd);
 
-		if (k && (fib_fd_is_socket(k) || k->kind == FIB_FD_PIPE) &&
-		    (x->want & POLLIN))
-			fib_io_was_empty(x->s, x->reads);
+		if (x->s && (x->want & POLLIN) && kind >= FIB_FD_TCP &&
+		    kind <= FIB_FD_PIPE)
+			fib_store(&x->s->quiet, quiet(x), relaxed);
 	}
 }
 
-/* Poll would say nothing, and an edge is going to tell of whatever changes that. */
-static bool is_known(const struct fib_watch *x)
+/*
+ * Poll would say nothing, and an edge is going to tell of whatever changes that. (It
+ * may say nothing of what a read would not wait for: a FIFO that nobody has written
+ * to, a listener. So what it has said is for poll alone.)
+ */
+static bool is_quiet(const struct fib_watch *x)
 {
 	return x->s && x->events == FIB_IO_READ &&
-	       (x->s->registered & FIB_IO_READ) && fib_io_is_empty(x->s);
+	       (x->s->registered & FIB_IO_READ) &&
+	       !fib_load(&x->s->untrusted, relaxed) &&
+	       (fib_load(&x->s->quiet, relaxed) == quiet(x) ||
+		fib_io_is_empty(x->s));
 }
 
 long fib_many_ask(struct fib_many *m)
@@ -88,15 +100,15 @@ long fib_many_ask(struct fib_many *m)
 		x->s = fib_fd_get(x->fd);
 		if (x->s) {
 			x->seq = fib_iom_begin(x->s);
-			x->reads = fib_load(&x->s->reads, acquire);
+			x->files = fib_load(&x->s->files, relaxed);
 		}
-		known = known && is_known(x);
+		known = known && is_quiet(x);
 	}
 	if (known && m->n)
 		return 0;
 	r = m->ask(m->arg);
 	if (r == 0 && first)
-		note_empty(m);
+		note_quiet(m);
 	return r;
 }
 

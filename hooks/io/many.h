@@ -21,7 +21,7 @@ struct fib_watch {
 	struct fib_waiter w;
 	struct fib_fd *s; /* of the number */
 	uint32_t seq;	  /* its edges when the kernel was asked */
-	uint32_t reads;	  /* and its reads */
+	uint32_t files;	  /* and its files */
 	int fd;
 	short want; /* as poll says it */
 	uint8_t events;

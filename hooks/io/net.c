@@ -102,7 +102,10 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	*flags |= MSG_DONTWAIT;
 	if (k->kind == FIB_FD_DGRAM)
 		io->flags = flags;
-	r = fib_io_shared_call(io, fib_fd_shows_end(k) ? plain : 0, nr, a);
+	/* After an accept() a listener is known to be empty, and cannot be read. */
+	if (!fib_fd_shows_end(k) || k->listening)
+		plain = 0;
+	r = fib_io_shared_call(io, plain, nr, a);
 	/* Shut: the call would have waited, and the socket is O_NONBLOCK by now. */
 	if (fib_unlikely(r == -EAGAIN) && io->flags &&
 	    !(*flags & MSG_DONTWAIT) && nr == SYS_recvfrom && !a[4])
