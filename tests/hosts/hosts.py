@@ -75,8 +75,8 @@ DENIED = [line.strip().split(None, 1) for line in """
     readlink           a look at `/proc/self/fd` shows descriptors of the library
     preadv2            files that are no sockets are polled first
     pwritev2           files that are no sockets are polled first
-    io_uring_setup     `connect`, waits for children, and all waits on memory shared between processes, hold a kernel thread
-    io_uring_enter     `connect`, waits for children, and all waits on memory shared between processes, hold a kernel thread
+    io_uring_setup     `connect`, waits for children, and all waits on memory shared between processes, hold a kernel thread; `accept` is polled first
+    io_uring_enter     `connect`, waits for children, and all waits on memory shared between processes, hold a kernel thread; `accept` is polled first
     statx              nothing: it is not used
     pidfd_open         nothing: it is not used
     pidfd_getfd        nothing: it is not used
