@@ -53,7 +53,10 @@ static bool is_waiting(const struct fib_watch *x)
 	return x->published && !fib_load(&x->w.woken, acquire);
 }
 
-/* What of sockets and pipes poll has said nothing of when their edges were these. */
+/*
+ * What poll has said nothing of when its edges were these: of a kind whose poll function
+ * asks for nothing that an edge depends on (vsock's may).
+ */
 static uint64_t quiet(const struct fib_watch *x)
 {
 	return ((uint64_t)x->files << 32 | x->seq) + 1;
@@ -65,8 +68,9 @@ static void note_quiet(const struct fib_many *m)
 		const struct fib_watch *x = &m->watch[i];
 		uint8_t kind = fib_fd_kind(x->fd);
 
-		if (x->s && (x->want & POLLIN) && kind >= FIB_FD_TCP &&
-		    kind <= FIB_FD_PIPE)
+		if (x->s && (x->want & POLLIN) &&
+		    (kind == FIB_FD_TCP || kind == FIB_FD_STREAM ||
+		     kind == FIB_FD_PIPE))
 			fib_store(&x->s->quiet, quiet(x), relaxed);
 	}
 }

@@ -212,7 +212,8 @@ static long receive_whole(struct receive *c, struct fib_known *k, long nr,
 		/* It may have moved, to a duplicate's number. */
 		r = fib_io_whole(fib_fd_of(io.s), FIB_IO_READ, false, nr, a,
 				 &c->rest, NULL);
-		fib_io_took(&io, turn, r == there);
+		/* 0 is the end, and says so again. */
+		fib_io_took(&io, turn, r > 0 && r == there);
 	}
 	fib_io_end(&io);
 	return r;

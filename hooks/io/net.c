@@ -118,7 +118,7 @@ long fib_io_receive_now(struct fib_known *k, long nr, const long a[6])
 	uint32_t reads = fib_load(&k->slot->reads, acquire);
 	long r = fib_pass(nr, a);
 
-	if (r == -EAGAIN)
+	if (r == -EAGAIN && fib_fd_shows_end(k))
 		fib_io_was_empty(k->slot, reads);
 	return r;
 }

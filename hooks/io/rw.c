@@ -109,7 +109,7 @@ static bool no_nowait(struct fib_known *k, uint8_t ev, long r)
 	return true;
 }
 
-/* The kernel's call costs a third less than that with RWF_NOWAIT. */
+/* Then the call as it is costs the kernel less than one with RWF_NOWAIT. */
 static bool does_not_wait(const struct fib_known *k)
 {
 	return fib_fd_takes_nowait(k) && fib_fd_never_waits(k);
@@ -120,8 +120,7 @@ static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 		      long nr, const long a[6])
 {
 	if (does_not_wait(k))
-		return k->kind == FIB_FD_PIPE ? fib_io_receive_now(k, nr, a) :
-						fib_pass(nr, a);
+		return fib_io_receive_now(k, nr, a);
 	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_READ)) {
 		long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
 		size_t plain = !fib_fd_shows_end(k) ? 0 :
