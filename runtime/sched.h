@@ -203,7 +203,7 @@ struct fib_worker {
 	void *altstack;		 /* the host's, for its signal handler */
 	struct fib_tries *tries; /* and whether it is in one: uring_try.c */
 	_Atomic bool trying;
-	uint8_t accepts; /* without a ring: the same */
+	uint8_t accepts; /* that it has made without a ring: the same */
 	struct fib_san san;
 #ifdef FIB_LOCK_RANKS
 	struct fib_held held; /* lockrank.c */

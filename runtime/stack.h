@@ -11,8 +11,9 @@
  * NPTL unmaps is kept for the next thread of the same size, without what its
  * thread has left there, until nobody wants it or address space runs out. What
  * lies below a thread's last frame is given back when the thread has left it, but
- * for the pages that the next one is likely to need (fib_stack_end()), so that the wipe need not ask for it again; the record of
- * that holds until another thread begins there.
+ * for the pages that the next one is likely to need (fib_stack_end()), so that the
+ * wipe need not ask for it again; the record of that holds until another thread
+ * begins there.
  *
  * Only calls that NPTL makes from within pthread_create are served, since only
  * NPTL is known to need nothing of a fresh stack but a zeroed struct pthread

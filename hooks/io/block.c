@@ -344,7 +344,7 @@ static int take_turn(const struct fib_io *io, struct fib_place *line,
 	return fd < 0 ? -EBADF : fd;
 }
 
-/* Those which bring no signal upon the kernel thread that makes them are for_event. */
+/* Receives, accept() and connect() bring no signal upon the thread that makes them. */
 static long in_kernel(long nr, const long v[6], const struct fib_rest *rest)
 {
 	if (rest && rest->briefly)
