@@ -258,9 +258,10 @@ def check(case, opt):
 
 
 def main():
-    # A shell without job control starts us with these ignored: not so ours.
+    # A shell without job control, or nohup, starts us with these ignored: not so ours.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", required=True)
     ap.add_argument("--jobs", type=int, default=2)

@@ -235,15 +235,41 @@ static inline void t_be_threaded(void)
 	CHECK(t_join(t_thread(t_nothing, &x)) == &x);
 }
 
-/* A thread's function: takes no signal, and waits for good. */
-static inline void *t_bystander(void *arg)
+static inline void *t_pauses(void *arg)
 {
-	sigset_t all;
+	for (;;)
+		pause();
+	return arg;
+}
+
+/*
+ * A thread that waits for good and takes no signal: it begins with all of them
+ * blocked. Were it to block them itself, it could take one before that which
+ * the kernel had sent to another thread.
+ */
+static inline void t_bystander(void)
+{
+	sigset_t all, old;
 
 	sigfillset(&all);
-	CHECK_0(pthread_sigmask(SIG_SETMASK, &all, NULL));
-	pause();
-	return arg;
+	CHECK_0(pthread_sigmask(SIG_SETMASK, &all, &old));
+	t_thread(t_pauses, NULL);
+	CHECK_0(pthread_sigmask(SIG_SETMASK, &old, NULL));
+}
+
+/* A program's cases by name: the one that is asked for, in a thread. */
+struct t_case {
+	const char *name;
+	void *(*fn)(void *);
+};
+
+static inline void t_run_case(const struct t_case *of, size_t n,
+			      const char *name)
+{
+	for (; n && strcmp(name, of->name); n--)
+		of++;
+	CHECK(n);
+	t_join(t_thread(of->fn, NULL));
 }
 
 static inline void t_pipe(int p[2])
@@ -364,6 +390,24 @@ static inline void t_tcp_pair(int sv[2])
 	sv[1] = accept(l, NULL, NULL);
 	CHECK(sv[1] >= 0);
 	t_close(l);
+}
+
+/* Two UDP sockets, each connected to the other. */
+static inline void t_udp_pair(int sv[2])
+{
+	struct sockaddr_in at[2];
+
+	for (int i = 0; i < 2; i++) {
+		socklen_t len = sizeof(at[i]);
+
+		at[i] = t_addr(0);
+		sv[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		CHECK(!bind(sv[i], (struct sockaddr *)&at[i], len));
+		CHECK(!getsockname(sv[i], (struct sockaddr *)&at[i], &len));
+	}
+	for (int i = 0; i < 2; i++)
+		CHECK(!connect(sv[i], (struct sockaddr *)&at[!i],
+			       sizeof(at[i])));
 }
 
 /* The wait status of a child, through any number of signals. */

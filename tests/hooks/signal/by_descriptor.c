@@ -86,7 +86,7 @@ static void written(void)
 int main(int argc, char **argv)
 {
 	CHECK(argc == 2);
-	t_thread(t_bystander, NULL);
+	t_bystander();
 	handle(SIGIO);
 	handle(SIGRTMIN + 1);
 	if (!strcmp(argv[1], "directory"))

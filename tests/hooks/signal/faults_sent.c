@@ -104,7 +104,7 @@ int main(void)
 		sigaddset(&set, sigs[i]);
 	}
 	CHECK_0(pthread_sigmask(SIG_BLOCK, &set, &old));
-	t_thread(t_bystander, NULL);
+	t_bystander();
 	CHECK_0(pthread_sigmask(SIG_SETMASK, &old, NULL));
 	for (int i = 0; i < 20; i++) {
 		blocked(i & 1);

@@ -122,7 +122,7 @@ static void child(void)
 	pthread_t th[SPINNERS];
 
 	CHECK(setpgid(0, 0) == 0);
-	t_thread(t_bystander, NULL);
+	t_bystander();
 	if (!strcmp(how, "vfork")) {
 		t_thread(vforker, NULL);
 	} else if (!strcmp(how, "changes")) {
