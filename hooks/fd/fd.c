@@ -73,7 +73,7 @@ long fib_fd_in_line(struct fib_place *p, uint64_t deadline_ns, long nr,
 		p->owner = fib_load(&k->desc, acquire);
 		p->keeps = p->owner && stays(nr, a);
 	}
-	if (!p->slot || fib_line_file(p, (int)a[0])) {
+	if (!p->slot || (!p->key[1] && fib_line_file(p, (int)a[0]))) {
 		fib_fd_tried(p);
 		return fib_blocking(nr, a);
 	}
@@ -293,14 +293,17 @@ static bool makes_signals(int cmd)
 }
 
 /* The kernel does not know a fiber: the signal goes to its process. */
+static int known_owner(int pid)
+{
+	return fib_by_tid(pid) ? (int)fib_raw(SYS_getpid) : pid;
+}
+
 static long set_owner(int fd, int cmd, long arg)
 {
 	struct f_owner_ex owner;
 
 	if (cmd == F_SETOWN)
-		return fib_raw(SYS_fcntl, fd, cmd,
-			       fib_by_tid((int)arg) ? fib_raw(SYS_getpid) :
-						      arg);
+		return fib_raw(SYS_fcntl, fd, cmd, known_owner((int)arg));
 	if (fib_copy(&owner, (void *)arg, sizeof(owner)))
 		return -EFAULT;
 	if ((owner.type == F_OWNER_TID || owner.type == F_OWNER_PID) &&
@@ -309,6 +312,17 @@ static long set_owner(int fd, int cmd, long arg)
 		owner.pid = (int)fib_raw(SYS_getpid);
 	}
 	return fib_raw(SYS_fcntl, fd, F_SETOWN_EX, &owner);
+}
+
+/* sock_ioctl(): FIOSETOWN and SIOCSPGRP are F_SETOWN. */
+static long set_socket_owner(int fd, unsigned cmd, const int *user)
+{
+	int pid;
+
+	if (fib_copy(&pid, user, sizeof(pid)))
+		return fib_raw(SYS_ioctl, fd, cmd, user);
+	pid = known_owner(pid);
+	return fib_raw(SYS_ioctl, fd, cmd, &pid);
 }
 
 static long set_flags(int fd, long flags)
@@ -406,8 +420,14 @@ long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 		return r;
 	if (cmd == FIOASYNC)
 		fib_store(&fib_desc_async_used, true, relaxed);
-	return cmd == FIONBIO ? set_nonblock(fd, (int *)arg) :
-				fib_raw(SYS_ioctl, fd, cmd, arg);
+	if (cmd == FIONBIO)
+		return set_nonblock(fd, (int *)arg);
+	if (cmd == FIOSETOWN || cmd == SIOCSPGRP)
+		return set_socket_owner(fd, cmd, (int *)arg);
+	r = fib_raw(SYS_ioctl, fd, cmd, arg);
+	if (r == 0 && fib_job_signals(cmd))
+		fib_signal_sync(~0ull);
+	return r;
 }
 
 long fib_sys_flock(int fd, int op)

@@ -327,6 +327,8 @@ bool fib_fd_signals(void);
  */
 long fib_job_io(struct fib_known *k, uint8_t ev);
 long fib_job_ioctl(int fd, unsigned cmd);
+/** May it send a signal, where it succeeds? */
+bool fib_job_signals(unsigned cmd);
 /** The side of a pseudo terminal that is no process's terminal. */
 bool fib_job_is_master(int fd);
 

@@ -109,3 +109,10 @@ long fib_job_ioctl(int fd, unsigned cmd)
 	}
 	return 0;
 }
+
+/* The terminal's foreground group, perhaps the caller's own. */
+bool fib_job_signals(unsigned cmd)
+{
+	return cmd == TIOCSWINSZ || cmd == TIOCSIG || cmd == TIOCSTI ||
+	       cmd == TIOCNOTTY || cmd == TIOCVHANGUP;
+}

@@ -1,4 +1,5 @@
 /* Sending signals: kill(), tgkill() and their like. */
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
@@ -81,6 +82,16 @@ static bool to_own_process(int sig, const siginfo_t *info)
 	return false;
 }
 
+/* To several processes, or nobody knows to which: one that is ours is delivered. */
+static long sent_by_kernel(long r, int sig)
+{
+	if (sig == SIGSTOP)
+		return wait_stopped(r);
+	if (r == 0)
+		fib_signal_sync(~0ull);
+	return r;
+}
+
 /*
  * A signal to the own process need not go round through the receiver: if it is
  * for the caller, its handler has run when kill() returns.
@@ -88,7 +99,6 @@ static bool to_own_process(int sig, const siginfo_t *info)
 long fib_sys_kill(int pid, int sig)
 {
 	siginfo_t info;
-	long r;
 
 	/* The kernel takes any thread's id for its process. */
 	if (fib_by_tid(pid))
@@ -103,11 +113,7 @@ long fib_sys_kill(int pid, int sig)
 	/* The own group, or all: one is delivered when kill() returns. */
 	if (pid > 0)
 		return fib_raw(SYS_kill, pid, sig);
-	if (sig == SIGSTOP)
-		return wait_stopped(fib_raw(SYS_kill, pid, sig));
-	r = fib_raw(SYS_kill, pid, sig);
-	fib_signal_sync(~0ull);
-	return r;
+	return sent_by_kernel(fib_raw(SYS_kill, pid, sig), sig);
 }
 
 /* Into the kernel's queue, which keeps its own codes to itself. */
@@ -183,6 +189,18 @@ static long copy_info(siginfo_t *info, const void *user, int tid)
 	return 0;
 }
 
+static long queue_for_process(int sig, siginfo_t *info)
+{
+	if (sig == SIGSTOP)
+		return stop();
+	if (!may_be_caught(sig))
+		return fib_raw(SYS_kill, own_pid(), sig);
+	info->si_signo = sig;
+	if (too_many(sig, info))
+		return -EAGAIN;
+	return to_own_process(sig, info) ? 0 : to_kernel(sig, info);
+}
+
 long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)
 {
 	siginfo_t info;
@@ -192,14 +210,7 @@ long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)
 		return r;
 	if (!fib_by_tid(pid) && pid != own_pid())
 		return fib_raw(SYS_rt_sigqueueinfo, pid, sig, user);
-	if (sig == SIGSTOP)
-		return stop();
-	if (!may_be_caught(sig))
-		return fib_raw(SYS_kill, own_pid(), sig);
-	info.si_signo = sig;
-	if (too_many(sig, &info))
-		return -EAGAIN;
-	return to_own_process(sig, &info) ? 0 : to_kernel(sig, &info);
+	return queue_for_process(sig, &info);
 }
 
 long fib_sys_rt_tgsigqueueinfo(int tgid, int tid, int sig, void *user)
@@ -216,4 +227,64 @@ long fib_sys_rt_tgsigqueueinfo(int tgid, int tid, int sig, void *user)
 	if (!f)
 		return fib_raw(SYS_rt_tgsigqueueinfo, tgid, tid, sig, user);
 	return to_fiber(f, sig, &info);
+}
+
+/* --- by a descriptor ----------------------------------------------------- */
+
+/* linux/pidfd.h: flags of Linux 6.9, ioctl of 6.13, numbers of 6.14 */
+#define TO_THREAD      1u	/* PIDFD_SIGNAL_THREAD */
+#define TO_PROCESS     2u	/* PIDFD_SIGNAL_THREAD_GROUP */
+#define ITSELF_THREAD  (-10000) /* PIDFD_SELF_THREAD */
+#define ITSELF_PROCESS (-10001) /* PIDFD_SELF_THREAD_GROUP */
+
+struct pidfd_info {
+	uint64_t mask, cgroup;
+	uint32_t pid, others[11];
+};
+#define PIDFD_INFO_PID 1
+#define PIDFD_GET_INFO _IOWR(0xff, 11, struct pidfd_info)
+_Static_assert(sizeof(struct pidfd_info) == 64, "the smallest that it takes");
+
+/*
+ * The thread that @pidfd is of; 0: older kernels tell it by another descriptor
+ * alone, whose number others would miss.
+ */
+static int tid_of(int pidfd)
+{
+	struct pidfd_info info = { .mask = PIDFD_INFO_PID };
+
+	if (pidfd == ITSELF_THREAD)
+		return fib_own_tid();
+	if (pidfd == ITSELF_PROCESS)
+		return own_pid();
+	return fib_raw(SYS_ioctl, pidfd, PIDFD_GET_INFO, &info) ? 0 :
+								  (int)info.pid;
+}
+
+long fib_sys_pidfd_send_signal(int pidfd, int sig, void *user, unsigned flags)
+{
+	int tid = tid_of(pidfd);
+	struct fib *f = tid ? fib_by_tid(tid) : NULL;
+	bool thread =
+		flags == TO_THREAD || (flags == 0 && pidfd == ITSELF_THREAD);
+	siginfo_t info;
+	long r;
+
+	if (!f || (flags & ~(TO_THREAD | TO_PROCESS)))
+		return sent_by_kernel(
+			fib_raw(SYS_pidfd_send_signal, pidfd, sig, user, flags),
+			sig);
+	/* Does it know the flags, or the number? */
+	r = fib_raw(SYS_pidfd_send_signal, pidfd, 0, NULL, flags);
+	if (r)
+		return r;
+	info = info_from_us(sig, thread ? SI_TKILL : SI_USER);
+	if (user) {
+		r = copy_info(&info, user, tid);
+		if (r != -EFAULT && info.si_signo != sig)
+			r = -EINVAL;
+		if (r)
+			return r;
+	}
+	return thread ? to_fiber(f, sig, &info) : queue_for_process(sig, &info);
 }

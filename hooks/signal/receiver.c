@@ -180,8 +180,11 @@ void fib_signal_sync(uint64_t set)
 
 void fib_signal_sync_handled(struct fib *f)
 {
-	fib_signal_sync(fib_load(&fib_signal_handled, relaxed) &
-			~fib_load(&f->sig.mask, relaxed));
+	uint64_t set = fib_load(&fib_signal_handled, relaxed) &
+		       ~fib_load(&f->sig.mask, relaxed);
+
+	if (set)
+		fib_signal_sync(set);
 }
 
 void fib_signal_unwatch(int sig)

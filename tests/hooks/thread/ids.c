@@ -4,6 +4,7 @@
  */
 #include <linux/capability.h>
 #include <linux/kcmp.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include "t.h"
 
@@ -63,6 +64,28 @@ static long owner_of(int pid)
 	close(sv[0]);
 	close(sv[1]);
 	return r;
+}
+
+static long ioctl_owner(int pid, unsigned long how)
+{
+	int sv[2];
+	long r;
+
+	t_pair(sv);
+	r = ioctl(sv[0], how, &pid);
+	close(sv[0]);
+	close(sv[1]);
+	return r;
+}
+
+static long socket_owner_of(int pid)
+{
+	return ioctl_owner(pid, FIOSETOWN);
+}
+
+static long socket_group_of(int pid)
+{
+	return ioctl_owner(pid, SIOCSPGRP);
 }
 
 static long limit_of(int pid)
@@ -126,6 +149,8 @@ static void all(const char *who)
 	say(who, "process_vm_readv", vm_of);
 	say(who, "pidfd_open", pidfd_of);
 	say(who, "F_SETOWN", owner_of);
+	say(who, "FIOSETOWN", socket_owner_of);
+	say(who, "SIOCSPGRP", socket_group_of);
 	say(who, "prlimit", limit_of);
 	say(who, "getpgid", group_of);
 	say(who, "getsid", session_of);
