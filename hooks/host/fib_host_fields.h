@@ -73,8 +73,9 @@ struct fib_in_io {
 	struct fib_place *place;   /* in a line: hooks/wait/line.h */
 	uintptr_t blocking_sp;	   /* where it blocks in the kernel, or 0 */
 	_Atomic int *counted;	   /* it counts there while it does; or NULL */
-	_Atomic int *way; /* how it waits, and others: hooks/wait/way.h */
-	int reserved;	  /* a number for what it opens, plus 1; or 0 */
+	_Atomic int *way;    /* how it waits, and others: hooks/wait/way.h */
+	int reserved;	     /* a number for what it opens, plus 1; or 0 */
+	uint8_t messages[2]; /* of a queue, it had to wait: hooks/io/mqueue.c */
 };
 
 /* hooks/thread/: what a program tells one thread from another by. */

@@ -4,7 +4,8 @@
  * (pipelined_send()), and mq_notify() is for those that nobody waits for; poll
  * would tell of it too late.
  *
- * No flag says that a call is not to wait. A time limit that has passed does.
+ * No flag says that a call is not to wait. A time limit that has passed does. Who had
+ * to wait last time is not tried again, but first in line at once, where nobody is.
  */
 #include <fcntl.h>
 #include "hooks/core/deadline.h"
@@ -16,8 +17,11 @@
 
 #define PRIORITIES 32768 /* MQ_PRIO_MAX of the kernel */
 
-/* In any line; a cancel may leave one too many. */
-static _Atomic uint32_t waiting;
+#define TRY_EVERY    16	  /* calls of one who always waits */
+#define QUICK_CYCLES 6000 /* 2 us or so: it has not waited */
+
+/* In any line, to receive and to send; a cancel may leave one too many. */
+static _Atomic uint32_t waiting[2];
 
 /* prepare_timeout() comes before all else. */
 static long deadline_of(const struct timespec *user, uint64_t *deadline)
@@ -54,19 +58,56 @@ static bool would_wait(long nr, const long a[6])
 		       len >= (size_t)attr.msgsize;
 }
 
+/* Are others in line for what @p is, with whom this call is to wait? */
+static bool is_behind(struct fib_place *p, bool sends, long nr, const long a[6])
+{
+	return fib_load(&waiting[sends], relaxed) &&
+	       !fib_line_file(p, (int)a[0]) && fib_line_exists(p->key) &&
+	       would_wait(nr, a);
+}
+
+static long wait_in_line(struct fib_place *p, uint64_t deadline, long nr,
+			 const long a[6])
+{
+	bool sends = nr == SYS_mq_timedsend;
+	uint8_t *waits = &fib_self()->io.messages[sends];
+	uint64_t began = fib_cycles();
+	long r;
+
+	fib_add(&waiting[sends], 1, relaxed);
+	r = fib_fd_in_line(p, deadline, nr, a);
+	fib_sub(&waiting[sends], 1, relaxed);
+	if (fib_cycles() - began < QUICK_CYCLES)
+		*waits = 0;
+	else if (*waits)
+		(*waits)--;
+	return r;
+}
+
 static long exchange(long nr, const long a[6])
 {
 	struct timespec passed = { 0, 0 };
 	struct fib_place p = { .key = { 0, 0, (uint64_t)nr } };
+	bool sends = nr == SYS_mq_timedsend;
+	uint8_t *waits = &fib_self()->io.messages[sends];
 	uint64_t deadline;
 	long r = deadline_of((const struct timespec *)a[4], &deadline);
 
 	if (r)
 		return r;
 	fib_fd_try(&p, (int)a[0]);
+	if (*waits && p.slot) {
+		/* Behind others it would wait, though it may be refused. */
+		p.first = true;
+		r = wait_in_line(&p, deadline, nr, a);
+		if (r != -FIB_LINE_TAKEN)
+			return r;
+		/* Anew: the number may be another file's by now. */
+		p = (struct fib_place){ .key = { 0, 0, (uint64_t)nr } };
+		fib_fd_try(&p, (int)a[0]);
+	}
 	/* Who came before goes before. */
-	if (!fib_load(&waiting, relaxed) || fib_line_file(&p, (int)a[0]) ||
-	    !fib_line_exists(p.key) || !would_wait(nr, a)) {
+	if (!is_behind(&p, sends, nr, a)) {
 		r = fib_raw(nr, a[0], a[1], a[2], a[3], &passed);
 		if (r != -ETIMEDOUT) {
 			fib_fd_tried(&p);
@@ -74,10 +115,8 @@ static long exchange(long nr, const long a[6])
 			return r;
 		}
 	}
-	fib_add(&waiting, 1, relaxed);
-	r = fib_fd_in_line(&p, deadline, nr, a);
-	fib_sub(&waiting, 1, relaxed);
-	return r;
+	*waits = TRY_EVERY;
+	return wait_in_line(&p, deadline, nr, a);
 }
 
 long fib_sys_mq_timedsend(int fd, const void *msg, size_t len, unsigned prio,

@@ -198,11 +198,14 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 
 	fib_cancel_begin();
 	p->fib = f;
-	p->in_line = true;
 	fib_store(&p->look, false, relaxed);
 	fib_lock(&l->lock);
-	link_locked(l, p);
+	p->in_line = !p->first || !first_locked(l, p->key);
+	if (p->in_line)
+		link_locked(l, p);
 	fib_unlock(&l->lock);
+	if (!p->in_line)
+		return -FIB_LINE_TAKEN;
 	f->io.place = p;
 	FIB_CHAOS_POINT(line_stood);
 	do

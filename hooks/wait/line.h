@@ -62,8 +62,12 @@ struct fib_place {
 	_Atomic bool turn;
 	_Atomic bool look; /* who stood before it has left */
 	bool keeps;	   /* its place, when it is interrupted; has an owner */
+	bool first;	   /* it stands there as the first one, or not at all */
 	bool in_line;
 };
+
+/* What fib_line_stand() and fib_line_call() answer who would not be the first one. */
+#define FIB_LINE_TAKEN 532
 
 /** Is somebody in line for @key? */
 bool fib_line_exists(const uint64_t key[FIB_LINE_KEY]);
