@@ -156,20 +156,23 @@ static void op_send(struct fz_call *c)
 	fz_moved(c, fd, send(fd, b, n, (int)fz_flags(c, 3)), n);
 }
 
-/* fill A: as much as goes in, in large and small pieces; waits for nothing */
+/*
+ * fill A: as much as goes in, in large and small pieces; waits for nothing. A
+ * terminal by lines throws away what is too much: it has room for ever, 64 kB at a time.
+ */
 static void op_fill(struct fz_call *c)
 {
 	static const size_t piece[] = { 4096, 1 };
 	struct timespec t = { 0, 30000000 };
 	char *b = filled(c, 4096);
 	int fd = fz_fd(c, 1), old = fcntl(fd, F_GETFL);
-	long r = 0, n = 0;
+	long r = 0, n = 0, endless = isatty(fd) ? 1 << 20 : 1 << 26;
 
 	fcntl(fd, F_SETFL, old | O_NONBLOCK);
 	/* A terminal's buffers are moved on by a kernel thread, in its own time. */
 	do
 		for (int i = 0; i < 2; i++)
-			while ((r = write(fd, b, piece[i])) > 0 && n < 1 << 26)
+			while ((r = write(fd, b, piece[i])) > 0 && n < endless)
 				n += r;
 	while (r < 0 && errno == EAGAIN && isatty(fd) && !nanosleep(&t, NULL) &&
 	       write(fd, b, 1) == 1);
