@@ -85,7 +85,7 @@ static long polled(struct call *c, long nr, const long a[6])
 	long r;
 
 	do {
-		r = fib_io_polled(&c->io, nr, a);
+		r = fib_io_polled(&c->io, 0, nr, a);
 	} while (r == -EINTR);
 	return r;
 }

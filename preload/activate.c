@@ -128,6 +128,9 @@ static const char *read_status(struct status *st)
 /* Not an obstacle: what a filter allows is known at the first thread. */
 static const char later[] = "";
 
+static bool filtered; /* by seccomp */
+static bool may_ask;  /* and yet: fib_fd_may_ask */
+
 /* NULL, or why not. Says nothing if that could be against the filter. */
 static const char *try_filter(bool inherited)
 {
@@ -135,6 +138,7 @@ static const char *try_filter(bool inherited)
 	struct fib_filter_report report;
 	int r = fib_filter_try(&report, 0, (long[6]){ 0 }, inherited);
 
+	may_ask = report.may_ask;
 	if (r == 0)
 		return NULL;
 	silent = !report.may_log;
@@ -146,8 +150,6 @@ static const char *try_filter(bool inherited)
 		 report.call ? report.call : "a call");
 	return reason;
 }
-
-static bool filtered; /* by seccomp */
 
 static const char *obstacle(bool early)
 {
@@ -451,7 +453,7 @@ static const char *start(uint64_t mask)
 		fib_free(f);
 		return why;
 	}
-	fib_store(&fib_fd_compares, !filtered, relaxed);
+	fib_store(&fib_fd_may_ask, !filtered || may_ask, relaxed);
 	ring = fib_shared_init();
 	fib_futex_init();
 	fib_line_reset();

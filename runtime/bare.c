@@ -173,6 +173,7 @@ void fib_sched_forget(struct fib_sched *s)
 		void *stack = w->stack, *altstack = w->altstack;
 		struct fib_tries *tries = w->tries;
 
+		fib_worker_tell_counts(w);
 		memset(w, 0, sizeof(*w));
 		w->stack = stack;
 		w->altstack = altstack;

@@ -76,7 +76,7 @@ static void summon(struct fib_worker *w)
  */
 void fib_worker_end(struct fib_worker *w)
 {
-	fib_worker_tell_counts(w);
+	fib_worker_tells(w);
 	fib_store(&w->gone, 1, seq_cst);
 	if (fib_host.thread_end)
 		fib_host.thread_end(w);

@@ -113,7 +113,7 @@ static bool any_woken(const void *arg)
 int fib_futex_sleep(const struct waiter *w, unsigned n, const uint32_t *uaddr,
 		    uint64_t deadline_ns)
 {
-	fib_worker_count(&fib_worker_self()->futex_waits);
+	fib_worker_count(fib_worker_self(), FIB_STAT_futex_waits, 1);
 	return fib_park_until(any_woken, &(struct sleep){ w, n }, deadline_ns,
 			      FIB_WAIT_FUTEX, (uintptr_t)uaddr);
 }
@@ -221,7 +221,7 @@ void fib_futex_wake_locked(struct bucket *b, struct waiter *w)
 	fib_store(&w->woken, true, release);
 	fib_wake(f);
 	if (self)
-		fib_worker_count(&self->futex_wakes);
+		fib_worker_count(self, FIB_STAT_futex_wakes, 1);
 	else
 		fib_count(futex_wakes);
 }

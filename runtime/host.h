@@ -25,6 +25,7 @@
  *	FIB_HOST_STDERR		fib_stderr has been noted: fib_panic()
  *	FIB_HOST_CPU_TIME	fibers' CPU time is counted: cputime.h
  *	FIB_HOST_TRACES		events are written for who asks: trace.h (bare)
+ *	FIB_HOST_ADDS_COUNTS	who reads counters adds those of workers: sched.h
  *	FIB_ASAN, FIB_TSAN	defined in a build with that sanitizer
  *
  * fib_host_fields.h	completes fiber.h and those above it: types, and the
@@ -77,6 +78,7 @@
  *	fib_host_bell_moved(to)	wakefd has another number as well now
  *	fib_host_sleep(nr, ...)	the call that a worker sleeps in
  *	fib_host_call_may_block(nr, fd, a)	a call after a poll said yes
+ *	fib_host_asks(w)	@w asks about its doubts: doubt.h
  *
  * fib_host_loop.h	completes runq.h, for the files of the scheduler
  *	fib_host_worker_init(s, w)	a new worker,

@@ -336,8 +336,7 @@ static struct fib_waiter *first_locked(struct fib_fd *s, uint8_t events)
 	return NULL;
 }
 
-/* @x is sent: it has what may be there now, or hands it on. */
-static void send_locked(struct fib_fd *s, struct fib_waiter *x, uint8_t events)
+static void wake_by_hint_locked(struct fib_fd *s, struct fib_waiter *x)
 {
 	struct fib_worker *w = fib_worker_self();
 
@@ -345,7 +344,18 @@ static void send_locked(struct fib_fd *s, struct fib_waiter *x, uint8_t events)
 	wake_locked(s, x);
 	w->hints = false;
 	s->hinted = true;
-	mark_sent_locked(s, events);
+}
+
+/* Who only looks takes nothing from the others. */
+static void show_locked(struct fib_fd *s, uint8_t events)
+{
+	fib_list_for_each (it, &s->waiters) {
+		struct fib_waiter *x =
+			fib_container_of(it, struct fib_waiter, node);
+
+		if (x->observer && (x->events & events))
+			wake_by_hint_locked(s, x);
+	}
 }
 
 void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events)
@@ -363,8 +373,13 @@ void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events)
 			fib_iom_read_begins(s);
 		fib_iom_edge_locked(s);
 		x = first_locked(s, events);
-		if (x)
-			send_locked(s, x, events);
+		/* @x is sent: it has what may be there now, or hands it on. */
+		if (x) {
+			wake_by_hint_locked(s, x);
+			mark_sent_locked(s, events);
+		} else {
+			show_locked(s, events);
+		}
 	}
 	fib_unlock(&s->lock);
 }

@@ -43,14 +43,15 @@
  * edge counts as a read that began (reads below) before it counts as an edge,
  * so who finds the short mark and takes seq before that is told by (B). EAGAIN says the
  * same of a registered descriptor, if no read and no edge began since before the call
- * (fib_io_was_empty()); and poll, for poll alone.
+ * (fib_io_was_empty()); and poll, for poll alone. What is only presumed to be empty is
+ * doubt.h's.
  *
  * Hints: whoever has made a descriptor ready, and knows who waits for that, may say
  * so (fib_iom_hint()), and the consumer does not wait until somebody looks at epoll.
  * A hint may be wrong in any way: the consumer tries its call, and goes back to where
- * it stood. It may be missing as well: the descriptor stays in epoll, whose own edge
- * for the same data comes in any case, and costs one more try for nothing at most each
- * time that somebody looks there.
+ * it stood; where there is none, all observers look. It may be missing as well: the
+ * descriptor stays in epoll, whose own edge for the same data comes in any case, and
+ * costs one more try for nothing at most each time that somebody looks there.
  *
  *	waker, on worker 1		consumers X, Y, which wait
  *	------------------		--------------------------
@@ -218,7 +219,13 @@ struct fib_fd {
 	_Atomic uint32_t tries;	   /* of calls in parts, under way */
 	uint32_t turns;		   /* of consumers, ever; lock */
 	bool hinted;		   /* since the last event of epoll's; lock */
-	_Atomic uint64_t quiet;	   /* the host's: what poll has said nothing of */
+	_Atomic uint64_t quiet; /* the host's: what poll has said nothing of */
+	/* doubt.h */
+	_Atomic uint32_t presumed; /* reads, with the mark: nothing was left */
+	_Atomic uint32_t took;	   /* of the last read that took all it could */
+	_Atomic bool doubted;
+	_Atomic uint8_t exact;	/* enum fib_exact */
+	_Atomic int8_t sure[2]; /* how often nothing was left, in a row */
 	/* the monitor's: fib_iom_look() */
 	uint64_t seen_ns, look_ns; /* who waits; when to look at it again */
 	FIB_HOST_FD

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 #include "runtime/chaos.h"
+#include "runtime/doubt.h"
 #include "runtime/hidden.h"
 #include "runtime/iom_int.h"
 #include "runtime/runq.h"
@@ -98,15 +99,18 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	struct fib_worker *w = fib_worker_self();
 	struct fib_sched *s = fib_sched_of(w);
 	unsigned use = fib_fd_use();
+	bool slept = fib_load(&w->idle, relaxed);
 	long n;
 
-	fib_worker_tell_counts(w);
+	fib_worker_tells(w);
 	w->stopped = 0;
+	if (fib_doubt_ask(w))
+		deadline_ns = 0;
 	n = epoll_sleep(fib_load(fib_shared(&s->iom.epfd), relaxed), ev,
 			deadline_ns);
 
 	fib_fd_used(use);
-	if (fib_load(&w->idle, relaxed)) {
+	if (slept) {
 		fib_store(&w->idle, 0, relaxed);
 		fib_sub(&s->nidle, 1, seq_cst);
 		fib_host_woke(s);
@@ -114,7 +118,7 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 		if (fib_load(&w->sleeps_until, relaxed) != FIB_NEVER)
 			w->took_wake = true;
 	}
-	fib_count(io_polls);
+	fib_worker_count(w, FIB_STAT_io_polls, 1);
 	if (fib_unlikely(n == -EINTR) && fib_host.interrupted)
 		fib_host.interrupted(w);
 	/* With many descriptors each slot is a cache miss: have them at once. */
@@ -134,13 +138,15 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 			handle(s, w, &ev[i]);
 		}
 	}
-	fib_runq_harvest_end(w);
+	if (fib_unlikely(w->ready))
+		fib_doubt_settle(w, n >= 0 && n < MAX_EVENTS);
+	fib_runq_harvest_end(w, slept);
 	w->turns = 0;
 	w->turns_due = fib_load(&w->queued, relaxed) / 2;
-	if (n > 0)
-		fib_add(&fib_symtab.stats[FIB_STAT_io_events], (uint64_t)n,
-			relaxed);
-	return n > 0 ? (unsigned)n : 0;
+	if (n <= 0)
+		return 0;
+	fib_worker_count(w, FIB_STAT_io_events, (uint64_t)n);
+	return (unsigned)n;
 }
 
 /* --- who waits for long ----------------------------------------------------------- */

@@ -31,6 +31,7 @@
 #include "runtime/chaos.h"
 #include "runtime/cputime.h"
 #include "runtime/digits.h"
+#include "runtime/doubt.h"
 #include "runtime/hidden.h"
 #include "runtime/iom.h"
 #include "runtime/probe.h"
@@ -111,11 +112,14 @@ void fib_block_enter(bool briefly)
 {
 	struct fib_worker *w = fib_worker_self();
 
+	if (!briefly)
+		fib_doubt_end(w);
 	fib_count(kernel_blocks);
 	FIB_PROBE(block, w->cur->index, w->id);
 	fib_trace(w, w->cur, FIB_TRACE_BLOCK, 0);
 	fib_store(&w->blocking, 1, seq_cst);
-	if (!briefly && !w->bound &&
+	/* Where its place is another's by now, nobody misses it. */
+	if (!briefly && !w->bound && !fib_load(&w->taken, relaxed) &&
 	    !fib_load(&fib_sched_of(w)->nidle, seq_cst))
 		fib_monitor_poke();
 	fib_sched_tell(fib_sched_of(w));
@@ -255,6 +259,8 @@ static bool look(struct fib_sched *s, bool tick)
 		    fib_load(&w->gone, relaxed))
 			continue;
 		busy = true;
+		if (tick && same)
+			fib_doubt_ask_for(w);
 		/* Who runs there may not have noticed the last time. */
 		if (tick && fib_load(&w->summoned, relaxed) && fib_host.preempt)
 			fib_host.preempt(w);

@@ -87,18 +87,25 @@ static inline void fib_runq_push(struct fib_worker *w, struct fib *f)
 
 /*
  * Between two fibers, as the loop is when it looks at epoll: who is told of what has
- * come is told when it takes the next one.
+ * come is told when it takes the next one. Of who has slept, and found one alone, that
+ * is the next one, and does not go through the queue.
  */
 static inline void fib_runq_harvest_begin(struct fib_worker *w)
 {
 	w->harvests = !w->cur && !FIB_CHAOS_ODDS(harvest, 2);
 }
 
-static inline void fib_runq_harvest_end(struct fib_worker *w)
+static inline void fib_runq_harvest_end(struct fib_worker *w, bool slept)
 {
 	w->harvests = false;
 	if (!w->harvested)
 		return;
+	if (slept && w->harvested == 1 && !fib_load(&w->queued, relaxed)) {
+		w->found = fib_container_of(w->harvest.next, struct fib, run);
+		fib_list_init(&w->harvest);
+		w->harvested = 0;
+		return;
+	}
 	fib_runq_lock(w);
 	fib_list_move(&w->queue, &w->harvest);
 	fib_runq_change(&w->queued, w->harvested);

@@ -7,6 +7,7 @@
 #include "pkru_arch.h"
 #include "runtime/chaos.h"
 #include "runtime/cputime.h"
+#include "runtime/doubt.h"
 #include "runtime/iom.h"
 #include "runtime/probe.h"
 #include "runtime/runq.h"
@@ -125,7 +126,7 @@ static void idle(struct fib_worker *w)
 	fib_store(&w->sleeps_until, FIB_NEVER, relaxed);
 	fib_store(&w->idle, 1, relaxed);
 	fib_add(&s->nidle, 1, seq_cst);
-	fib_fence(seq_cst); /* keep.h (C), iom.h (R) */
+	fib_fence_after_unlock(); /* keep.h (C), iom.h (R) */
 	FIB_CHAOS_POINT(idle_recheck);
 	work = fib_runq_work(s);
 	if (work != FIB_WORK_SOME && !fib_host_at_end(s)) {
@@ -141,7 +142,9 @@ static void idle(struct fib_worker *w)
 		fib_keep_unwatch(s);
 		w->took_wake = true;
 	}
-	run_timers(s);
+	/* With none when it went to sleep, a new one has rung the bell. */
+	if (deadline != FIB_NEVER)
+		run_timers(s);
 }
 
 /*
@@ -175,9 +178,11 @@ static void retire(struct fib_worker *w)
 	struct fib_sched *s = fib_sched_of(w);
 	struct fib *f;
 
+	/* Whom it wakes goes with the others. */
+	fib_doubt_end(w);
 	while ((f = fib_runq_pop(&w->lock, &w->queue, &w->queued)))
 		fib_runq_inject(s, f);
-	fib_worker_tell_counts(w);
+	fib_worker_tells(w);
 	w->stopped = 0;
 	fib_store(&w->spare, 1, seq_cst);
 	pass_wake(w);
@@ -263,7 +268,8 @@ static bool wait_for_work(struct fib_worker *w)
 
 static struct fib *next_bound(struct fib_worker *w)
 {
-	fib_worker_tell_counts(w);
+	fib_doubt_end(w);
+	fib_worker_tells(w);
 	w->stopped = 0;
 	if (fib_xchg(&w->bound_ready, 0, acquire))
 		return w->bound;
@@ -302,6 +308,27 @@ static struct fib *look_around(struct fib_worker *w)
 	return f ? f : fib_runq_steal(w);
 }
 
+/*
+ * What idle() has found: it has looked around as well. NULL: nothing, or the worker is
+ * to give its place and its queue away first.
+ */
+static struct fib *take_found(struct fib_worker *w)
+{
+	struct fib *f = w->found;
+
+	if (!f)
+		return NULL;
+	w->found = NULL;
+	if (fib_unlikely(fib_load(&w->taken, relaxed) ||
+			 fib_host_summoned(w))) {
+		fib_runq_push(w, f);
+		return NULL;
+	}
+	if (w->tick >= FIB_POLL_EVERY - 1)
+		w->tick = 0;
+	return f;
+}
+
 static struct fib *next(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
@@ -329,7 +356,9 @@ static struct fib *next(struct fib_worker *w)
 		if (!f) {
 			if (!wait_for_work(w))
 				return NULL;
-			continue;
+			f = take_found(w);
+			if (!f)
+				continue;
 		}
 		if (w->put_off)
 			fib_put_off_ends(w);
@@ -351,7 +380,7 @@ static void do_park(struct fib_worker *w, struct fib *f)
 	int none = FIB_PERMIT_NONE;
 
 	fib_trace(w, f, FIB_TRACE_PARK, f->wait_arg);
-	fib_worker_count(&w->parks);
+	fib_worker_count(w, FIB_STAT_parks, 1);
 	fib_store(&f->state, FIB_IS_PARKED, relaxed);
 	fib_store(&f->on, NULL, release);
 	FIB_CHAOS_POINT(park_commit);

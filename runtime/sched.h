@@ -141,6 +141,13 @@ enum fib_permit {
 /* Four for each power of two of cycles. */
 #define FIB_DELAYS 160
 
+/* What a worker presumes of a slot, when its edges were seq: doubt.h. */
+#define FIB_DOUBTS 128
+struct fib_doubt {
+	struct fib_fd *_Atomic s;
+	_Atomic uint32_t seq;
+};
+
 struct fib_worker {
 	struct fib_worker *self; /* where the host register points */
 	struct fib *cur;	 /* the fiber that runs, or NULL */
@@ -154,13 +161,12 @@ struct fib_worker {
 		turns_due; /* since it looked at epoll, and until the next */
 	uint64_t
 		stopped; /* its last fiber, in cycles; 0: it has slept: cputime.h */
-	/* counted here, and in the counters when it looks at epoll next */
-	_Atomic uint32_t parks, io_waits, futex_waits, futex_wakes;
 	/* What it wakes while it harvests is queued at once, and not one by one. */
 	bool harvests;
 	uint32_t harvested;
 	bool hints; /* what it wakes epoll tells the others of: iom.h (N) */
 	struct fib_list harvest;
+	struct fib *found; /* alone, when it had slept: runs next */
 	_Atomic int tid;
 	int last_tid;	       /* which stays when the kernel zeroes that */
 	_Atomic uint32_t runs; /* fibers resumed: the monitor watches it */
@@ -193,9 +199,10 @@ struct fib_worker {
 	uint64_t put_off;   /* cycles when the first was: fib_launch_soon() */
 	uint32_t seen_runs; /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
-	uint32_t delays[FIB_DELAYS]; /* in the run queue: runq.h */
-	_Atomic uint32_t late;	     /* turns it has waited for a lock */
-	struct {		     /* the monitor's: watch.c */
+	uint32_t delays[FIB_DELAYS];	    /* in the run queue: runq.h */
+	_Atomic uint64_t counts[FIB_STATS]; /* its own; who reads adds them */
+	_Atomic uint32_t late;		    /* turns it has waited for a lock */
+	struct {			    /* the monitor's: watch.c */
 		uint32_t runs, calls;
 		uint64_t cpu_ns, user_ns;
 	} watch;
@@ -209,6 +216,11 @@ struct fib_worker {
 	struct fib_held held; /* lockrank.c */
 #endif
 	FIB_HOST_WORKER
+	/* The monitor reads them. */
+	_Atomic uint32_t doubts;
+	uint8_t ready; /* of these, as was found, which are in readies */
+	uint8_t readies[FIB_DOUBTS];
+	struct fib_doubt doubt[FIB_DOUBTS];
 };
 
 /* Descriptors that a scheduler waits for: iom.h. */
@@ -327,11 +339,18 @@ void fib_notify_one(struct fib_sched *s);
 #include "runtime/host.h"
 
 /** One of the caller's own counts, which others only read. */
-static inline void fib_worker_count(_Atomic uint32_t *n)
+static inline void fib_worker_count(struct fib_worker *w, enum fib_stat i,
+				    uint64_t n)
 {
-	fib_store(n, fib_load(n, relaxed) + 1, relaxed);
+	fib_store(&w->counts[i], fib_load(&w->counts[i], relaxed) + n, relaxed);
 }
 /** These go into the counters. The worker itself, or when it is gone. */
 void fib_worker_tell_counts(struct fib_worker *w);
+/** The same, where they are not read from workers. */
+static inline void fib_worker_tells(struct fib_worker *w)
+{
+	if (!FIB_HOST_ADDS_COUNTS)
+		fib_worker_tell_counts(w);
+}
 
 #endif

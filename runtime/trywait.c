@@ -1,5 +1,6 @@
 /* Calls that are tried until they would not block, see trywait.h. */
 #include "runtime/chaos.h"
+#include "runtime/doubt.h"
 #include "runtime/trywait.h"
 #include "runtime/timer.h"
 
@@ -44,17 +45,19 @@ int fib_io_park(struct fib_io *io)
 
 	if (r)
 		return r > 0 ? 0 : r;
-	fib_worker_count(&fib_worker_self()->io_waits);
+	fib_worker_count(fib_worker_self(), FIB_STAT_io_waits, 1);
+	if (io->doubts)
+		fib_doubt(io->s, io->seq);
 	FIB_CHAOS_POINT(io_published);
 	r = fib_park_until(woken, w, io->deadline_ns, FIB_WAIT_FD,
-			   (uint64_t)io->s->fd);
+			   (uint64_t)(io->own ? io->own : io->s)->fd);
 	if (r)
 		fib_iom_retract(w);
 	io->parked = true;
 	if (fib_unlikely(fib_load(&w->slot, acquire) != io->s))
 		fib_io_follow(io, fib_load(&w->slot, relaxed));
 	if (!woken(w))
-		return r;
+		return io->doubts && fib_io_ready(io->s->fd, POLLIN) ? 0 : r;
 	io->woken = true;
 	return 0;
 }
@@ -150,10 +153,84 @@ void fib_io_was_empty(struct fib_fd *s, uint32_t reads)
 		fib_cas(&s->reads, &reads, reads | 1, seq_cst);
 }
 
+/*
+ * doubt.h (A): the read that was number @turn had @r, all that it asked for. @io has
+ * waited before it, or not: what followed such a read the last times?
+ */
+static void note_exact(struct fib_io *io, uint32_t turn, long r)
+{
+	struct fib_fd *s = io->s;
+	bool waited = io->parked || io->polled;
+
+	fib_store(&s->exact, waited ? FIB_EXACT_WAITED : FIB_EXACT_AT_ONCE,
+		  relaxed);
+	fib_store(&s->took, (uint32_t)r, relaxed);
+	if (fib_load(&s->sure[waited], relaxed) >= FIB_SURE ||
+	    FIB_CHAOS_ODDS(presume, 4))
+		fib_store(&s->presumed, turn | 1, relaxed);
+}
+
+void fib_io_learn(struct fib_fd *s, bool empty)
+{
+	uint8_t how = fib_load(&s->exact, relaxed);
+	_Atomic int8_t *sure;
+	int8_t was;
+
+	if (how == FIB_EXACT_NONE)
+		return;
+	fib_store(&s->exact, FIB_EXACT_NONE, relaxed);
+	if (how == FIB_EXACT_POLLED)
+		return;
+	sure = &s->sure[how == FIB_EXACT_WAITED];
+	was = fib_load(sure, relaxed);
+	if (!empty)
+		was = was < 0 ? was : 0;
+	else if (was < FIB_SURE_MOST)
+		was++;
+	fib_store(sure, was, relaxed);
+}
+
+void fib_io_has_waited(struct fib_fd *s)
+{
+	fib_store(&s->exact, FIB_EXACT_POLLED, relaxed);
+}
+
+/* A try of @io has had @r. */
+static void tried(struct fib_io *io, long r)
+{
+	uint8_t how = fib_load(&io->s->exact, relaxed);
+
+	if (fib_likely(how == FIB_EXACT_NONE))
+		return;
+	if (io->parked)
+		fib_store(&io->s->exact, FIB_EXACT_NONE, relaxed);
+	else
+		fib_io_learn(io->s, r == -EAGAIN);
+	io->polled |= how == FIB_EXACT_POLLED;
+}
+
+bool fib_io_is_presumed(const struct fib_fd *s)
+{
+	uint32_t reads = fib_load(&s->reads, acquire);
+
+	return (reads | 1) == fib_load(&s->presumed, relaxed) &&
+	       !fib_load(&s->untrusted, relaxed) &&
+	       !fib_load(&fib_io_urgent, relaxed) && fib_doubt_may();
+}
+
 long fib_io_first(struct fib_io *io)
 {
+	long r;
+
 	fib_io_begin(io);
-	return known_empty(io) && limit(io) == 0 ? fib_io_again(io) : 0;
+	if (known_empty(io))
+		return limit(io) == 0 ? fib_io_again(io) : 0;
+	if (!fib_io_is_presumed(io->s) || io->moved || limit(io))
+		return 0;
+	io->doubts = true;
+	r = fib_io_again(io);
+	io->doubts = false;
+	return r;
 }
 
 uint32_t fib_io_turn(struct fib_io *io)
@@ -165,6 +242,17 @@ void fib_io_took(struct fib_io *io, uint32_t turn, bool all)
 {
 	if (!io->moved)
 		note_short(io->s, turn, all);
+}
+
+/* Read number @turn had @r, or nothing: what does that tell of the next one? */
+static void note_read(struct fib_io *io, uint32_t turn, size_t plain, long r)
+{
+	bool is_short = plain != FIB_IO_ANY && r < (long)plain;
+
+	FIB_CHAOS_POINT(io_short);
+	fib_io_took(io, turn, is_short);
+	if (!is_short && r > 0 && !io->moved)
+		note_exact(io, turn, r);
 }
 
 long fib_io_open_call(struct fib_io *io, size_t plain, long nr, const long a[6])
@@ -182,12 +270,13 @@ long fib_io_open_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 			turn = fib_io_turn(io);
 		fib_io_begin(io);
 		r = fib_raw6(nr, io->s->fd, a[1], a[2], a[3], a[4], a[5]);
+		if (plain)
+			tried(io, r);
 		if (r != -EAGAIN || (r = fib_io_again(io)))
 			break;
 	}
-	FIB_CHAOS_POINT(io_short);
 	if (plain && (r > 0 || r == -EAGAIN))
-		fib_io_took(io, turn, r < (long)plain);
+		note_read(io, turn, plain, r);
 	return r;
 }
 
@@ -239,9 +328,9 @@ static long once(struct fib_io *io, long nr, const long a[6], short *ready,
 	return r;
 }
 
-long fib_io_polled(struct fib_io *io, long nr, const long a[6])
+long fib_io_polled(struct fib_io *io, size_t plain, long nr, const long a[6])
 {
-	bool accepts = nr == SYS_accept4;
+	bool accepts = nr == SYS_accept4, tells = accepts || plain;
 	enum fib_left left = FIB_LEFT_UNKNOWN;
 	short ready = 0;
 	uint32_t turn = 0;
@@ -250,13 +339,15 @@ long fib_io_polled(struct fib_io *io, long nr, const long a[6])
 	fib_io_start(io);
 	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
 		goto out;
-	if (accepts && (r = fib_io_first(io)))
+	if (tells && (r = fib_io_first(io)))
 		goto out;
 	for (;;) {
-		if (accepts)
+		if (tells)
 			turn = fib_io_turn(io);
 		fib_io_begin(io);
 		r = once(io, nr, a, &ready, &left);
+		if (plain)
+			tried(io, r);
 		if (r != -EAGAIN || (r = fib_io_again(io)))
 			break;
 	}
@@ -264,6 +355,8 @@ long fib_io_polled(struct fib_io *io, long nr, const long a[6])
 		r = io->hung_up;
 	if (accepts && r >= 0)
 		note_left(io, turn, left);
+	if (plain && r > 0)
+		note_read(io, turn, plain, r);
 out:
 	fib_io_end(io);
 	return r;

@@ -52,6 +52,7 @@ struct fib_io_rules {
 /* One call on one descriptor. */
 struct fib_io {
 	struct fib_fd *s;
+	struct fib_fd *own; /* the caller's number, where s is not: for dumps */
 	const struct fib_io_rules *rules;
 	uint64_t deadline_ns;
 	uint32_t seq;	 /* edges when the try began */
@@ -61,6 +62,8 @@ struct fib_io {
 	bool limited; /* deadline_ns is known */
 	bool never;   /* it does not wait, as is known */
 	bool woken;   /* by an edge: others may want to know */
+	bool doubts;  /* it waits by what is presumed: doubt.h */
+	bool polled;  /* somebody has waited for it by poll before */
 	bool moved;   /* the descriptor was closed; s is a duplicate's slot */
 	bool parked;
 	int hung_up; /* in the place of 0, where a hang-up has ended a wait */
@@ -113,9 +116,11 @@ bool fib_io_try(struct fib_io *io, struct fib_hold *h);
 
 /**
  * Make call @nr, which is not going to block (MSG_DONTWAIT, RWF_NOWAIT), until
- * it is not EAGAIN. a[0] stands for the descriptor. @plain: that many bytes of a
- * file that a short count proves to be empty; 0 if it proves nothing.
+ * it is not EAGAIN. a[0] stands for the descriptor. @plain: it reads that many bytes
+ * of a file that a short count proves to be empty; FIB_IO_ANY: it reads, and its count
+ * proves nothing; 0: something else.
  */
+#define FIB_IO_ANY SIZE_MAX
 long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6]);
 /** The same without fib_io_end(): the caller may want to stay where it has moved. */
 long fib_io_open_call(struct fib_io *io, size_t plain, long nr,
@@ -139,9 +144,14 @@ void fib_io_took(struct fib_io *io, uint32_t turn, bool all);
 bool fib_io_is_empty(const struct fib_fd *s);
 /** It was, the kernel has said; its reads were @reads when that was asked. */
 void fib_io_was_empty(struct fib_fd *s, uint32_t reads);
+/** @s is presumed to be empty: who waits for it has a doubt (doubt.h). */
+bool fib_io_is_presumed(const struct fib_fd *s);
+/** It was looked at after its last read, without a wait, and after one. */
+void fib_io_learn(struct fib_fd *s, bool empty);
+void fib_io_has_waited(struct fib_fd *s);
 /** EAGAIN: may it wait? Then wait. 0: try again, else what the call returns. */
 long fib_io_again(struct fib_io *io);
-/** Make call @nr, which would block, when poll says that it does not. */
-long fib_io_polled(struct fib_io *io, long nr, const long a[6]);
+/** Make call @nr, which would block, when poll says that it does not; @plain as above. */
+long fib_io_polled(struct fib_io *io, size_t plain, long nr, const long a[6]);
 
 #endif

@@ -105,21 +105,15 @@ int fib_sched_init(struct fib_sched *s, unsigned n)
 	return got ? got : -ENOMEM;
 }
 
-static void tell(_Atomic uint32_t *counted, unsigned stat)
-{
-	uint32_t n = fib_load(counted, relaxed);
-
-	fib_store(counted, 0, relaxed);
-	if (n)
-		fib_add(&fib_symtab.stats[stat], n, relaxed);
-}
-
 void fib_worker_tell_counts(struct fib_worker *w)
 {
-	tell(&w->parks, FIB_STAT_parks);
-	tell(&w->io_waits, FIB_STAT_io_waits);
-	tell(&w->futex_waits, FIB_STAT_futex_waits);
-	tell(&w->futex_wakes, FIB_STAT_futex_wakes);
+	for (unsigned i = 0; i < FIB_STATS; i++) {
+		uint64_t n = fib_load(&w->counts[i], relaxed);
+
+		fib_store(&w->counts[i], 0, relaxed);
+		if (n)
+			fib_add(&fib_symtab.stats[i], n, relaxed);
+	}
 }
 
 /* --- kernel threads --------------------------------------------------------- */

@@ -114,6 +114,19 @@ const char *dump_json(const char *text)
 
 /* --- the table ------------------------------------------------------------ */
 
+/* Workers have counts of their own. */
+static void add_counts(void)
+{
+	for (uint32_t i = 0; i < dump_workers_max(); i++) {
+		struct fib_worker w;
+
+		if (!dump_worker(i, &w))
+			continue;
+		for (unsigned k = 0; k < FIB_STATS; k++)
+			dump_tab.stats[k] += w.counts[k];
+	}
+}
+
 enum dump_table dump_table_find(void)
 {
 	const size_t head = offsetof(struct fib_symtab, program);
@@ -148,6 +161,7 @@ enum dump_table dump_table_find(void)
 	    !dump_read((uintptr_t)dump_tab.sched, &dump_sched,
 		       sizeof(dump_sched)))
 		dump_explain(errno);
+	add_counts();
 	return DUMP_TABLE;
 }
 

@@ -27,6 +27,8 @@
  * It is a hint and no more (runtime/iom.h): others may take what was written, another
  * process may hold either end, the reader may wait by a duplicate, the other end may
  * be closed and its number another file's. A duplicate knows what its original did.
+ * Of TCP and UDP nobody sees that both ends are ours: a connection that has been used
+ * for a while is looked for by its addresses (peer.c).
  *
  * Natively all who wait for a file stand in one queue, by whichever number they call.
  * So those who call by numbers that dup() has made wait at the slot of one of these: that
@@ -71,7 +73,8 @@ struct fib_known {
 	int fd;
 	struct fib_fd *slot;	/* of the number, for ever */
 	_Atomic uint32_t files; /* the slot's, of the file that this tells of */
-	_Atomic uint32_t peer_files;
+	_Atomic uint32_t
+		peer_files; /* without a peer: how often it was missed */
 	struct fib_desc *_Atomic desc; /* NULL: begin anew */
 	struct fib_fd *_Atomic peer;   /* struct fib_peer */
 	uint32_t told;		       /* of desc->found: desc.h (D) */
@@ -221,8 +224,8 @@ void fib_fd_set_nonblock(const struct fib_change *c, bool nonblock);
 void fib_fd_set_limit(const struct fib_change *c, uint64_t ns);
 /** One that accept4() with @flags made of @listener; NULL: which is another by now. */
 void fib_fd_accepted(int fd, struct fib_known *listener, int flags);
-/** kcmp() may be called: no filter may kill for it. */
-extern _Atomic bool fib_fd_compares;
+/** Calls may be made that programs seldom make, as kcmp(): no filter may kill for them. */
+extern _Atomic bool fib_fd_may_ask;
 
 /* --- peer.c ----------------------------------------------------------------- */
 
@@ -236,15 +239,30 @@ static inline void fib_fd_hint(struct fib_peer p, uint8_t events)
 {
 	if (fib_likely(!p.slot))
 		return;
-	if ((fib_load(&p.slot->waiting, relaxed) & events) ||
+	if ((fib_load(&p.slot->waiting, relaxed) & (events | FIB_IO_OTHERS)) ||
 	    ((events & FIB_IO_READ) && (fib_load(&p.slot->reads, relaxed) & 1)))
 		fib_iom_hint(p.slot, p.files, events);
 }
+/* Uses of a connection after which its other end is looked for; and of the last look. */
+#define FIB_PEER_SEEK 64
+#define FIB_PEER_LAST (4 * FIB_PEER_SEEK)
+void fib_fd_seek_peer(struct fib_known *k, uint32_t missed);
+/** Who waits for @events at the other end of @k may have something to do. */
+static inline void fib_fd_hint_peer(struct fib_known *k, uint8_t events)
+{
+	struct fib_peer p = fib_fd_peer(k);
+
+	if (p.slot)
+		fib_fd_hint(p, events);
+	else if ((k->kind == FIB_FD_TCP || k->kind == FIB_FD_DGRAM) &&
+		 fib_unlikely(p.files < FIB_PEER_LAST))
+		fib_fd_seek_peer(k, p.files);
+}
 /** After a write to @k with result @r, of any kind. */
-static inline long fib_fd_wrote(const struct fib_known *k, long r)
+static inline long fib_fd_wrote(struct fib_known *k, long r)
 {
 	if (r > 0)
-		fib_fd_hint(fib_fd_peer(k), FIB_IO_READ);
+		fib_fd_hint_peer(k, FIB_IO_READ);
 	return r;
 }
 static inline void fib_fd_set_peer_locked(struct fib_known *k,

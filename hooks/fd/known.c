@@ -96,7 +96,7 @@ void fib_fd_begin_locked(struct fib_known *k, uint32_t files,
 		fib_store(&k->twin, d ? FIB_TWIN_LOOKED : 0, relaxed);
 		k->polled = k->doubts = 0;
 		k->tty = FIB_TTY_UNKNOWN;
-		fib_store(&k->peer, NULL, relaxed);
+		fib_fd_set_peer_locked(k, (struct fib_peer){ 0 });
 		if (!d) {
 			d = fib_desc_create();
 			fib_add(&fib_fd_strangers, 1, release);

@@ -11,7 +11,7 @@
 #include "runtime/chaos.h"
 #include "runtime/trywait.h"
 
-_Atomic bool fib_fd_compares;
+_Atomic bool fib_fd_may_ask;
 
 struct fib_desc *fib_fd_desc_anew(struct fib_known *k)
 {
@@ -246,7 +246,7 @@ static bool are_apart(int a, int b, unsigned *compared)
 {
 	long pid;
 
-	if (!fib_load(&fib_fd_compares, relaxed) || fib_filtered() ||
+	if (!fib_load(&fib_fd_may_ask, relaxed) || fib_filtered() ||
 	    ++*compared > COMPARES)
 		return false;
 	pid = fib_raw(SYS_getpid);

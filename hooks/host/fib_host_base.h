@@ -26,5 +26,7 @@ void fib_late(unsigned turns);
 #define FIB_HOST_CPU_TIME 1
 /* fibhook trace: runtime/trace.h. */
 #define FIB_HOST_TRACES 1
+/* Who reads counters adds what workers have counted. */
+#define FIB_HOST_ADDS_COUNTS 1
 
 #endif

@@ -61,4 +61,7 @@ static inline long fib_host_call_may_block(long nr, int fd, const long a[6])
 	return fib_raw_intr(&fib_self()->attention, nr, v);
 }
 
+/* Who runs one fiber alone does not look at epoll. */
+#define fib_host_asks(w) (!(w)->bound)
+
 #endif

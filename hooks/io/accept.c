@@ -291,7 +291,7 @@ static long accept_waiting(struct fib_known *k, const long a[6])
 
 	io.opens = true;
 	for (;;) {
-		r = fib_io_polled(&io, SYS_accept4, a);
+		r = fib_io_polled(&io, 0, SYS_accept4, a);
 		if (r == -FIB_IO_GOES_OVER)
 			r = go_over(k, &io, a);
 		else if (fib_unlikely(fib_way_is_kernel()))

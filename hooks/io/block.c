@@ -273,15 +273,16 @@ static long block(struct fib_io *io)
 		return -FIB_IO_ELSEWHERE;
 	/* It is empty: there is room for who writes to the other end. */
 	if (io->ev == FIB_IO_READ)
-		fib_fd_hint(fib_fd_peer(fib_fd_of(io->s)), FIB_IO_WRITE);
+		fib_fd_hint_peer(fib_fd_of(io->s), FIB_IO_WRITE);
 	fib_io_waits(io->opens);
 	/* sock_intr_errno(); and whoever has done a part leaves it at that */
 	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)
 		fib_stop_ends();
 	r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
 
+	/* Who has only presumed that nothing is there tries first. */
 	if (r != 0 && r != -EINTR && r != -ETIMEDOUT)
-		r = wait_in_kernel(io);
+		r = io->doubts ? 0 : wait_in_kernel(io);
 	if (fib_unlikely(r == 0 && goes_over(io)))
 		return -FIB_IO_GOES_OVER;
 	if (fib_unlikely(is_undone(io)))

@@ -4,6 +4,7 @@
 #include "hooks/io/many.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
+#include "runtime/doubt.h"
 #include "runtime/timer.h"
 
 void fib_many_free(struct fib_many *m)
@@ -89,6 +90,25 @@ static bool is_quiet(const struct fib_watch *x)
 		fib_io_is_empty(x->s));
 }
 
+/*
+ * The same is presumed. Where a mask is to be opened who is ready comes first, so that
+ * is to be known.
+ */
+static bool is_presumed(const struct fib_watch *x)
+{
+	return x->s && x->events == FIB_IO_READ &&
+	       (x->s->registered & FIB_IO_READ) &&
+	       !fib_self()->hook.restore_mask && fib_io_is_presumed(x->s);
+}
+
+/* The answer was @r, at once. Of several it does not tell which is ready. */
+static void learn(const struct fib_many *m, long r)
+{
+	for (unsigned i = 0; i < m->n && (r == 0 || m->n == 1); i++)
+		if (m->watch[i].s)
+			fib_io_learn(m->watch[i].s, r == 0);
+}
+
 long fib_many_ask(struct fib_many *m)
 {
 	bool known = !m->asked, first = known;
@@ -105,12 +125,18 @@ long fib_many_ask(struct fib_many *m)
 		if (x->s) {
 			x->seq = fib_iom_begin(x->s);
 			x->files = fib_load(&x->s->files, relaxed);
+			if (!first)
+				fib_io_has_waited(x->s);
 		}
-		known = known && is_quiet(x);
+		x->doubts = known && !is_quiet(x);
+		known = known && (!x->doubts || is_presumed(x));
 	}
+	m->presumed = known;
 	if (known && m->n)
 		return 0;
 	r = m->ask(m->arg);
+	if (first)
+		learn(m, r);
 	if (r == 0 && first)
 		note_quiet(m);
 	return r;
@@ -130,9 +156,11 @@ static int publish_all(struct fib_many *m)
 		if (!x->s || tells_once(x->s))
 			return -ENOMEM;
 		r = fib_iom_observe(x->s, &x->w, x->events, x->seq);
-		if (r == 0)
+		if (r == 0) {
 			x->published = true;
-		else if (r == 1)
+			if (m->presumed && x->doubts)
+				fib_doubt(x->s, x->seq);
+		} else if (r == 1)
 			again = 1;
 		else if (r != -EPERM && r != -EBADF)
 			return -ENOMEM;

@@ -26,13 +26,15 @@ struct fib_watch {
 	short want; /* as poll says it */
 	uint8_t events;
 	bool published;
+	bool doubts; /* nothing is presumed to be there: runtime/doubt.h */
 };
 
 struct fib_many {
 	struct fib_watch *watch;
 	unsigned n;
-	bool asked;		/* or known not to have an answer */
-	size_t pages;		/* bytes of watch that are ours to give back */
+	bool asked;    /* or known, or presumed, not to have an answer */
+	bool presumed; /* it was: what doubts says counts */
+	size_t pages;  /* bytes of watch that are ours to give back */
 	long (*ask)(void *arg); /* > 0 or -errno: an answer; 0: nothing yet */
 	void *arg;
 	uint64_t deadline_ns;

@@ -103,8 +103,10 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	if (k->kind == FIB_FD_DGRAM)
 		io->flags = flags;
 	/* After an accept() a listener is known to be empty, and cannot be read. */
-	if (!fib_fd_shows_end(k) || k->listening)
+	if (k->listening)
 		plain = 0;
+	else if (plain && !fib_fd_shows_end(k))
+		plain = FIB_IO_ANY;
 	r = fib_io_shared_call(io, plain, nr, a);
 	/* Shut: the call would have waited, and the socket is O_NONBLOCK by now. */
 	if (fib_unlikely(r == -EAGAIN) && io->flags &&

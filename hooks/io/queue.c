@@ -29,6 +29,7 @@ bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h)
 		return false;
 	fib_self()->io.hold = h;
 	fib_io_end(io);
+	io->own = io->s;
 	io->s = q;
 	io->closes = closes;
 	return true;

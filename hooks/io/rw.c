@@ -24,27 +24,26 @@ static bool tells_room(struct fib_known *k)
 /*
  * A FIFO that was opened without waiting for a writer: until there has been one,
  * a read finds the end at once, and poll does not say so (fifo_open(), pipe_poll()).
- * Who can write has been one itself.
+ * Who can write has been one itself. What there is to read may be left of others.
  */
-static bool tells_end(struct fib_known *k)
+static bool tells_end(struct fib_known *k, short ready)
 {
 	struct stat st;
 
-	if (!k->tells_end)
-		k->tells_end = fib_io_ready(k->fd, POLLIN) ||
-			       fib_fd_access(k) == O_RDWR ||
-			       fib_raw(SYS_fstat, k->fd, &st) ||
-			       !S_ISFIFO(st.st_mode);
+	k->tells_end = (ready & POLLHUP) || fib_fd_access(k) == O_RDWR ||
+		       fib_raw(SYS_fstat, k->fd, &st) || !S_ISFIFO(st.st_mode);
 	return k->tells_end;
 }
 
-static long read_fifo(struct fib_known *k, long nr, const long a[6])
+/* One that has to wait, and gets something, has had a writer. */
+static long read_fifo(struct fib_known *k, short ready, long nr,
+		      const long a[6])
 {
 	struct fib_place p = { .key = { [2] = SYS_read } };
 	struct fib_place *line = fib_line_file(&p, k->fd) ? NULL : &p;
 	long r = fib_io_whole(k, FIB_IO_READ, false, nr, a, NULL, line);
 
-	if (r > 0)
+	if (r > 0 && !ready)
 		k->tells_end = true;
 	return r;
 }
@@ -52,8 +51,9 @@ static long read_fifo(struct fib_known *k, long nr, const long a[6])
 /* The kernel is too old, or a filter has it not. */
 static _Atomic bool no_preadv2;
 
-/* What knows of no way not to block: polled first, if it is for @ev at all. */
-static long polled(struct fib_known *k, uint8_t ev, long nr, const long a[6])
+/* What knows of no way not to block: polled first, if it is for @ev, @len bytes, at all. */
+static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
+		   const long a[6])
 {
 	struct fib_io io = FIB_HOOK_IO(k, ev);
 	long r = 0;
@@ -75,9 +75,13 @@ static long polled(struct fib_known *k, uint8_t ev, long nr, const long a[6])
 		/* How many bytes, how long after the first: n_tty_read() */
 		if (k->kind == FIB_FD_POLLED && k->tty == FIB_TTY_IS)
 			return fib_io_read_tty(k, nr, a);
-		if (fib_fd_takes_nowait(k) && !tells_end(k))
-			return read_fifo(k, nr, a);
-		r = fib_io_polled(&io, nr, a);
+		if (fib_fd_takes_nowait(k) && !k->tells_end) {
+			short ready = fib_io_ready(k->fd, POLLIN);
+
+			if (!tells_end(k, ready))
+				return read_fifo(k, ready, nr, a);
+		}
+		r = fib_io_polled(&io, fib_fd_shows_end(k) ? len : 0, nr, a);
 		/* A handler ends it: read_nothing() is next. */
 		if (fib_unlikely(r < 0) && k->kind == FIB_FD_POLLED)
 			fib_iom_pass(io.s, FIB_IO_READ);
@@ -93,7 +97,8 @@ static long polled(struct fib_known *k, uint8_t ev, long nr, const long a[6])
 			fib_cancel_end();
 		return r;
 	}
-	return tells_room(k) ? fib_io_polled(&io, nr, a) : fib_blocking(nr, a);
+	return tells_room(k) ? fib_io_polled(&io, 0, nr, a) :
+			       fib_blocking(nr, a);
 }
 
 /* RWF_NOWAIT is unknown to the file; it is polled from then. */
@@ -115,25 +120,39 @@ static bool does_not_wait(const struct fib_known *k)
 	return fib_fd_takes_nowait(k) && fib_fd_never_waits(k);
 }
 
+/*
+ * How much of @len a read tells by what it takes: trywait.h. An eventfd or the like
+ * refuses at once what is too short for what it says, though it has nothing to say.
+ */
+static size_t plain_length(const struct fib_known *k, size_t len)
+{
+	if (fib_fd_shows_end(k))
+		return len;
+	if (fib_load(&k->slot->took, relaxed) != len)
+		fib_store(&k->slot->presumed, 0, relaxed);
+	return FIB_IO_ANY;
+}
+
 /* Pipes and their like take RWF_NOWAIT. */
 static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 		      long nr, const long a[6])
 {
+	size_t len;
+
 	if (does_not_wait(k))
 		return fib_io_receive_now(k, nr, a);
+	len = nr == SYS_read ? (size_t)a[2] : fib_io_length(iov, n);
 	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_READ)) {
 		long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
-		size_t plain = !fib_fd_shows_end(k) ? 0 :
-			       nr == SYS_read	    ? (size_t)a[2] :
-						      fib_io_length(iov, n);
 		struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
-		long r = fib_io_shared_call(&io, plain, SYS_preadv2, v);
+		long r = fib_io_shared_call(&io, plain_length(k, len),
+					    SYS_preadv2, v);
 
 		fib_io_end(&io);
 		if (!no_nowait(k, FIB_IO_READ, r))
 			return r;
 	}
-	return polled(k, FIB_IO_READ, nr, a);
+	return polled(k, FIB_IO_READ, len, nr, a);
 }
 
 /* More than there is memory for programs: EFAULT, before all else. */
@@ -252,7 +271,7 @@ static long write_polled(struct fib_known *k, const struct iovec *iov, int n,
 	long r;
 
 	fib_store(&fib_self()->sig.kicked, false, relaxed);
-	r = polled(k, FIB_IO_WRITE, nr, a);
+	r = polled(k, FIB_IO_WRITE, 0, nr, a);
 	if (fib_unlikely(r > 0 && fib_load(&fib_self()->sig.kicked, relaxed)) &&
 	    (size_t)r < fib_io_length(iov, n) && !fib_fd_nonblock(k) &&
 	    fib_io_was_cut())

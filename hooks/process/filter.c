@@ -124,11 +124,18 @@ static const struct probe probes[] = {
 	{ SYS_dup3, false, -EINVAL, { -1, -1, 0 } },
 };
 
+/* What is asked only where nobody is killed for it: fib_fd_may_ask. */
+static const struct probe extras[] = {
+	{ SYS_kcmp, false, 0, { 0, 0, -1 } },
+	{ SYS_getsockname, false, 0, { -1, ROOM, ROOM } },
+	{ SYS_getpeername, false, 0, { -1, ROOM, ROOM } },
+};
+
 /* Shared with the child. */
 struct outcome {
 	volatile unsigned at;	  /* the probe it is at */
 	volatile unsigned denied; /* 1 + one that is needed */
-	volatile bool installed, done, again;
+	volatile bool installed, done, again, extras;
 };
 
 static bool passed(const struct probe *p, long r)
@@ -177,6 +184,9 @@ child(struct outcome *o, long nr, const long a[6])
 	o->at = FIB_ARRAY_SIZE(probes);
 	o->done = true;
 	o->again = nr && can_try_again();
+	for (unsigned i = 0; i < FIB_ARRAY_SIZE(extras); i++)
+		fib_pass(extras[i].nr, extras[i].a);
+	o->extras = true;
 	for (;;) {
 		fib_raw(SYS_exit_group, 0);
 		fib_raw(SYS_exit, 1);
@@ -243,6 +253,7 @@ int fib_filter_try(struct fib_filter_report *report, long nr, const long a[6],
 				0x40000000 /* __WALL */, 0);
 		report->may_end = o->again && status == 0;
 		report->may_log = o->at > LOG;
+		report->may_ask = o->extras;
 		report->killed = o->installed && !o->done;
 		report->call = probe_name(o->done ? o->denied - 1 : o->at);
 		at = nr && !o->installed && status == REFUSED ? -EINVAL :
@@ -343,7 +354,7 @@ long fib_sys_seccomp(unsigned op, unsigned flags, void *args)
 
 	if (op > 1) /* only asks */
 		return fib_pass(SYS_seccomp, a);
-	fib_store(&fib_fd_compares, false, relaxed);
+	fib_store(&fib_fd_may_ask, false, relaxed);
 	if (op == 0 || !(flags & FILTER_TSYNC))
 		return fib_filter_install(SYS_seccomp, a);
 	if (fib_runtime_leave())

@@ -34,6 +34,7 @@ struct fib_filter_report {
 	const char *call; /* that is denied, or kills; NULL: it has no name */
 	bool killed;	  /* not only denied */
 	bool may_log;	  /* write and fstat do not kill */
+	bool may_ask;	  /* fib_fd_may_ask */
 	bool may_end;	  /* with @nr: nor does exit_group, nor another try */
 };
 

@@ -78,24 +78,14 @@ static void put_head(void)
 	put("\n");
 }
 
-/* With what workers have counted since they looked at epoll. */
+/* With what workers have counted. */
 static uint64_t total(unsigned i)
 {
 	uint64_t sum = fib_load(&fib_symtab.stats[i], relaxed);
 	uint32_t n = fib_load(&fib_sched.workers, acquire);
 
-	for (uint32_t k = 0; k < n; k++) {
-		const struct fib_worker *w = fib_sched.worker[k];
-
-		if (i == FIB_STAT_parks)
-			sum += fib_load(&w->parks, relaxed);
-		if (i == FIB_STAT_io_waits)
-			sum += fib_load(&w->io_waits, relaxed);
-		if (i == FIB_STAT_futex_waits)
-			sum += fib_load(&w->futex_waits, relaxed);
-		if (i == FIB_STAT_futex_wakes)
-			sum += fib_load(&w->futex_wakes, relaxed);
-	}
+	for (uint32_t k = 0; k < n; k++)
+		sum += fib_load(&fib_sched.worker[k]->counts[i], relaxed);
 	return sum;
 }
 

@@ -34,9 +34,10 @@ long fib_call6(long nr, long a, long b, long c, long d, long e, long f);
 /* Nobody looks for workers that are stuck. */
 #define fib_host_late(turns) ((void)(turns))
 
-#define FIB_HOST_STDERR	  0
-#define FIB_HOST_CPU_TIME 0
-#define FIB_HOST_TRACES	  0
+#define FIB_HOST_STDERR	     0
+#define FIB_HOST_CPU_TIME    0
+#define FIB_HOST_TRACES	     0
+#define FIB_HOST_ADDS_COUNTS 0
 
 /* Sanitizers: runtime/san.h. */
 #if defined(__has_feature)

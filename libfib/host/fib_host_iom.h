@@ -58,4 +58,7 @@ static inline long fib_host_call_may_block(long nr, int fd, const long a[6])
 	return fib_call6(nr, fd, a[1], a[2], a[3], a[4], a[5]);
 }
 
+/* The loop that looks at epoll may be another library's. */
+#define fib_host_asks(w) ((void)(w), false)
+
 #endif

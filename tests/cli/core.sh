@@ -12,7 +12,7 @@ if ! command -v gdb >/dev/null; then
 elif start cored "$F" --workers 2 "$T/core/states"; then
 	gdb_says "$states" "$pid" "fibhook-core $T/core/live"
 	run "$F" dump --core "$T/core/live"
-	all_states "core of a live process" "waits in read: fd [0-9]+,"
+	all_states "core of a live process" "waits in read:" ","
 	check "core of a live process: said" grep -qx "core $T/core/live.*" \
 		"$T/out"
 	mv "$T/out" "$T/core/dump"
@@ -44,7 +44,7 @@ else
 		check "core, $what: stderr is empty" [ ! -s "$T/err" ]
 		check "core, $what: ten fibers" \
 			[ "$(tail -1 "$T/out")" = "10 fibers" ]
-		shows "core, $what: read" state_read "waits in read: fd [0-9]+,"
+		shows "core, $what: read" state_read "waits in read: fd 3,"
 		shows "core, $what: who crashed" "$function" "running on worker"
 		n=$(fiber_of "$function" | sed -n 's/^fiber \([0-9]*\) .*/\1/p')
 		check "core, $what: the signal, and in which fiber" grep -Eq \

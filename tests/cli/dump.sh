@@ -54,14 +54,15 @@ shows() {
 		fail "$1" "no such fiber: $text"
 	fi
 }
-# all_states NAME [READ]: READ is what is said of one that waits in read()
+# all_states NAME [WAITS [FILE]]: what is said of those that wait in read(), before
+# the number and behind it. They wait for one file, each by its own number.
 all_states() {
-	local waits=${2:-waits in read: fd [0-9]+ -> pipe:}
+	local waits=${2:-waits in read:} file=${3- -> pipe:}
 	check "$1: status" [ "$status" = 0 ]
 	check "$1: stderr is empty" [ ! -s "$T/err" ]
 	check "$1: last line" [ "$(tail -1 "$T/out")" = "9 fibers" ]
-	shows "$1: read" state_read "$waits"
-	shows "$1: stdio" state_stdio "$waits.* fgets\+"
+	shows "$1: read" state_read "$waits fd 3$file"
+	shows "$1: stdio" state_stdio "$waits fd 5$file.* fgets\+"
 	shows "$1: futex" state_futex "waits in futex: condition 0x.*cond_wait"
 	shows "$1: timer" state_timer "timer, [0-9]+\.[0-9]+ s left"
 	shows "$1: poll" state_poll "poll: 3 descriptors, [0-9]+\.[0-9]+ s"
@@ -132,8 +133,7 @@ for i in range(100):
 # a read its place in epoll: it waits in the kernel then, as a worker.
 start chaos "$F" --chaos 4711 --workers 2 "$states" && {
 	run "$F" dump "$pid"
-	all_states "chaos" \
-		"(waits|running on worker [0-9]+,) in read: fd [0-9]+ -> pipe:"
+	all_states "chaos" "(waits|running on worker [0-9]+,) in read:"
 	check "chaos: seed" grep -q "^chaos, seed 4711$" "$T/out"
 	stop "$pid"
 }

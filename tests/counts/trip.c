@@ -3,12 +3,14 @@
  *
  *	trip KIND HOW PAIRS ROUNDS
  *
- * KIND: pipe, pair (AF_UNIX), tcp, event (two eventfds). HOW: see how[]. Of a call that is made for
- * each connection, and not for each trip, nothing is left when two runs that
- * differ in ROUNDS alone are subtracted.
+ * KIND: pipe, fifo, pair (AF_UNIX), tcp, udp, event (two eventfds), queue (two POSIX
+ * message queues). HOW: see how[]. Of a call that is made for each connection, and not for
+ * each trip, nothing is left when two runs that differ in ROUNDS alone are
+ * subtracted.
  */
 #include <stdbool.h>
 #include "t.h"
+#include <mqueue.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
@@ -32,11 +34,15 @@ enum {
 	POLL,	     /* poll(), and then read() */
 	SELECT,	     /* the same with a limit */
 	GLANCE, /* recv() with MSG_DONTWAIT, and poll() when there is nothing */
+	PRIO,	/* mq_receive() */
+	RECORD, /* as a head and what follows, by two reads */
+	POLL_RECORD, /* poll(), and then these */
 };
 static const char *const how_name[] = {
-	"plain",  "early",   "duped",	    "stdio",  "timed",	 "gone",
-	"alive",  "flags",   "early_flags", "whole",  "waitall", "head",
-	"vector", "message", "poll",	    "select", "glance",
+	"plain",   "early",  "duped",  "stdio",	      "timed",
+	"gone",	   "alive",  "flags",  "early_flags", "whole",
+	"waitall", "head",   "vector", "message",     "poll",
+	"select",  "glance", "prio",   "record",      "poll_record",
 };
 
 static int how;
@@ -96,6 +102,8 @@ static ssize_t receive(int fd, char *buf, size_t most)
 		return readv(fd, &v, 1);
 	case MESSAGE:
 		return receive_message(fd, &v);
+	case PRIO:
+		return mq_receive(fd, buf, most, NULL);
 	case GLANCE:
 		while ((n = recv(fd, buf, most, MSG_DONTWAIT)) < 0) {
 			CHECK(errno == EAGAIN);
@@ -106,6 +114,12 @@ static ssize_t receive(int fd, char *buf, size_t most)
 	case SELECT:
 		await(fd);
 		return read(fd, buf, most);
+	case POLL_RECORD:
+		await(fd);
+		/* fall through */
+	case RECORD:
+		CHECK(read(fd, buf, 4) == 4);
+		return 4 + read(fd, buf, size - 4);
 	default:
 		return read(fd, buf, most);
 	}
@@ -116,7 +130,9 @@ static void once(int fd, bool send)
 	static const char message[63] = { 1 };
 	char buf[256];
 
-	if (send)
+	if (send && how == PRIO)
+		CHECK_0(mq_send(fd, message, size, 0));
+	else if (send)
 		CHECK(write(fd, message, size) == (ssize_t)size);
 	else
 		CHECK(receive(fd, buf, sizeof(buf)) == (ssize_t)size);
@@ -172,13 +188,45 @@ static void duplicate(struct end *e)
 	CHECK(e->in >= 0 && e->out >= 0);
 }
 
+static mqd_t queue(void)
+{
+	struct mq_attr at = { .mq_maxmsg = 2, .mq_msgsize = 64 };
+	char name[32];
+	mqd_t q;
+
+	snprintf(name, sizeof(name), "/trip-%d", (int)getpid());
+	q = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &at);
+	CHECK(q != (mqd_t)-1);
+	CHECK_0(mq_unlink(name));
+	return q;
+}
+
+/* As by a name: both ends of a pipe, opened anew. */
+static void fifo(int p[2])
+{
+	int made[2];
+
+	t_pipe(made);
+	for (int i = 0; i < 2; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", made[i]);
+		p[i] = open(name, i ? O_WRONLY : O_RDONLY);
+		CHECK(p[i] >= 0);
+	}
+	t_close(made[0]);
+	t_close(made[1]);
+}
+
 static void connect_ends(const char *kind, struct end e[2])
 {
 	int a[2], b[2];
 
-	if (!strcmp(kind, "pipe")) {
-		t_pipe(a);
-		t_pipe(b);
+	if (!strcmp(kind, "pipe") || !strcmp(kind, "fifo")) {
+		void (*make)(int[2]) = *kind == 'p' ? t_pipe : fifo;
+
+		make(a);
+		make(b);
 		e[0] = (struct end){ a[0], b[1], true };
 		e[1] = (struct end){ b[0], a[1], false };
 		return;
@@ -189,8 +237,15 @@ static void connect_ends(const char *kind, struct end e[2])
 		e[1] = (struct end){ e[0].out, e[0].in, false };
 		return;
 	}
+	if (!strcmp(kind, "queue")) {
+		e[0] = (struct end){ queue(), queue(), true };
+		e[1] = (struct end){ e[0].out, e[0].in, false };
+		return;
+	}
 	if (!strcmp(kind, "pair"))
 		t_pair(a);
+	else if (!strcmp(kind, "udp"))
+		t_udp_pair(a);
 	else
 		t_tcp_pair(a);
 	e[0] = (struct end){ a[0], a[0], true };

@@ -52,7 +52,7 @@ static long transfer_polled(int fd, uint8_t ev, void *buf, size_t n)
 	struct fib_io io = stress_io(fd, ev);
 	long r;
 
-	r = fib_io_polled(&io, ev == FIB_IO_READ ? SYS_read : SYS_write,
+	r = fib_io_polled(&io, 0, ev == FIB_IO_READ ? SYS_read : SYS_write,
 			  (long[6]){ fd, (long)buf, (long)n });
 	stress_progress();
 	return r;

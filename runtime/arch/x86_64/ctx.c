@@ -14,6 +14,8 @@ _Static_assert(offsetof(struct fib_ctx_frame, rip) == 56, "see switch.S");
 #define XSAVE_MAGIC2   4  /* behind the registers in a frame */
 
 size_t fib_xsave_size, fib_xsave_native_size;
+/* XGETBV says which registers are as they were at first. */
+static bool tells_use;
 
 static struct fib_ctx_frame *frame_below(void *sp)
 {
@@ -59,6 +61,7 @@ void fib_xsave_init(void)
 	}
 	fib_xsave_size = FIB_ALIGN_UP(end, 64);
 	fib_xsave_native_size = native + XSAVE_MAGIC2;
+	tells_use = fib_cpuid(0xd, 1, &is) && (is.a & 4);
 }
 
 #define SSE_EACH(move)                                                         \
@@ -70,12 +73,19 @@ void fib_xsave_init(void)
 
 /*
  * Is there nothing in the x87 registers, or MMX's, which are the same? Code keeps
- * them from the top of their stack on.
+ * them from the top of their stack on. Mostly the thread has never used them: to look
+ * at an empty one costs 110 ns on some CPUs.
  */
 static bool x87_is_empty(void)
 {
+	uint32_t used, high;
 	uint16_t status;
 
+	if (fib_likely(tells_use)) {
+		__asm__ volatile("xgetbv" : "=a"(used), "=d"(high) : "c"(1));
+		if (!(used & 1))
+			return true;
+	}
 	__asm__ volatile("fxam\n\tfnstsw %0" : "=a"(status));
 	return (status & 0x4500) == 0x4100;
 }

@@ -42,6 +42,64 @@ static void after_both(void)
 	t_close(fd);
 }
 
+/* What one writer has written is left for who comes after it has gone. */
+static void left_behind(void)
+{
+	int keep = open_fifo(O_RDONLY), w = open_fifo(O_WRONLY), r;
+	struct t_call c;
+
+	t_write(w, "0123456789", 10);
+	t_close(w);
+	r = open_fifo(O_RDONLY);
+	t_begin(&c, reads, &r);
+	t_ended("left behind", &c);
+	t_begin(&c, reads, &r);
+	t_ended("the rest", &c);
+	t_begin(&c, reads, &r);
+	t_ended("then the end", &c);
+	w = open_fifo(O_WRONLY);
+	t_put(w, 'x');
+	t_begin(&c, reads, &r);
+	t_ended("by another writer", &c);
+	t_begin(&c, reads, &r);
+	t_waits(&c);
+	t_put(w, 'x');
+	t_ended("one more", &c);
+	t_close(w);
+	t_begin(&c, reads, &r);
+	t_ended("which goes before the read", &c);
+	t_close(r);
+	t_close(keep);
+}
+
+/* A read that takes less than it asks for; then the writer goes. */
+static void goes_after(void)
+{
+	int r = open_fifo(O_RDONLY), w = open_fifo(O_WRONLY);
+	struct t_call c;
+
+	for (int i = 0; i < 8; i++) {
+		t_begin(&c, reads, &r);
+		t_waits(&c);
+		t_write(w, "12345678", i % 2 ? 8 : 3);
+		t_ended("some", &c);
+	}
+	t_put(w, 'x');
+	t_begin(&c, reads, &r);
+	t_ended("the last", &c);
+	t_close(w);
+	t_begin(&c, reads, &r);
+	t_ended("nothing more", &c);
+	w = open_fifo(O_WRONLY);
+	t_put(w, 'x');
+	t_close(w);
+	t_begin(&c, reads, &r);
+	t_ended("of one who went at once", &c);
+	t_begin(&c, reads, &r);
+	t_ended("and nothing more", &c);
+	t_close(r);
+}
+
 int main(void)
 {
 	struct t_call c;
@@ -90,5 +148,7 @@ int main(void)
 	T_RESULT("the reader has gone", write(w, "x", 1));
 	t_close(w);
 	after_both();
+	left_behind();
+	goes_after();
 	return 0;
 }

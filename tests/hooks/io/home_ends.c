@@ -1,15 +1,17 @@
 /*
- * Both ends of a pipe or a pair of sockets are this process's, and who reads waits
- * for who writes. That something was written says nothing of who gets it: others read
+ * Both ends of a pipe, a pair of sockets, a connection are this process's, and who
+ * reads waits for who writes. That something was written says nothing of who gets it: others read
  * as well, the number may be another file's by now, there are duplicates.
  *
  * t-case: stolen
  * t-case: reused
+ * t-case: reused_tcp
  * t-case: dups
  * t-case: room
  * t-case: close
  * t-case: event
  * t-case: fair
+ * t-case: fair_tcp
  */
 #include "../calls.h"
 #include <stdbool.h>
@@ -98,29 +100,6 @@ static void run_stolen(void)
 	t_say("records %ld, sum %ld", all.records, all.sum);
 }
 
-/* --- the number of the other end is another file's -------------------------- */
-
-static void run_reused(void)
-{
-	struct t_call first, other;
-	int p[2], q[2], d;
-
-	t_pipe(p);
-	t_pipe(q);
-	d = dup(p[0]);
-	CHECK(d >= 0);
-	t_begin(&first, read_at, AT(d));
-	CHECK(dup2(q[0], p[0]) == p[0]);
-	t_begin(&other, read_at, AT(p[0]));
-	t_put(p[1], 'x');
-	t_ended("by the duplicate", &first);
-	for (int i = 0; i < 50; i++)
-		t_put(p[1], 'x');
-	t_waits(&other);
-	t_put(q[1], 'y');
-	t_ended("by the number", &other);
-}
-
 /* --- to and fro ----------------------------------------------------------------- */
 
 struct side {
@@ -163,6 +142,55 @@ static void play(struct side side[2])
 		t_join(th[i]);
 }
 
+/* --- the number of the other end is another file's -------------------------- */
+
+static void reused(const int p[2], const int q[2])
+{
+	struct t_call first, other;
+	int d = dup(p[0]);
+
+	CHECK(d >= 0);
+	t_begin(&first, read_at, AT(d));
+	CHECK(dup2(q[0], p[0]) == p[0]);
+	t_begin(&other, read_at, AT(p[0]));
+	t_put(p[1], 'x');
+	t_ended("by the duplicate", &first);
+	for (int i = 0; i < 50; i++)
+		t_put(p[1], 'x');
+	t_waits(&other);
+	t_put(q[1], 'y');
+	t_ended("by the number", &other);
+}
+
+static void run_reused(void)
+{
+	int p[2], q[2];
+
+	t_pipe(p);
+	t_pipe(q);
+	reused(p, q);
+}
+
+/* Connections that have been used, so that their other ends are known. */
+static void run_reused_tcp(void)
+{
+	int p[2], q[2], next[2];
+
+	t_tcp_pair(p);
+	t_tcp_pair(q);
+	for (int i = 0; i < 2; i++) {
+		play((struct side[]){ { p[0], p[0], true, NULL },
+				      { p[1], p[1], false, NULL } });
+		reused(p, q);
+		t_tcp_pair(next);
+		CHECK(dup2(next[0], q[0]) == q[0] &&
+		      dup2(next[1], q[1]) == q[1]);
+		t_tcp_pair(p);
+	}
+}
+
+/* --- duplicates ------------------------------------------------------------ */
+
 static void run_dups(void)
 {
 	int a[2], b[2], s[2];
@@ -181,6 +209,14 @@ static void run_dups(void)
 	play((struct side[]){ { s[0], dup(s[0]), true, NULL },
 			      { dup(s[1]), dup(s[1]), false, NULL } });
 	t_say("once more");
+	t_tcp_pair(s);
+	play((struct side[]){ { s[0], dup(s[0]), true, NULL },
+			      { dup(s[1]), s[1], false, NULL } });
+	t_say("a connection");
+	t_udp_pair(s);
+	play((struct side[]){ { s[0], dup(s[0]), true, NULL },
+			      { dup(s[1]), s[1], false, NULL } });
+	t_say("datagrams");
 }
 
 /* --- more than there is room for -------------------------------------------------- */
@@ -222,6 +258,9 @@ static void run_room(void)
 	t_pair(p);
 	bulk(p[0], p[1], 5000);
 	bulk(p[1], p[0], 7);
+	t_tcp_pair(p);
+	bulk(p[0], p[1], 5000);
+	bulk(p[1], p[0], 700);
 }
 
 /* --- closing -------------------------------------------------------------------- */
@@ -243,6 +282,12 @@ static void run_close(void)
 	t_begin(&c, ends_at, AT(p[0]));
 	t_close(p[1]);
 	t_ended("a socket", &c);
+	t_tcp_pair(p);
+	play((struct side[]){ { p[0], p[0], true, NULL },
+			      { p[1], p[1], false, NULL } });
+	t_begin(&c, ends_at, AT(p[0]));
+	t_close(p[1]);
+	t_ended("a connection", &c);
 }
 
 /* --- eventfd --------------------------------------------------------------------- */
@@ -281,15 +326,14 @@ static void run_event(void)
 
 /* --- who takes turns lets others live -------------------------------------------- */
 
-static void run_fair(void)
+static void fair(const int s[2])
 {
 	atomic_bool over = false;
-	int s[2], from[2];
+	int from[2];
 	pthread_t th[2];
 	struct side side[2];
 	pid_t pid;
 
-	t_pair(s);
 	t_pipe(from);
 	side[0] = (struct side){ s[0], s[0], true, &over };
 	side[1] = (struct side){ s[1], s[1], false, &over };
@@ -315,16 +359,33 @@ static void run_fair(void)
 	t_say("others had their turns");
 }
 
+static void run_fair(void)
+{
+	int s[2];
+
+	t_pair(s);
+	fair(s);
+}
+
+static void run_fair_tcp(void)
+{
+	int s[2];
+
+	t_tcp_pair(s);
+	fair(s);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
 	} of[] = {
-		{ "stolen", run_stolen }, { "reused", run_reused },
-		{ "dups", run_dups },	  { "room", run_room },
-		{ "close", run_close },	  { "event", run_event },
-		{ "fair", run_fair },
+		{ "stolen", run_stolen },     { "reused", run_reused },
+		{ "dups", run_dups },	      { "room", run_room },
+		{ "close", run_close },	      { "event", run_event },
+		{ "fair", run_fair },	      { "reused_tcp", run_reused_tcp },
+		{ "fair_tcp", run_fair_tcp },
 	};
 
 	CHECK(argc == 2);

@@ -157,10 +157,7 @@ static void *anew(void *arg)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void *(*fn)(void *);
-	} cases[] = {
+	static const struct t_case cases[] = {
 		{ "polled", polled }, { "accepted", accepted },
 		{ "fifo", fifo },     { "several", several },
 		{ "anew", anew },
@@ -168,9 +165,7 @@ int main(int argc, char **argv)
 
 	CHECK(argc == 2);
 	l = t_listen(&port);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (!strcmp(argv[1], cases[i].name))
-			t_join(t_thread(cases[i].fn, NULL));
+	t_run_case(cases, T_LEN(cases), argv[1]);
 	puts("done");
 	return 0;
 }

@@ -1,0 +1,140 @@
+/* What was presumed of descriptors, see doubt.h. */
+#include <poll.h>
+#include "runtime/chaos.h"
+#include "runtime/doubt.h"
+#include "runtime/iom_int.h"
+
+bool fib_doubt_may(void)
+{
+	const struct fib_worker *w = fib_worker_self();
+
+	return w && fib_host_asks(w) &&
+	       fib_load(&w->doubts, relaxed) < FIB_DOUBTS;
+}
+
+void fib_doubt(struct fib_fd *s, uint32_t seq)
+{
+	struct fib_worker *w = fib_worker_self();
+	uint32_t n;
+
+	FIB_CHAOS_POINT(doubt);
+	if (fib_xchg(&s->doubted, true, seq_cst)) /* (B) */
+		return;
+	if (fib_load(&w->doubts, relaxed) == FIB_DOUBTS)
+		fib_doubt_end(w);
+	n = fib_load(&w->doubts, relaxed);
+	fib_store(&w->doubt[n].seq, seq, relaxed);
+	fib_store(&w->doubt[n].s, s, relaxed);
+	fib_store(&w->doubts, n + 1, release);
+}
+
+static bool is_awaited(const struct fib_fd *s)
+{
+	return fib_load(&s->waiting, relaxed) & (FIB_IO_READ | FIB_IO_OTHERS);
+}
+
+/*
+ * Which of @n doubts of @w are @ready, and how many. Where the kernel does not say,
+ * all are. None of them is closed meanwhile: it would end later than its close.
+ */
+static unsigned ask(const struct fib_worker *w, uint32_t n,
+		    uint8_t ready[FIB_DOUBTS])
+{
+	struct pollfd p[FIB_DOUBTS];
+	uint8_t which[FIB_DOUBTS];
+	unsigned asked = 0, found = 0;
+	long r;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_fd *s = fib_load(&w->doubt[i].s, relaxed);
+
+		fib_iom_enter(s);
+		if (!is_awaited(s)) {
+			fib_iom_leave(s);
+			continue;
+		}
+		p[asked] = (struct pollfd){ .fd = s->fd, .events = POLLIN };
+		which[asked++] = (uint8_t)i;
+	}
+	if (!asked)
+		return 0;
+	do
+		r = fib_raw(SYS_poll, p, asked, 0);
+	while (r == -EINTR);
+	for (unsigned i = 0; i < asked; i++) {
+		fib_iom_leave(fib_load(&w->doubt[which[i]].s, relaxed));
+		if (r < 0 || p[i].revents)
+			ready[found++] = which[i];
+	}
+	return found;
+}
+
+/* The reader has not tried yet: exact says by what it presumed. */
+static void was_wrong(struct fib_fd *s)
+{
+	uint8_t how = fib_load(&s->exact, relaxed);
+
+	if (how != FIB_EXACT_AT_ONCE && how != FIB_EXACT_WAITED)
+		return;
+	fib_store(&s->sure[how == FIB_EXACT_WAITED], FIB_SURE_WRONG, relaxed);
+	fib_count(io_doubts_wrong);
+}
+
+/* (E) */
+static void settle(struct fib_fd *s, uint32_t seq, bool fresh)
+{
+	fib_lock(&s->lock);
+	/* Who was sent to it hands on. */
+	if (is_awaited(s) &&
+	    !(fib_load(&s->waiting, relaxed) & FIB_IO_SENT(FIB_IO_READ))) {
+		if (fresh && fib_load(&s->edges, relaxed) == seq)
+			was_wrong(s);
+		fib_iom_read_begins(s);
+		fib_iom_feed_locked(s, FIB_IO_READ, FIB_IO_READ);
+	}
+	fib_unlock(&s->lock);
+}
+
+unsigned fib_doubt_ask(struct fib_worker *w)
+{
+	uint32_t n = fib_load(&w->doubts, relaxed);
+
+	if (fib_likely(!n))
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		fib_store(&fib_load(&w->doubt[i].s, relaxed)->doubted, false,
+			  seq_cst); /* (C) */
+	fib_worker_count(w, FIB_STAT_io_doubts, n);
+	w->ready = (uint8_t)ask(w, n, w->readies);
+	if (!w->ready)
+		fib_store(&w->doubts, 0, relaxed);
+	return w->ready;
+}
+
+void fib_doubt_settle(struct fib_worker *w, bool fresh)
+{
+	for (unsigned i = 0; i < w->ready; i++) {
+		const struct fib_doubt *d = &w->doubt[w->readies[i]];
+
+		settle(fib_load(&d->s, relaxed), fib_load(&d->seq, relaxed),
+		       fresh);
+	}
+	w->ready = 0;
+	fib_store(&w->doubts, 0, relaxed);
+}
+
+void fib_doubt_end(struct fib_worker *w)
+{
+	if (fib_doubt_ask(w))
+		fib_doubt_settle(w, false);
+}
+
+void fib_doubt_ask_for(struct fib_worker *w)
+{
+	uint32_t n = fib_load(&w->doubts, acquire);
+	uint8_t ready[FIB_DOUBTS];
+
+	n = n ? ask(w, n, ready) : 0;
+	for (uint32_t i = 0; i < n; i++)
+		settle(fib_load(&w->doubt[ready[i]].s, relaxed), 0, false);
+}

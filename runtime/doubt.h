@@ -1,0 +1,70 @@
+/*
+ * Doubts: what a worker has presumed of descriptors, and is to ask about.
+ *
+ * A read that took all that it asked for does not tell whether anything is left.
+ * Mostly nothing is: two threads that pass a word to and fro, a record behind its head.
+ * Where that was so the last times, a read waits without a try, as it does after a short
+ * one (iom.h), and its worker has a doubt. It asks about all of these by one poll, when
+ * it looks at epoll, and before it sleeps there:
+ *
+ *	reader, on worker W			W, later
+ *	-------------------			--------
+ *	read: all of it
+ *	  presumed = reads	(A)
+ *	read: presumed is reads?		doubted = false		(C)
+ *	  publish				poll: is it ready?	(D)
+ *	  doubted was false: then		epoll: events
+ *	  it is one of W's doubts (B)		it is ready, and somebody waits
+ *	  park					  yet: that was an edge	(E)
+ *
+ * What was there before (B) is found by (D): it comes after the publish, be it that
+ * (B) finds doubted and leaves it to who has that doubt. What comes later makes an edge,
+ * as ever; and so, since epoll is looked at between (D) and (E), it is not taken for a
+ * wrong presumption. An edge, a hint or another read that begins ends what was presumed
+ * at (A), since each changes reads.
+ *
+ * A worker that is stuck in a fiber does not look: then the monitor asks, each tick.
+ * One that is about to block, to lie down, or to run one fiber alone, asks before. If something
+ * else ends a wait, a limit or a signal, who waits looks himself before it counts
+ * (fib_io_park()). So a wrong presumption costs a turn of the worker's queue.
+ *
+ * What was left after earlier reads is kept for those that had waited themselves and
+ * for those that had not: the head of a record is followed by more, and its body by
+ * nothing. FIB_SURE times in a row is enough; one that was wrong counts as many.
+ *
+ * tests/model/doubt.pml has this for spin.
+ */
+#ifndef FIB_DOUBT_H
+#define FIB_DOUBT_H
+
+#include "runtime/iom.h"
+
+#define FIB_SURE       4
+#define FIB_SURE_MOST  8
+#define FIB_SURE_WRONG (-32)
+
+/* What there is to learn of a slot by its next read, or by a poll before that. */
+enum fib_exact {
+	FIB_EXACT_NONE,
+	FIB_EXACT_AT_ONCE, /* is anything left by one that had not waited? */
+	FIB_EXACT_WAITED,  /* or that had? */
+	FIB_EXACT_POLLED,  /* nothing; but that read has been waited for */
+};
+
+/** May the calling fiber presume anything: is there somebody to ask, and room? */
+bool fib_doubt_may(void);
+/** (B): the caller, a fiber, has published itself at @s, when edges was @seq. */
+void fib_doubt(struct fib_fd *s, uint32_t seq);
+/**
+ * (C), (D): about all that @w, the caller, doubts. How many are ready: these are for
+ * fib_doubt_settle(), in any case.
+ */
+unsigned fib_doubt_ask(struct fib_worker *w);
+/** (E); @fresh: of all that came before (D), epoll has told. */
+void fib_doubt_settle(struct fib_worker *w, bool fresh);
+/** Both, without a look at epoll. */
+void fib_doubt_end(struct fib_worker *w);
+/** For the monitor: @w does not ask. */
+void fib_doubt_ask_for(struct fib_worker *w);
+
+#endif
