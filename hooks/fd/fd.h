@@ -173,12 +173,6 @@ static inline bool fib_fd_never_waits(const struct fib_known *k)
 uint8_t fib_fd_access(struct fib_known *k);
 /** SO_RCVTIMEO or SO_SNDTIMEO of @k, in ns; FIB_NEVER: none. */
 uint64_t fib_fd_limit(struct fib_known *k, uint8_t ev);
-/** Has it either? */
-static inline bool fib_fd_timed(struct fib_known *k)
-{
-	return (fib_fd_limit(k, FIB_IO_READ) & fib_fd_limit(k, FIB_IO_WRITE)) !=
-	       FIB_NEVER;
-}
 /* What a wait goes by. */
 struct fib_fd_terms {
 	uint64_t limit_ns;
@@ -194,6 +188,13 @@ bool fib_fd_terms(struct fib_known *k, uint8_t ev, struct fib_fd_terms *t);
 uint64_t fib_fd_deadline(struct fib_known *k, uint8_t ev);
 /** Is the limit below 0, so that no call waits? */
 bool fib_fd_impatient(struct fib_known *k, uint8_t ev);
+/** Has it a limit, of either kind? */
+static inline bool fib_fd_timed(struct fib_known *k)
+{
+	return (fib_fd_limit(k, FIB_IO_READ) & fib_fd_limit(k, FIB_IO_WRITE)) !=
+		       FIB_NEVER ||
+	       fib_fd_impatient(k, FIB_IO_READ | FIB_IO_WRITE);
+}
 /** How often the connection of @k was taken back, connect(AF_UNSPEC): modulo 256. */
 _Atomic uint8_t *fib_fd_undone(struct fib_known *k);
 /** Connections of @k that are just being begun, and who would end them: conn.c. */

@@ -44,8 +44,10 @@ long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 	do {
 		if (fib_xchg(&f->sig.preempt, false, relaxed))
 			fib_sched_preempted();
-		r = fib_io_window(&p, v);
-		if (r <= 0 || fib_load(&s->closes, relaxed) != closes)
+		r = fib_load(&s->closes, relaxed) == closes ?
+			    fib_io_window(&p, v) :
+			    -EBADF;
+		if (r <= 0)
 			break;
 		asked = fib_io_length(v, (int)r);
 		fib_store(&f->sig.kicked, false, relaxed);
@@ -55,7 +57,7 @@ long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 			p.skip += (size_t)r;
 		}
 	} while (fib_io_goes_on(r, asked));
-	return p.done;
+	return p.done ? p.done : r;
 }
 
 /*

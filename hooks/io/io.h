@@ -93,6 +93,7 @@ struct fib_parts {
 	long done;
 	bool blocked; /* by the first try, which was made already */
 	bool waited;
+	bool refused; /* the file takes no calls that do not block any more */
 	/* of net.c */
 	long nr, *first; /* the call that the first part is made by */
 	long *first_flags;
@@ -148,7 +149,7 @@ long fib_io_ends(struct fib_ends *e);
 bool fib_io_was_cut(void);
 /** @r of @asked bytes of what a cut had left: is there more to do? */
 bool fib_io_goes_on(long r, size_t asked);
-/** After @done bytes of @iov: how many are written in the end. */
+/** After @done bytes of @iov: how many are written in the end, or -errno if none. */
 long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 		       const struct iovec *iov, size_t n, long done);
 /** Read from a terminal, by call @nr: the kernel does. */

@@ -84,6 +84,18 @@ static bool is_stream(const struct fib_io *io)
 	return fib_fd_of(io->s)->kind == FIB_FD_STREAM;
 }
 
+/* The kernel is to wait for room, on the file that is held. */
+static long rest_in_kernel(struct fib_parts *p, const struct iovec *iov,
+			   size_t n)
+{
+	struct fib_fd *s = p->io.s;
+	uint32_t closes = fib_load(&s->closes, relaxed);
+
+	if (fib_iom_number(&p->hold) != s->fd)
+		return -EBADF;
+	return fib_io_write_rest(s, closes, iov, n, p->done);
+}
+
 /* Stay with the file: where those stand who wait for it, and to be tried there. */
 static bool hold(struct fib_parts *p)
 {
@@ -100,6 +112,8 @@ static bool hold(struct fib_parts *p)
 
 long fib_io_parts(struct fib_parts *p)
 {
+	const struct iovec *iov = p->iov;
+	size_t n = p->n;
 	struct fib *f = fib_self();
 	long r;
 
@@ -122,6 +136,11 @@ long fib_io_parts(struct fib_parts *p)
 	for (;;) {
 		r = p->blocked ? -EAGAIN : one_part(p);
 		p->blocked = false;
+		if (fib_unlikely(p->refused)) {
+			r = rest_in_kernel(p, iov, n);
+			p->done = r > 0 ? r : p->done;
+			break;
+		}
 		if (r > 0) {
 			p->done += r;
 			p->skip += (size_t)r;

@@ -251,13 +251,17 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 	return read_file(k, iov, (int)n, SYS_readv, a);
 }
 
-/* pipe_write() of the kernel: O_NONBLOCK counts for each part, and a reader that
- * has gone makes a signal, whatever was written before. */
+/*
+ * pipe_write() of the kernel: O_NONBLOCK counts for each part, and a reader that
+ * has gone makes a signal, whatever was written before. A splice() takes RWF_NOWAIT
+ * from the file for ever, pipe_clear_nowait().
+ */
 static long pipe_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 {
 	long r = fib_raw(SYS_pwritev2, fd, v, n, -1, -1, RWF_NOWAIT);
 
 	p->io.limited = false;
+	p->refused = r == -EOPNOTSUPP;
 	if (r == -EPIPE)
 		fib_signal_raise(fib_self(), SIGPIPE, true);
 	return r;
@@ -318,7 +322,8 @@ write_all(struct fib_known *k, const struct iovec *iov, int n, long nr,
 			p.blocked = r == -EAGAIN;
 			p.done = r > 0 ? r : 0;
 			p.skip = (size_t)p.done;
-			return fib_io_parts(&p);
+			r = fib_io_parts(&p);
+			return p.refused ? written(k, iov, n, r) : r;
 		}
 		fib_iom_leave(k->slot);
 		if (!no_nowait(k, FIB_IO_WRITE, r))

@@ -70,6 +70,14 @@ static void limited(int sv[2])
 	CHECK(setsockopt(sv[0], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) == 0);
 }
 
+/* A limit below 0: no call waits. */
+static void impatient(int sv[2])
+{
+	struct timeval tv = { -1, 0 };
+
+	CHECK(setsockopt(sv[0], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) == 0);
+}
+
 static void nothing(int sv[2])
 {
 	(void)sv;
@@ -91,6 +99,12 @@ int main(void)
 	run("tcp, closed by the peer", sv, reset);
 	limited(sv);
 	run("tcp, time limit", sv, nothing);
+	tcp(sv);
+	impatient(sv);
+	run("tcp, does not wait", sv, nothing);
+	t_pair(sv);
+	impatient(sv);
+	run("unix, does not wait", sv, nothing);
 	t_pair(sv);
 	run("unix, all", sv, take_all);
 	t_pair(sv);
