@@ -305,7 +305,6 @@ static unsigned tick(struct fib_sched *s, unsigned quiet)
 	quiet = look(s, true) ? 0 : quiet + 1;
 	fib_watch(s);
 	fib_sched_look(s);
-	fib_stack_settle(false);
 	if (++ticks % TRIM_TICKS == 0)
 		fib_stack_trim(false);
 	return quiet;
@@ -444,7 +443,6 @@ static void monitor(void *arg)
 		long n;
 
 		if (sleepy) {
-			fib_stack_settle(true);
 			fib_stack_trim(true);
 			fib_store(&fib_monitor_asleep, 1, seq_cst);
 			fib_fence(seq_cst);

@@ -13,7 +13,6 @@
 #define FIRST	  1024u
 #define AT_ONCE	  64u /* blocks of one mapping */
 #define RECENT	  16u /* threads that are being created at one time */
-#define OWED_MAX  64u /* blocks that are given back later */
 
 /* A block is in the table from its mapping until it really is unmapped. */
 struct block {
@@ -21,12 +20,9 @@ struct block {
 	size_t size;
 	size_t guard;
 	size_t bare; /* bytes at the low end where nothing is any more; 0: ask */
-	size_t owed; /* bytes at the low end that are to be bare; 0: none */
 	int prot;
 	bool in_use;
 	bool fresh;	    /* has never been used */
-	bool listed, aged;  /* in owing[], since the last look */
-	bool stale;	    /* its thread has found what another one has left */
 	uint32_t next_free; /* index + 1 */
 };
 
@@ -48,8 +44,6 @@ static _Atomic uint32_t
 static uintptr_t recent[RECENT];
 static uint32_t nrecent;
 static struct pool pools[SIZES];
-static uintptr_t owing[OWED_MAX]; /* perhaps; each block once */
-static _Atomic uint32_t nowing;
 static bool no_guard_madvise;
 
 static uint32_t hash(uintptr_t base)
@@ -119,7 +113,7 @@ static struct block *take_locked(struct pool *p)
 		p->least = p->count;
 	handed_out_locked(b->base);
 	b->in_use = true;
-	b->bare = b->owed = 0;
+	b->bare = 0;
 	return b;
 }
 
@@ -281,8 +275,7 @@ static uint32_t add_locked(uintptr_t base, size_t size, int prot, uint32_t n)
 			return i;
 		b->size = size;
 		b->prot = prot;
-		b->bare = b->owed = b->guard = 0;
-		b->listed = false;
+		b->bare = b->guard = 0;
 		b->in_use = true;
 		b->fresh = i > 0;
 		if (p)
@@ -397,66 +390,6 @@ int fib_stack_guard(uintptr_t addr, size_t size, bool install)
 	return r;
 }
 
-/* --- what is given back later --------------------------------------------------- */
-
-/* False: too many are owed already. */
-static bool owe_locked(struct block *b, size_t end)
-{
-	uint32_t n = fib_load(&nowing, relaxed);
-
-	if (!b->listed) {
-		if (n == OWED_MAX)
-			return false;
-		owing[n] = b->base;
-		fib_store(&nowing, n + 1, relaxed);
-		b->listed = true;
-	}
-	b->owed = end;
-	b->aged = false;
-	return true;
-}
-
-/* Nobody begins on a block meanwhile. */
-static void give_locked(struct block *b)
-{
-	uintptr_t low = b->base + b->guard, to = b->base + b->owed;
-
-	b->listed = false;
-	b->bare = b->owed;
-	b->owed = 0;
-	if (to > low && fib_raw(SYS_madvise, low, to - low, MADV_DONTNEED) < 0)
-		b->bare = 0;
-}
-
-/* Of the @i-th that owes: true, if it is to stay there for now. */
-static bool settle_locked(uint32_t i, bool all)
-{
-	struct block *b = find_locked(owing[i]);
-	uint32_t n = fib_load(&nowing, relaxed) - 1;
-
-	if (b && b->listed && b->owed && !b->aged && !all) {
-		b->aged = true;
-		return true;
-	}
-	owing[i] = owing[n];
-	fib_store(&nowing, n, relaxed);
-	if (b && b->listed)
-		give_locked(b);
-	return false;
-}
-
-void fib_stack_settle(bool all)
-{
-	uint32_t i = 0;
-
-	while (i < fib_load(&nowing, relaxed)) {
-		fib_lock(&lock);
-		if (i < fib_load(&nowing, relaxed) && settle_locked(i, all))
-			i++;
-		fib_unlock(&lock);
-	}
-}
-
 /* --- the end of a thread, and of its stack ------------------------------------- */
 
 bool fib_stack_begin(uintptr_t base)
@@ -465,10 +398,8 @@ bool fib_stack_begin(uintptr_t base)
 
 	fib_lock(&lock);
 	b = find_locked(base);
-	if (b) {
-		b->stale = b->owed;
-		b->bare = b->owed = 0;
-	}
+	if (b)
+		b->bare = 0;
 	fib_unlock(&lock);
 	return b;
 }
@@ -505,7 +436,7 @@ static bool was_deep(uintptr_t top)
 /* Is it time to look? */
 static bool look_locked(struct pool *p, const struct block *b)
 {
-	if (!p || b->stale || b->size - b->guard <= KEEP_DEEP)
+	if (!p || b->size - b->guard <= KEEP_DEEP)
 		return false;
 	if (p->until) {
 		p->until--;
@@ -536,7 +467,6 @@ static void looked(size_t size, bool deep)
 void fib_stack_end(uintptr_t base, uintptr_t sp)
 {
 	uintptr_t low = 0, to = 0, warm;
-	bool later = false;
 	size_t size = 0;
 	struct block *b;
 	struct pool *p;
@@ -552,15 +482,13 @@ void fib_stack_end(uintptr_t base, uintptr_t sp)
 		to = sp & ~(FIB_PAGE - 1);
 		if (to > warm)
 			to = warm;
-		later = to > low && owe_locked(b, to - base);
 		/* Nobody looks at it before the thread is known to have ended. */
-		b->bare = to > low && !later ? to - base : 0;
+		b->bare = to > low ? to - base : 0;
 	}
 	fib_unlock(&lock);
 	if (size)
 		looked(size, was_deep(base + size));
-	if (to > low && !later &&
-	    fib_raw(SYS_madvise, low, to - low, MADV_DONTNEED) < 0)
+	if (to > low && fib_raw(SYS_madvise, low, to - low, MADV_DONTNEED) < 0)
 		fib_stack_begin(base);
 }
 
@@ -598,7 +526,6 @@ bool fib_stack_unmap(uintptr_t addr, size_t size, bool clean)
 		fib_unlock(&lock);
 		return false;
 	}
-	b->owed = 0;
 	p = pool_locked(size);
 	keep = p && p->count < KEEP_MAX;
 	if (keep && clean) {

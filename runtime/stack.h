@@ -13,12 +13,7 @@
  * lies below a thread's last frame is given back when the thread has left it, but
  * for the pages that the next one is likely to need (fib_stack_end()), so that the
  * wipe need not ask for it again; the record of that holds until another thread
- * begins there. For some blocks that is put off for a tick or two: the call costs as
- * much as all the rest of a short thread's end, and where the next thread begins
- * soon, as it mostly does, it would be for nothing. Such a block is owed, until the
- * monitor gives it back (fib_stack_settle()), its thread's successor begins, or it
- * is wiped. Each of the three has the lock, and what is owed lies below all that
- * NPTL writes before the successor begins, as it lay below the last frame.
+ * begins there.
  *
  * Only calls that NPTL makes from within pthread_create are served, since only
  * NPTL is known to need nothing of a fresh stack but a zeroed struct pthread
@@ -65,8 +60,6 @@ bool fib_stack_unmap(uintptr_t addr, size_t size, bool clean);
  */
 bool fib_stack_begin(uintptr_t base);
 void fib_stack_end(uintptr_t base, uintptr_t sp);
-/** Gives back what is owed: @all of it, or what was at the last call already. */
-void fib_stack_settle(bool all);
 /**
  * Gives back @all free blocks, or those that have not been wanted since the
  * last call: whether there were any.

@@ -130,7 +130,6 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 		.creator = self,
 		.flags = (flags & ANEW) | (~flags & SHARES),
 	};
-	bool pooled = self->thread.creating && fib_stack_begin(stack);
 	struct fib_regs *child;
 	int tid;
 
@@ -166,7 +165,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	f->thread.apart = self->thread.apart || parting.flags;
 	if (self->thread.creating) {
 		f->sig.open = self->sig.open;
-		f->thread.stack = pooled ? stack : 0;
+		f->thread.stack = fib_stack_begin(stack) ? stack : 0;
 	}
 	if (flags & CLONE_CHILD_CLEARTID)
 		f->thread.clear_tid = (uint32_t *)ctid;

@@ -57,7 +57,6 @@ START_TEST(ended_leaves_nothing)
 		ck_assert(fib_stack_begin((uintptr_t)p));
 		memset(p + FIB_PAGE, 0xff, SIZE - FIB_PAGE);
 		fib_stack_end((uintptr_t)p, (uintptr_t)p + SIZE - 6000);
-		fib_stack_settle(true);
 		ck_assert_int_eq(p[FIB_PAGE], 0);
 		ck_assert_int_eq(p[SIZE / 2], 0);
 	}
@@ -80,73 +79,6 @@ static bool is_there(char *page)
 	return is & 1;
 }
 
-static void use(char *p)
-{
-	ck_assert(fib_stack_begin((uintptr_t)p));
-	memset(p + FIB_PAGE, 0xff, SIZE - FIB_PAGE);
-}
-
-static void end(char *p)
-{
-	fib_stack_end((uintptr_t)p, (uintptr_t)p + SIZE - 6000);
-}
-
-/* Not at once, and not while there is a thread again. */
-START_TEST(given_back_later)
-{
-	enum { MANY = 100 };
-	char *p = map(SIZE, FIB_PAGE), *q, *more[MANY];
-	int left = 0;
-
-	use(p);
-	end(p);
-	fib_stack_settle(false);
-	ck_assert_int_ne(p[FIB_PAGE], 0);
-	fib_stack_settle(false);
-	ck_assert_int_eq(p[FIB_PAGE], 0);
-	use(p);
-	end(p);
-	fib_stack_settle(false);
-	use(p);
-	fib_stack_settle(false);
-	fib_stack_settle(true);
-	ck_assert_int_ne(p[FIB_PAGE], 0);
-	end(p);
-	fib_stack_settle(false);
-	ck_assert_int_ne(p[FIB_PAGE], 0);
-	/* unmapped meanwhile, and another thread's */
-	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
-	ck_assert_ptr_eq(map(SIZE, FIB_PAGE), p);
-	for (size_t i = FIB_PAGE; i < SIZE; i++)
-		ck_assert_int_eq(p[i], 0);
-	use(p);
-	fib_stack_settle(true);
-	ck_assert_int_ne(p[FIB_PAGE], 0);
-	end(p);
-	/* gone, before it is its turn */
-	ck_assert(fib_stack_unmap((uintptr_t)p, SIZE, true));
-	ck_assert(fib_stack_trim(true));
-	q = mmap(p, SIZE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	ck_assert_ptr_eq(p, q);
-	memset(q, 0xff, SIZE);
-	fib_stack_settle(true);
-	ck_assert_int_ne(q[FIB_PAGE], 0);
-	/* no more than some */
-	for (int i = 0; i < MANY; i++)
-		use(more[i] = map(SIZE, FIB_PAGE));
-	for (int i = 0; i < MANY; i++) {
-		end(more[i]);
-		left += more[i][FIB_PAGE] != 0;
-	}
-	ck_assert_int_gt(left, 10);
-	ck_assert_int_lt(left, MANY);
-	fib_stack_settle(true);
-	for (int i = 0; i < MANY; i++)
-		ck_assert_int_eq(more[i][FIB_PAGE], 0);
-}
-END_TEST
-
 /* Threads that touch @n bytes of their stack: is the last page there for the next? */
 static bool kept_after(char *p, size_t n, int threads)
 {
@@ -154,7 +86,6 @@ static bool kept_after(char *p, size_t n, int threads)
 		ck_assert(fib_stack_begin((uintptr_t)p));
 		p[SIZE - n] = 1;
 		fib_stack_end((uintptr_t)p, (uintptr_t)p + SIZE - 3000);
-		fib_stack_settle(true);
 		ck_assert_int_eq(p[SIZE / 2], 0);
 	}
 	return is_there(p + SIZE - n / FIB_PAGE * FIB_PAGE);
@@ -363,7 +294,6 @@ TCase *unit_stack(void)
 	tcase_add_test(t, map_and_find);
 	tcase_add_test(t, reuse_finds_nothing);
 	tcase_add_test(t, ended_leaves_nothing);
-	tcase_add_test(t, given_back_later);
 	tcase_add_test(t, kept_as_it_is_used);
 	tcase_add_test_raise_signal(t, guard_faults, SIGSEGV);
 	tcase_add_test_raise_signal(t, guard_of_a_reused_stack_faults, SIGSEGV);
