@@ -19,8 +19,10 @@ struct block {
 	uintptr_t base; /* 0: empty, 1: deleted */
 	size_t size;
 	size_t guard;
-	size_t bare; /* bytes at the low end where nothing is any more; 0: ask */
+	size_t bare;  /* bytes at the low end where nothing is; 0: ask */
+	size_t found; /* so many were bare when its thread began */
 	int prot;
+	bool begun; /* since NPTL got it; else NPTL itself has written there */
 	bool in_use;
 	bool fresh;	    /* has never been used */
 	uint32_t next_free; /* index + 1 */
@@ -113,8 +115,17 @@ static struct block *take_locked(struct pool *p)
 		p->least = p->count;
 	handed_out_locked(b->base);
 	b->in_use = true;
-	b->bare = 0;
+	b->begun = false;
 	return b;
+}
+
+/* Where the pages begin that are kept, since the next thread needs them too. */
+static uintptr_t warm_of(const struct block *b, bool deep)
+{
+	size_t keep = deep ? KEEP_DEEP : KEEP_WARM;
+
+	return b->size - b->guard > keep ? b->base + b->size - keep :
+					   b->base + b->guard;
 }
 
 /* --- the table ---------------------------------------------------------------- */
@@ -275,7 +286,9 @@ static uint32_t add_locked(uintptr_t base, size_t size, int prot, uint32_t n)
 			return i;
 		b->size = size;
 		b->prot = prot;
-		b->bare = b->guard = 0;
+		b->found = b->guard = 0;
+		b->bare = warm_of(b, false) - b->base;
+		b->begun = false;
 		b->in_use = true;
 		b->fresh = i > 0;
 		if (p)
@@ -398,19 +411,13 @@ bool fib_stack_begin(uintptr_t base)
 
 	fib_lock(&lock);
 	b = find_locked(base);
-	if (b)
+	if (b) {
+		b->found = b->bare;
 		b->bare = 0;
+		b->begun = true;
+	}
 	fib_unlock(&lock);
 	return b;
-}
-
-/* Where the pages begin that are kept, since the next thread needs them too. */
-static uintptr_t warm_of(const struct block *b, bool deep)
-{
-	size_t keep = deep ? KEEP_DEEP : KEEP_WARM;
-
-	return b->size - b->guard > keep ? b->base + b->size - keep :
-					   b->base + b->guard;
 }
 
 /*
@@ -464,7 +471,7 @@ static void looked(size_t size, bool deep)
 	fib_unlock(&lock);
 }
 
-void fib_stack_end(uintptr_t base, uintptr_t sp)
+void fib_stack_end(uintptr_t base, uintptr_t sp, bool faulted)
 {
 	uintptr_t low = 0, to = 0, warm;
 	size_t size = 0;
@@ -475,7 +482,7 @@ void fib_stack_end(uintptr_t base, uintptr_t sp)
 	b = find_locked(base);
 	if (b && b->in_use && sp > base && sp - base < b->size) {
 		p = pool_locked(b->size);
-		if (look_locked(p, b))
+		if (faulted && look_locked(p, b))
 			size = b->size;
 		warm = warm_of(b, p && p->deep);
 		low = base + b->guard;
@@ -484,6 +491,8 @@ void fib_stack_end(uintptr_t base, uintptr_t sp)
 			to = warm;
 		/* Nobody looks at it before the thread is known to have ended. */
 		b->bare = to > low ? to - base : 0;
+		if (!faulted && b->found >= b->bare)
+			to = low;
 	}
 	fib_unlock(&lock);
 	if (size)
@@ -531,18 +540,24 @@ bool fib_stack_unmap(uintptr_t addr, size_t size, bool clean)
 	if (keep && clean) {
 		bool warm = p->count < KEEP_FEW, deep = p->deep;
 
+		if (!b->begun)
+			b->bare = 0;
 		copy = *b;
 		fib_unlock(&lock);
 		keep = wipe(&copy, warm, deep);
+		copy.bare = warm_of(&copy, deep) - addr;
 		fib_lock(&lock);
 		b = find_locked(addr);
 		p = pool_locked(size);
 	}
-	if (keep && p)
-		put_locked(p, b);
-	else
-		delete_locked(b);
 	keep = keep && p;
+	if (keep) {
+		if (clean)
+			b->bare = copy.bare;
+		put_locked(p, b);
+	} else {
+		delete_locked(b);
+	}
 	fib_unlock(&lock);
 	if (!keep)
 		fib_raw(SYS_munmap, addr, size);

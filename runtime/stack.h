@@ -13,7 +13,8 @@
  * lies below a thread's last frame is given back when the thread has left it, but
  * for the pages that the next one is likely to need (fib_stack_end()), so that the
  * wipe need not ask for it again; the record of that holds until another thread
- * begins there.
+ * begins there. That call costs as much as all the rest of a short thread's life; it
+ * is not made for who is known to have left nothing there, as nobody had before it.
  *
  * Only calls that NPTL makes from within pthread_create are served, since only
  * NPTL is known to need nothing of a fresh stack but a zeroed struct pthread
@@ -56,10 +57,11 @@ bool fib_stack_unmap(uintptr_t addr, size_t size, bool clean);
 /**
  * A thread begins on the block at @base: false, if it is not one of ours; and has
  * left it, at @sp, for good: what is below is nobody's. The second before
- * anybody can know of the end.
+ * anybody can know of the end. No page has @faulted since it began: it has found there
+ * what it has touched, and left nothing where nothing was.
  */
 bool fib_stack_begin(uintptr_t base);
-void fib_stack_end(uintptr_t base, uintptr_t sp);
+void fib_stack_end(uintptr_t base, uintptr_t sp, bool faulted);
 /**
  * Gives back @all free blocks, or those that have not been wanted since the
  * last call: whether there were any.

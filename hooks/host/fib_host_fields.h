@@ -88,6 +88,8 @@ struct fib_in_thread {
 	bool cancel_async;   /* the program's own pthread_setcanceltype() */
 	bool leaves_stack;   /* it is at its end, and stack below it nobody's */
 	uintptr_t stack;     /* low end of a block of runtime/stack.h, or 0 */
+	struct fib_worker *began_on; /* that has run it first, */
+	uint32_t began_at;	     /* and which of its runs that was */
 	int exit_status;
 	uint32_t *clear_tid; /* zeroed and woken at exit */
 	void *robust_head;
@@ -146,6 +148,12 @@ struct fib_worker_turn {
 	uint32_t calls; /* that are left of it */
 };
 
+/* hooks/thread/thread.c: page faults of its kernel thread, as last asked for. */
+struct fib_worker_thread {
+	int tid; /* whose they are */
+	long faults;
+};
+
 /* hooks/report/holdups.c: the monitor writes it, who takes slot reads it. */
 struct fib_worker_report {
 	_Atomic uint32_t slot; /* in fib_symtab.holdups, and 1; 0: none */
@@ -158,6 +166,7 @@ struct fib_worker_report {
 	struct fib_worker_turn turn;                                           \
 	struct fib_worker_process process;                                     \
 	struct fib_worker_signal sig;                                          \
+	struct fib_worker_thread thread;                                       \
 	struct fib_worker_report report;
 
 #define FIB_HOST_SCHED

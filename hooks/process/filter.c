@@ -129,6 +129,7 @@ static const struct probe extras[] = {
 	{ SYS_kcmp, false, 0, { 0, 0, -1 } },
 	{ SYS_getsockname, false, 0, { -1, ROOM, ROOM } },
 	{ SYS_getpeername, false, 0, { -1, ROOM, ROOM } },
+	{ SYS_getrusage, false, 0, { RUSAGE_THREAD, ROOM } },
 };
 
 /* Shared with the child. */

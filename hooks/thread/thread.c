@@ -1,6 +1,7 @@
 /* What makes a kernel thread a thread: its birth, its end, and its own state. */
 #include <linux/futex.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/fd/fd.h"
@@ -93,6 +94,8 @@ static void thread_begin(void *arg)
 {
 	struct fib *f = fib_self();
 
+	f->thread.began_on = fib_worker_self();
+	f->thread.began_at = fib_load(&f->thread.began_on->runs, relaxed);
 	f->hook.door = FIB_DOOR_NONE;
 	if (fib_unlikely(f->thread.parting != NULL))
 		part(f, f->thread.parting);
@@ -195,12 +198,33 @@ void fib_end_process(int status)
 }
 
 /*
+ * May @f have touched memory that was not there before? Not if its worker @w has run it
+ * in one go, and its kernel thread has had no page fault since it was asked last: at
+ * the end of a thread before this one. Who has waited is not asked for.
+ */
+static bool may_have_faulted(const struct fib *f, struct fib_worker *w)
+{
+	struct fib_worker_thread had;
+	struct rusage now;
+
+	if (!w || f->thread.began_on != w ||
+	    f->thread.began_at != fib_load(&w->runs, relaxed) ||
+	    !fib_load(&fib_fd_may_ask, relaxed) || fib_filtered() ||
+	    fib_raw(SYS_getrusage, RUSAGE_THREAD, &now))
+		return true;
+	had = w->thread;
+	w->thread.tid = fib_load(&w->tid, relaxed);
+	w->thread.faults = now.ru_minflt + now.ru_majflt;
+	return w->thread.tid != had.tid || w->thread.faults != had.faults;
+}
+
+/*
  * On the worker's stack: the fiber's own may be unmapped once tid is zero. Or in
  * the monitor, for a thread that was killed.
  */
 void fib_thread_gone(struct fib *f)
 {
-	const struct fib_worker *w = fib_worker_self(); /* NULL: was killed */
+	struct fib_worker *w = fib_worker_self(); /* NULL: was killed */
 	uint32_t *word = f->thread.clear_tid;
 	bool last;
 
@@ -208,7 +232,8 @@ void fib_thread_gone(struct fib *f)
 	fib_signal_exit(f);
 	fib_taskwork_exit(f);
 	if (f->thread.leaves_stack)
-		fib_stack_end(f->thread.stack, (uintptr_t)f->sp);
+		fib_stack_end(f->thread.stack, (uintptr_t)f->sp,
+			      may_have_faulted(f, w));
 	if (f == fib_main_fiber)
 		fib_main_fiber = NULL;
 	/*

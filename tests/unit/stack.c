@@ -56,7 +56,7 @@ START_TEST(ended_leaves_nothing)
 	for (int i = 0; i < 2; i++) {
 		ck_assert(fib_stack_begin((uintptr_t)p));
 		memset(p + FIB_PAGE, 0xff, SIZE - FIB_PAGE);
-		fib_stack_end((uintptr_t)p, (uintptr_t)p + SIZE - 6000);
+		fib_stack_end((uintptr_t)p, (uintptr_t)p + SIZE - 6000, true);
 		ck_assert_int_eq(p[FIB_PAGE], 0);
 		ck_assert_int_eq(p[SIZE / 2], 0);
 	}
@@ -68,6 +68,57 @@ START_TEST(ended_leaves_nothing)
 	for (size_t i = FIB_PAGE; i < SIZE; i++)
 		ck_assert_int_eq(p[i], 0);
 	ck_assert(!fib_stack_begin((uintptr_t)p + FIB_PAGE));
+}
+END_TEST
+
+/*
+ * A thread upon which no page fault has come has left nothing where nothing was. What
+ * was there before it is given back nevertheless.
+ */
+START_TEST(ended_without_a_fault)
+{
+	enum { AT = SIZE / 2 };
+	char *p = map(SIZE, FIB_PAGE);
+	uintptr_t base = (uintptr_t)p, sp = base + SIZE - 6000;
+
+	/* fresh: that the call is not made, what is written by others shows */
+	ck_assert(fib_stack_begin(base));
+	p[AT] = 1;
+	fib_stack_end(base, sp, false);
+	ck_assert_int_eq(p[AT], 1);
+	ck_assert(fib_stack_begin(base));
+	fib_stack_end(base, sp, true);
+	ck_assert_int_eq(p[AT], 0);
+	/* after one that has left nothing */
+	ck_assert(fib_stack_begin(base));
+	p[AT] = 1;
+	fib_stack_end(base, sp, false);
+	ck_assert_int_eq(p[AT], 1);
+	/* of one that was never told to have ended */
+	ck_assert(fib_stack_begin(base));
+	ck_assert(fib_stack_begin(base));
+	fib_stack_end(base, sp, false);
+	ck_assert_int_eq(p[AT], 0);
+	/* the one before has ended further down */
+	ck_assert(fib_stack_begin(base));
+	fib_stack_end(base, base + AT, true);
+	ck_assert(fib_stack_begin(base));
+	p[AT] = 1;
+	fib_stack_end(base, sp, false);
+	ck_assert_int_eq(p[AT], 0);
+	/* wiped; and where NPTL has written, and no thread has begun */
+	for (int begins = 1; begins >= 0; begins--) {
+		ck_assert(fib_stack_unmap(base, SIZE, true));
+		ck_assert_ptr_eq(map(SIZE, FIB_PAGE), p);
+		ck_assert(!begins || fib_stack_begin(base));
+		p[AT] = 1;
+		if (begins)
+			fib_stack_end(base, sp, false);
+		ck_assert_int_eq(p[AT], 1);
+	}
+	ck_assert(fib_stack_unmap(base, SIZE, true));
+	ck_assert_ptr_eq(map(SIZE, FIB_PAGE), p);
+	ck_assert_int_eq(p[AT], 0);
 }
 END_TEST
 
@@ -85,7 +136,7 @@ static bool kept_after(char *p, size_t n, int threads)
 	for (int i = 0; i < threads; i++) {
 		ck_assert(fib_stack_begin((uintptr_t)p));
 		p[SIZE - n] = 1;
-		fib_stack_end((uintptr_t)p, (uintptr_t)p + SIZE - 3000);
+		fib_stack_end((uintptr_t)p, (uintptr_t)p + SIZE - 3000, true);
 		ck_assert_int_eq(p[SIZE / 2], 0);
 	}
 	return is_there(p + SIZE - n / FIB_PAGE * FIB_PAGE);
@@ -294,6 +345,7 @@ TCase *unit_stack(void)
 	tcase_add_test(t, map_and_find);
 	tcase_add_test(t, reuse_finds_nothing);
 	tcase_add_test(t, ended_leaves_nothing);
+	tcase_add_test(t, ended_without_a_fault);
 	tcase_add_test(t, kept_as_it_is_used);
 	tcase_add_test_raise_signal(t, guard_faults, SIGSEGV);
 	tcase_add_test_raise_signal(t, guard_of_a_reused_stack_faults, SIGSEGV);

@@ -1,6 +1,6 @@
 /*
- * Connections of a process with itself under a filter that kills for what the program
- * does not ask: whose addresses they have.
+ * Connections of a process with itself, and threads that end, under a filter that kills
+ * for what the program does not ask: whose addresses they have, how many page faults.
  *
  * t-case: before
  * t-case: all
@@ -13,15 +13,16 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 
-enum { ROUNDS = 2000 };
+enum { ROUNDS = 2000, THREADS = 20 };
 
 static void filter(unsigned flags)
 {
 	struct sock_filter f[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getsockname, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpeername, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getsockname, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpeername, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrusage, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -41,6 +42,20 @@ static void *answers(void *arg)
 		filter(0);
 	for (int i = 0; i < ROUNDS; i++)
 		t_put(fd, t_get(fd));
+	return arg;
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void *creates(void *arg)
+{
+	if (each_for_itself)
+		filter(0);
+	for (int i = 0; i < THREADS; i++)
+		t_join(t_thread(nothing, NULL));
 	return arg;
 }
 
@@ -71,5 +86,7 @@ int main(int argc, char **argv)
 	each_for_itself = !strcmp(argv[1], "own");
 	play("TCP", tcp);
 	play("UDP", udp);
+	t_join(t_thread(creates, NULL));
+	t_say("threads ended");
 	return 0;
 }
