@@ -6,7 +6,10 @@
  * kept from its processor by other processes is not. Such a worker
  * loses its place among the running ones to a spare, which steals what it has
  * queued; when it comes back it is one too many, and a worker retires (sched.c,
- * check_place). So no fiber waits for another one that never yields, as no
+ * check_place). But where a fiber has computed for so long there will be more of it:
+ * for a second after the last one those who come back go on beside the others, else
+ * whoever waits for a computing fiber's worker would wait for a tick each time.
+ * So no fiber waits for another one that never yields, as no
  * kernel thread does, and while kernel threads are to be had. When there are
  * none, the fiber is interrupted as by a signal, and yields: loops and calls that
  * block get the workers in turn.
@@ -45,6 +48,7 @@
 #define STALL_LOOKS 2	       /* in a row */
 #define QUIET_TICKS 4
 #define TRIM_TICKS  100 /* between two looks at stacks that nobody wants */
+#define LENIENT	    100 /* ticks, after a fiber that computes was found */
 #define STACK_SIZE  (64ul * 1024)
 
 _Atomic uint32_t fib_monitor_asleep;
@@ -186,6 +190,8 @@ static void give_away(struct fib_worker *w)
 		return;
 	}
 	fib_count(spares);
+	if (!fib_load(&w->blocking, relaxed))
+		fib_store(&s->lenient, LENIENT, relaxed);
 	if (fib_xchg(&w->taken, 1, seq_cst))
 		fib_add(&s->running, 1, seq_cst);
 }
@@ -305,6 +311,9 @@ static unsigned tick(struct fib_sched *s, unsigned quiet)
 	quiet = look(s, true) ? 0 : quiet + 1;
 	fib_watch(s);
 	fib_sched_look(s);
+	if (fib_load(&s->lenient, relaxed))
+		fib_store(&s->lenient, fib_load(&s->lenient, relaxed) - 1,
+			  relaxed);
 	if (++ticks % TRIM_TICKS == 0)
 		fib_stack_trim(false);
 	return quiet;
@@ -443,6 +452,7 @@ static void monitor(void *arg)
 		long n;
 
 		if (sleepy) {
+			fib_store(&s->lenient, 0, relaxed);
 			fib_stack_trim(true);
 			fib_store(&fib_monitor_asleep, 1, seq_cst);
 			fib_fence(seq_cst);

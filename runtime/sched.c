@@ -199,10 +199,12 @@ static void check_place(struct fib_worker *w)
 	struct fib_sched *s = fib_sched_of(w);
 	int32_t running;
 
-	if (!fib_load(&w->taken, relaxed) || !fib_xchg(&w->taken, 0, seq_cst))
+	if (fib_likely(!fib_load(&w->taken, relaxed)))
 		return;
 	if (fib_host.came_back)
 		fib_host.came_back(w);
+	if (fib_load(&s->lenient, relaxed) || !fib_xchg(&w->taken, 0, seq_cst))
+		return;
 	running = fib_add(&s->running, 1, seq_cst) + 1;
 	while (running > (int32_t)s->target) {
 		if (fib_cas(&s->running, &running, running - 1, seq_cst)) {

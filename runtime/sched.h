@@ -244,6 +244,8 @@ struct fib_sched {
 	struct fib *_Atomic model; /* it made them: fib_sched_renew() */
 	uint32_t target;	   /* workers that should be running */
 	_Atomic int32_t running;   /* workers that are: not taken, not spare */
+	_Atomic uint32_t
+		lenient; /* ticks for which taken ones go on: monitor.c */
 	_Atomic uint32_t nidle;
 	_Atomic uint32_t wake_pending;
 	_Atomic uint32_t at_once;	  /* launches that are not put off */

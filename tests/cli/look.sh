@@ -153,6 +153,11 @@ check "FIBHOOK_STATS=full: on stderr" grep -q "^held_up .* flock holds" "$T/err"
 check "--stats=full: a hint" grep -q "^# flock: a lock on a file" "$T/full"
 check "--stats=full: who waits at the end" \
 	grep -Eq "^waits [0-9]+\.[0-9]{3} flock [0-9]+ holds$" "$T/full"
+# Who computes beside others holds them up once, and not each time that it does.
+run timeout 60 "$F" --workers 1 --stats=spins "$B/tests/hooks/thread/spins_beside"
+check "computes beside others: status" [ "$status" = 0 ]
+check "computes beside others: held_up" awk '$1 == "held_up" { n = $2; any = 1 }
+	END { exit !any || n > 100 }' "$T/spins"
 run timeout 60 "$F" --workers 2 --stats=full "$B/tests/cli/fights" ends
 line=$(grep "^waited [0-9]* [0-9.]* [0-9.]* mutex 0x[0-9a-f]* fights+0x[0-9a-f]*\$" \
 	"$T/err")

@@ -5,7 +5,7 @@
  */
 #include "t.h"
 
-enum { ALIVE = 8, SHALLOW = 100, DEEP = 4 << 20, FROM = 1 << 20, PAGES = 64 };
+enum { ALIVE = 8, SHALLOW = 100, DEEP = 6 << 20, FROM = 1 << 20, PAGES = 64 };
 
 static pthread_barrier_t all;
 
@@ -82,7 +82,7 @@ static void after(const char *what, void *(*fn)(void *), int n)
 		burst(nothing, 1);
 	burst(fn, n);
 	t_say("%s: %s", what,
-	      resident() < before + DEEP / 2048 ? "given back" : "kept");
+	      resident() < before + DEEP / 1536 ? "given back" : "kept");
 	t_join(t_thread(looks, &left));
 	t_say("%s: %ld left", what, left);
 }
