@@ -122,8 +122,13 @@ void fib_block_enter(bool briefly)
 	FIB_PROBE(block, w->cur->index, w->id);
 	fib_trace(w, w->cur, FIB_TRACE_BLOCK, 0);
 	fib_store(&w->blocking, 1, seq_cst);
-	/* Where its place is another's by now, nobody misses it. */
-	if (!briefly && !w->bound && !fib_load(&w->taken, relaxed) &&
+	/*
+	 * Where its place is another's by now, nobody misses it; unless it has gone on
+	 * beside that one, which may have been left alone for that.
+	 */
+	if (!briefly && !w->bound &&
+	    (!fib_load(&w->taken, relaxed) ||
+	     fib_load(&fib_sched_of(w)->lenient, relaxed)) &&
 	    !fib_load(&fib_sched_of(w)->nidle, seq_cst))
 		fib_monitor_poke();
 	fib_sched_tell(fib_sched_of(w));

@@ -1,7 +1,7 @@
 /*
  * A thread that computes until another one says so, again and again: whoever it has
- * woken goes on beside it, though there may be one worker alone. (A tick of the monitor
- * for each time would take longer than the program may.)
+ * woken goes on beside it, though there may be one worker alone. How often it was held
+ * up, tests/cli/look.sh counts.
  */
 #include "t.h"
 #include <stdatomic.h>
