@@ -65,6 +65,10 @@ LOOP_MORE = 0.3
 # life saves calls: what may be above native. The client's calls are counted as well.
 ACCEPTS = {"close": 1, "serve": 0, "poll": 0, "select": 0, "peek": 0,
            "relay": 0}
+# Where two workers relay, the backend's answer comes sooner or later than the thread has
+# registered what it polls, and a run keeps to one of both for long: 25 to 34 of native 30
+# in 300 runs, half of them above 30.
+RELAY_MORE = 3
 CONNECTIONS = (300, 1100)
 # Several that live there: each has to have waited LOOP_WAITS times first. A run is off by
 # 150 calls either way.
@@ -252,8 +256,11 @@ def check_accepts(build, out, hooked):
         native = accept(build, out, {"FIBHOOK_DISABLE": "1"}, how, threads)
         for workers in "1", "2":
             env = dict(hooked, FIBHOOK_WORKERS=workers)
-            got = accept(build, out, env, how, threads, native + more)
-            ok = 5 < native and got <= native + more
+            most = native + more
+            if (how, workers) == ("relay", "2"):
+                most += RELAY_MORE
+            got = accept(build, out, env, how, threads, most)
+            ok = 5 < native and got <= most
             bad += not ok
             print("%-4s accept, %s, %d threads, %s workers: native %.2f, "
                   "hooked %.2f" % ("ok" if ok else "FAIL", how, threads,
