@@ -79,6 +79,8 @@ long fib_sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old,
 			fib_signal_mask_changed(f);
 		else if (was & ~is)
 			fib_signal_unblocked(f, was & ~is);
+		else if (fib_load(&f->sig.pending, relaxed) & is)
+			fib_signal_mask_changed(f);
 	}
 	return old ? fib_copy(old, &was, sizeof(was)) : 0;
 }

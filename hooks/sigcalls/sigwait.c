@@ -25,21 +25,6 @@ long fib_sys_rt_sigsuspend(const uint64_t *mask, size_t size)
 	return fib_sys_pause();
 }
 
-/* In the fiber's own queue, or left in the kernel's for the process? */
-static int dequeue_any(struct fib *f, uint64_t set, siginfo_t *info)
-{
-	struct timespec now = { 0, 0 };
-	int sig = fib_signal_dequeue(f, set, info);
-	long r;
-
-	if (!sig)
-		sig = fib_signal_dequeue_process(set, info);
-	if (sig)
-		return sig;
-	r = fib_raw(SYS_rt_sigtimedwait, &set, info, &now, 8);
-	return r > 0 ? (int)r : 0;
-}
-
 /* One of @set into *@info, and its number; or 0, and why not in *@r. */
 static int await_one(struct fib *f, uint64_t set, uint64_t deadline,
 		     siginfo_t *info, long *r)
@@ -50,10 +35,10 @@ static int await_one(struct fib *f, uint64_t set, uint64_t deadline,
 	*r = 0;
 	if (deadline != FIB_NEVER)
 		*r = fib_timer_arm(&timer, f, deadline);
-	while (*r == 0 && !(sig = dequeue_any(f, set, info))) {
+	while (*r == 0 && !(sig = fib_signal_accept(f, set, info))) {
 		/* (A) of signal.h sets it again for what comes from now on */
 		fib_xchg(&f->attention, 0, seq_cst);
-		if ((sig = dequeue_any(f, set, info)))
+		if ((sig = fib_signal_accept(f, set, info)))
 			break;
 		fib_signal_rewatch(set);
 		if ((fib_load(&f->sig.pending, relaxed) &

@@ -69,6 +69,7 @@ static uint64_t mask_for_handler(struct fib *f, int sig,
 	if (!(a->flags & SA_NODEFER))
 		mask |= FIB_SIG(sig);
 	fib_store(&f->sig.mask, mask, seq_cst);
+	fib_sig_retarget(f);
 	return before;
 }
 

@@ -6,6 +6,7 @@ void fib_signal_mask_changed(struct fib *f)
 	uint64_t open = ~fib_load(&f->sig.mask, relaxed);
 
 	fib_fence(seq_cst);
+	fib_sig_retarget(f);
 	if (fib_load(&f->sig.pending, relaxed) & open)
 		fib_store(&f->attention, 1, seq_cst);
 	fib_signal_rewatch(open | fib_load(&f->sig.awaited, relaxed));
@@ -66,6 +67,5 @@ void fib_signal_mask_restore(struct fib *f)
 	if (was == FIB_MASK_LATER)
 		return;
 	fib_store(&f->sig.mask, f->sig.saved_mask, seq_cst);
-	fib_sig_retarget(f);
 	fib_signal_mask_changed(f);
 }

@@ -106,10 +106,34 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 	return 0;
 }
 
-/* As next_signal() of the kernel: what is the thread's own first, by number. */
+/*
+ * As dequeue_signal() and next_signal() of the kernel: what is the thread's own
+ * first, then what faults raise, then by number.
+ */
 static int rank(const struct fib_siginfo_node *n)
 {
-	return n->info.si_signo + (n->process ? 64 : 0);
+	return n->info.si_signo +
+	       (FIB_SIG(n->info.si_signo) & FIB_FAULTS ? 0 : 64) +
+	       (n->process ? 128 : 0);
+}
+
+uint64_t fib_sig_ahead(struct fib *f, uint64_t set)
+{
+	const struct fib_siginfo_node *best = NULL;
+	uint64_t ready;
+
+	fib_lock(&fib_sig_lock);
+	ready = fib_load(&f->sig.pending, relaxed) & set;
+	for (const struct fib_siginfo_node *n = f->sig.queue; n; n = n->next)
+		if ((FIB_SIG(n->info.si_signo) & ready) &&
+		    (!best || rank(n) < rank(best)))
+			best = n;
+	if (best && best->process)
+		set = fib_sig_before(set, best->info.si_signo);
+	else if (ready)
+		set = 0;
+	fib_unlock(&fib_sig_lock);
+	return set;
 }
 
 int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
@@ -214,24 +238,26 @@ uint64_t fib_signal_process_pending(void)
 
 int fib_signal_dequeue_process(uint64_t set, siginfo_t *info)
 {
-	struct fib_siginfo_node **at, *n;
+	struct fib_siginfo_node **at, **best = NULL, *n;
 	uint64_t now = 0;
 	int sig = 0;
 
 	if (!(fib_load(&process_pending, seq_cst) & set))
 		return 0;
 	fib_lock(&fib_sig_lock);
-	for (at = &process_queue; (n = *at);) {
-		if (!sig && (FIB_SIG(n->info.si_signo) & set)) {
-			sig = n->info.si_signo;
-			*info = n->info;
-			*at = n->next;
-			node_put_locked(n);
-			continue;
-		}
-		now |= FIB_SIG(n->info.si_signo);
-		at = &n->next;
+	for (at = &process_queue; *at; at = &(*at)->next)
+		if ((FIB_SIG((*at)->info.si_signo) & set) &&
+		    (!best || rank(*at) < rank(*best)))
+			best = at;
+	if (best) {
+		n = *best;
+		sig = n->info.si_signo;
+		*info = n->info;
+		*best = n->next;
+		node_put_locked(n);
 	}
+	for (n = process_queue; n; n = n->next)
+		now |= FIB_SIG(n->info.si_signo);
 	fib_store(&process_pending, now, relaxed);
 	fib_unlock(&fib_sig_lock);
 	return sig;

@@ -215,6 +215,32 @@ void fib_signal_rewatch(uint64_t set)
 		fib_monitor_poke();
 }
 
+/*
+ * In the fiber's own queue, here, or left in the kernel's for the process? The
+ * next one may be in either, and on its way from one to another but for the lock.
+ */
+int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
+{
+	struct timespec now = { 0, 0 };
+	uint64_t ahead, here, first;
+	int sig = 0;
+
+	fib_lock(&forward_lock);
+	ahead = fib_sig_ahead(f, set);
+	here = fib_signal_process_pending() & ahead;
+	first = here & FIB_FAULTS ? here & FIB_FAULTS : here;
+	if (first)
+		ahead = fib_sig_before(ahead, __builtin_ctzll(first) + 1);
+	if (ahead)
+		sig = (int)fib_raw(SYS_rt_sigtimedwait, &ahead, info, &now, 8);
+	if (sig <= 0)
+		sig = fib_signal_dequeue_process(here, info);
+	if (sig <= 0)
+		sig = fib_signal_dequeue(f, set, info);
+	fib_unlock(&forward_lock);
+	return sig;
+}
+
 void fib_sig_retarget(struct fib *f)
 {
 	siginfo_t info;

@@ -178,6 +178,8 @@ void fib_signal_rewatch(uint64_t set);
 void fib_signal_sync(uint64_t set);
 /** The same for what has a handler, and @f, the caller, does not block. */
 void fib_signal_sync_handled(struct fib *f);
+/** The next of @set that @f, the caller, may accept, and is no more; 0: none. */
+int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info);
 /** @f is gone: what was sent to the process and waited at it, others get. */
 void fib_signal_exit(struct fib *f);
 
@@ -206,7 +208,7 @@ long fib_signal_raw_intr(struct fib *f, long nr, const long a[6]);
 
 /* --- mask.c. A fiber; @f is the caller ------------------------------------ */
 
-/** @f's mask has been written. */
+/** @f's mask has been written, or a sigwait() of its has ended. */
 void fib_signal_mask_changed(struct fib *f);
 /** The same; it does not block @set any more. */
 void fib_signal_unblocked(struct fib *f, uint64_t set);

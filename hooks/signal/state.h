@@ -59,6 +59,15 @@ static inline bool fib_sig_handler_waits(const struct fib *f)
 	return fib_load(&f->sig.pending, relaxed) & fib_sig_deliverable(f);
 }
 
+/* What of @set the kernel dequeues before @sig: next_signal(). */
+static inline uint64_t fib_sig_before(uint64_t set, int sig)
+{
+	uint64_t lower = FIB_SIG(sig) - 1;
+
+	return set & (FIB_SIG(sig) & FIB_FAULTS ? FIB_FAULTS & lower :
+						  FIB_FAULTS | lower);
+}
+
 /* --- default.c ------------------------------------------------------------- */
 
 /* Is the action of @sig the default one, and does something? */
@@ -75,6 +84,8 @@ void fib_sig_queues_init(void);
 void fib_sig_queue_process(int sig, const siginfo_t *info);
 /* None of @set is pending here any more, for any fiber or for the process. */
 void fib_sig_flush_locked(uint64_t set);
+/* What of @set, pending for the process, would come before what @f has of it. */
+uint64_t fib_sig_ahead(struct fib *f, uint64_t set);
 /* One that was sent to the process, is in @f's queue, and blocked by now. */
 bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info);
 /* @f ends: one that is left in its queue; or true, there is none, and it is gone. */

@@ -4,16 +4,29 @@
 
 #define LOCK_MS 200
 
+/*
+ * A sigwait() accepts one: who has one in its queue takes no other one along, which
+ * somebody else may wait for, or find with a signalfd.
+ */
+static bool would_take(struct fib *f, int sig)
+{
+	if (!fib_load(&f->tid, acquire) || !fib_signal_wants(f, sig))
+		return false;
+	return !(fib_load(&f->sig.mask, seq_cst) & FIB_SIG(sig)) ||
+	       !(fib_load(&f->sig.pending, seq_cst) &
+		 fib_load(&f->sig.awaited, seq_cst));
+}
+
 struct fib *fib_signal_target(int sig)
 {
 	struct fib *f = fib_main_fiber;
 	uint32_t n = fib_high_water();
 
-	if (f && fib_load(&f->tid, acquire) && fib_signal_wants(f, sig))
+	if (f && would_take(f, sig))
 		return f;
 	for (uint32_t i = 0; i < n; i++) {
 		f = fib_at(i);
-		if (fib_load(&f->tid, acquire) && fib_signal_wants(f, sig))
+		if (would_take(f, sig))
 			return f;
 	}
 	return NULL;
