@@ -165,6 +165,13 @@ void fib_fd_give_back(int fd, int of)
 	fib_fd_unhide(fd);
 }
 
+void fib_fd_leave_hidden(void)
+{
+	fib_reserved_leave();
+	for (unsigned i = 0; i < OURS_MAX; i++)
+		fib_store(&ours[i], 0, relaxed);
+}
+
 void fib_fd_close_hidden(void)
 {
 	fib_reserved_reset();

@@ -72,6 +72,8 @@ bool fib_fd_is_ours(int fd);
 unsigned fib_fd_next_of_ours(unsigned fd);
 /** Close one that was hidden; none if @fd is negative. */
 void fib_fd_unhide(int fd);
+/** In a child that shares its parent's table of descriptors: they are not ours. */
+void fib_fd_leave_hidden(void);
 /** In a fork child: close all. */
 void fib_fd_close_hidden(void);
 

@@ -125,6 +125,14 @@ unsigned fib_reserved_next(unsigned fd, unsigned end)
 	return UINT_MAX;
 }
 
+void fib_reserved_leave(void)
+{
+	fib_store(&ntaken, 0, relaxed);
+	for (unsigned i = 0; i < FIB_ARRAY_SIZE(taken); i++)
+		if (fib_load(&taken[i], relaxed))
+			fib_store(&taken[i], 0, relaxed);
+}
+
 void fib_reserved_reset(void)
 {
 	unsigned fd = 0;

@@ -32,5 +32,7 @@ bool fib_is_reserved(int fd);
 unsigned fib_reserved_next(unsigned fd, unsigned end);
 /** In a fork child: all are free. */
 void fib_reserved_reset(void);
+/** In one that shares the table of descriptors: all are the parent's. */
+void fib_reserved_leave(void);
 
 #endif

@@ -26,6 +26,7 @@
 #include "hooks/thread/thread.h"
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
+#include "runtime/hidden.h"
 #include "runtime/stack.h"
 #include "runtime/uring.h"
 #include "regs_arch.h"
@@ -142,11 +143,17 @@ static long clone_process(const struct fib_regs *r, uint64_t mask)
 	return fib_regs_clone(SYS_clone3, (long)&c, (long)size, 0, 0, 0);
 }
 
-/* The child is called as the thread that has made it, not as a worker. */
-static void begin_child(struct fib *f)
+/*
+ * The child is called as the thread that has made it, not as a worker. With
+ * CLONE_FILES in @flags its descriptors are the parent's as well, which still
+ * uses those of the library.
+ */
+static void begin_child(struct fib *f, unsigned long flags)
 {
 	char name[FIB_NAME_MAX];
 
+	if (flags & CLONE_FILES)
+		fib_fd_leave_hidden();
 	if (fib_raw(SYS_prctl, PR_GET_NAME, name) == 0 &&
 	    memcmp(name, f->name, sizeof(name)) != 0)
 		fib_raw(SYS_prctl, PR_SET_NAME, f->name);
@@ -160,7 +167,7 @@ void fib_clone_child(struct fib_regs *regs)
 
 	if (!(CHILD_FLAGS(regs) & CLONE_VM) && w && w->cur) {
 		fib_stack_unlock();
-		begin_child(w->cur);
+		begin_child(w->cur, CHILD_FLAGS(regs));
 		return;
 	}
 	fib_worker_set(NULL);
@@ -186,23 +193,24 @@ static uint64_t fork_begin(void)
 	return mask;
 }
 
-static long fork_end(struct fib *f, long pid, uint64_t mask)
+static long fork_end(struct fib *f, long pid, uint64_t mask,
+		     unsigned long flags)
 {
 	fib_stack_unlock();
 	if (pid == 0)
-		begin_child(f);
+		begin_child(f, flags);
 	else
 		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 	return pid;
 }
 
 /* As fork: the child goes on here, on a copy of this stack. */
-static long fork_process(struct fib *f, struct fib_regs *r)
+static long fork_process(struct fib *f, struct fib_regs *r, unsigned long flags)
 {
 	uint64_t mask = fork_begin();
 
 	return fork_end(f, clone_process(r, fib_load(&f->sig.mask, relaxed)),
-			mask);
+			mask, flags);
 }
 
 static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
@@ -220,7 +228,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 	}
 	fib_bind_self();
 	if (!(flags & CLONE_VM) || !stack)
-		return fork_process(f, r);
+		return fork_process(f, r, flags);
 	fib_fd_shared();
 	if (flags & CLONE_VFORK)
 		fib_block_enter(false);
@@ -260,7 +268,7 @@ long fib_sys_fork(void)
 	/* Where no kernel thread is to be had, the child is a worker's. */
 	fib_bind_self();
 	mask = fork_begin();
-	return fork_end(f, fib_raw(SYS_fork), mask);
+	return fork_end(f, fib_raw(SYS_fork), mask, 0);
 }
 
 /* libc's vfork() is a stub in tramp.S; this is syscall(SYS_vfork). */
