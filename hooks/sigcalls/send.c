@@ -30,6 +30,7 @@ static siginfo_t info_from_us(int sig, int code)
  */
 static long stop(void)
 {
+	fib_signal_prepare(SIGSTOP);
 	return fib_raw(SYS_tgkill, own_pid(), fib_raw(SYS_gettid), SIGSTOP);
 }
 
@@ -57,21 +58,10 @@ static bool too_many(int sig, const siginfo_t *info)
 	return fib_signal_queued() >= lim.rlim_cur;
 }
 
-static void drop_stops(void)
-{
-	uint64_t set = FIB_SIG_STOPS;
-	struct timespec now = { 0, 0 };
-
-	while (fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8) > 0)
-		;
-}
-
 /* False: all block it, and the kernel's queue is the place for it. */
 static bool to_own_process(int sig, const siginfo_t *info)
 {
-	/* prepare_signal(): the kernel's queue does not see what goes to a fiber. */
-	if (sig == SIGCONT)
-		drop_stops();
+	fib_signal_prepare(sig);
 	if (fib_signal_send_process(sig, info))
 		return true;
 	if (FIB_SIG(sig) & FIB_FAULTS) {
@@ -147,6 +137,7 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 		return to_signalfd(sig, info);
 	if (too_many(sig, info))
 		return -EAGAIN;
+	fib_signal_prepare(sig);
 	return fib_signal_send(f, sig, info, false);
 }
 

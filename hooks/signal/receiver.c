@@ -61,6 +61,27 @@ uint32_t fib_signal_continues(void)
 	return n;
 }
 
+void fib_signal_prepare(int sig)
+{
+	struct timespec now = { 0, 0 };
+	uint64_t set;
+	long r;
+
+	if (sig == SIGCONT)
+		set = FIB_SIG_STOPS;
+	else if ((FIB_SIG_STOPS | FIB_SIG(SIGSTOP)) & FIB_SIG(sig))
+		set = FIB_SIG(SIGCONT);
+	else
+		return;
+	fib_lock(&forward_lock);
+	while ((r = fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8)) > 0)
+		continues += r == SIGCONT;
+	fib_lock(&fib_sig_lock);
+	fib_sig_flush_locked(set);
+	fib_unlock(&fib_sig_lock);
+	fib_unlock(&forward_lock);
+}
+
 static bool forward_one_locked(int sig)
 {
 	uint64_t set = FIB_SIG(sig);
@@ -233,6 +254,7 @@ int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
 		ahead = fib_sig_before(ahead, __builtin_ctzll(first) + 1);
 	if (ahead)
 		sig = (int)fib_raw(SYS_rt_sigtimedwait, &ahead, info, &now, 8);
+	continues += sig == SIGCONT;
 	if (sig <= 0)
 		sig = fib_signal_dequeue_process(here, info);
 	if (sig <= 0)

@@ -178,6 +178,11 @@ void fib_signal_rewatch(uint64_t set);
 void fib_signal_sync(uint64_t set);
 /** The same for what has a handler, and @f, the caller, does not block. */
 void fib_signal_sync_handled(struct fib *f);
+/**
+ * @sig is sent: stop signals and SIGCONT end what pends of each other anywhere, as by
+ * prepare_signal() of the kernel, whose queue does not see what fibers have. A fiber.
+ */
+void fib_signal_prepare(int sig);
 /** The next of @set that @f, the caller, may accept, and is no more; 0: none. */
 int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info);
 /** @f is gone: what was sent to the process and waited at it, others get. */
