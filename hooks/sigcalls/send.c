@@ -58,10 +58,12 @@ static bool too_many(int sig, const siginfo_t *info)
 	return fib_signal_queued() >= lim.rlim_cur;
 }
 
-/* False: all block it, and the kernel's queue is the place for it. */
+/* False: all block it, or others are before it: the kernel's queue is its place. */
 static bool to_own_process(int sig, const siginfo_t *info)
 {
 	fib_signal_prepare(sig);
+	if (sig >= FIB_SIGRTMIN && fib_signal_is_before(sig))
+		return false;
 	if (fib_signal_send_process(sig, info))
 		return true;
 	if (FIB_SIG(sig) & FIB_FAULTS) {
@@ -70,6 +72,14 @@ static bool to_own_process(int sig, const siginfo_t *info)
 	}
 	fib_signal_unwatch(sig);
 	return false;
+}
+
+/* It is in the kernel's queue now: a fiber may have begun to want it. */
+static long in_kernel(long r, int sig)
+{
+	if (r == 0 && sig >= FIB_SIGRTMIN)
+		fib_signal_sync(FIB_SIG(sig));
+	return r;
 }
 
 /* To several processes, or nobody knows to which: one that is ours is delivered. */
@@ -102,7 +112,8 @@ long fib_sys_kill(int pid, int sig)
 		return stop();
 	/* The own group, or all: one is delivered when kill() returns. */
 	if (pid > 0)
-		return fib_raw(SYS_kill, pid, sig);
+		return in_kernel(fib_raw(SYS_kill, pid, sig),
+				 pid == own_pid() ? sig : 0);
 	return sent_by_kernel(fib_raw(SYS_kill, pid, sig), sig);
 }
 
@@ -189,7 +200,9 @@ static long queue_for_process(int sig, siginfo_t *info)
 	info->si_signo = sig;
 	if (too_many(sig, info))
 		return -EAGAIN;
-	return to_own_process(sig, info) ? 0 : to_kernel(sig, info);
+	if (to_own_process(sig, info))
+		return 0;
+	return in_kernel(to_kernel(sig, info), sig);
 }
 
 long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)

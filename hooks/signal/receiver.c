@@ -208,6 +208,18 @@ void fib_signal_sync_handled(struct fib *f)
 		fib_signal_sync(set);
 }
 
+bool fib_signal_is_before(int sig)
+{
+	uint64_t pending = 0;
+
+	fib_lock(&forward_lock);
+	if (!fib_filtered())
+		fib_raw(SYS_rt_sigpending, &pending, 8);
+	pending |= fib_signal_process_pending();
+	fib_unlock(&forward_lock);
+	return pending & FIB_SIG(sig);
+}
+
 void fib_signal_unwatch(int sig)
 {
 	fib_or(&unwatched, FIB_SIG(sig), seq_cst);

@@ -170,6 +170,8 @@ void fib_receiver_run_defaults(void);
  * place for it: it is pending here. A fiber, or the receiver.
  */
 void fib_signal_pend_process(int sig, const siginfo_t *info);
+/** Does one of @sig, sent to the process, wait for some fiber to want it? A fiber. */
+bool fib_signal_is_before(int sig);
 /** All block @sig: the receiver does not watch what the kernel holds of it. */
 void fib_signal_unwatch(int sig);
 /** A fiber wants @set from now on: what is not watched is forwarded. A fiber. */

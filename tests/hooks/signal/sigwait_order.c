@@ -72,8 +72,40 @@ static void *accepts_real_time(void *arg)
 	return arg;
 }
 
+enum { VALUES = 3000 };
+
+/* Those of one number in the order in which they were sent, while it goes on. */
+static void *accepts_values(void *arg)
+{
+	struct timespec long_enough = { 5, 0 };
+	siginfo_t si;
+
+	for (int i = 0; i < VALUES; i++) {
+		CHECK_RC(sigtimedwait(&set, &si, &long_enough), SIGRTMIN + 1);
+		CHECK_RC(si.si_value.sival_int, i);
+	}
+	return arg;
+}
+
+static void send_values(void)
+{
+	union sigval v;
+
+	for (int i = 0; i < VALUES; i++) {
+		v.sival_int = i;
+		while (sigqueue(getpid(), SIGRTMIN + 1, v) != 0) {
+			CHECK(errno == EAGAIN);
+			sched_yield();
+		}
+		if (i % 40 == 0)
+			usleep(500);
+	}
+}
+
 int main(void)
 {
+	pthread_t th;
+
 	sigemptyset(&set);
 	for (size_t i = 0; i < T_LEN(sigs); i++)
 		sigaddset(&set, sigs[i]);
@@ -85,5 +117,9 @@ int main(void)
 	CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL));
 	t_join(t_thread(accepts_real_time, NULL));
 	t_say("real-time signals in order");
+	th = t_thread(accepts_values, NULL);
+	send_values();
+	t_join(th);
+	t_say("and those of one number");
 	return 0;
 }
