@@ -27,6 +27,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include "ctx_arch.h"
+#include "ctx_inline_arch.h"
 #include "libfib/executor.h"
 
 #define RETRY_NS (10 * 1000 * 1000ull)
@@ -176,6 +177,7 @@ static void step(struct fib_work *work)
 	struct fib_worker w = { .cur = f,
 				.lib.sched = f->lib.sched,
 				.lib.passing = true };
+	uint64_t floats = fib_ctx_floats();
 
 	if (fib_prepare(f)) {
 		end(task_of(work), -ENOMEM);
@@ -191,6 +193,7 @@ static void step(struct fib_work *work)
 	fib_store(&f->on, &w, relaxed);
 	fib_san_leave(&w.san, &fib_top_of(f)->san, false);
 	fib_ctx_switch(&w.sched_sp, f->sp);
+	fib_ctx_floats_set(floats, w.floats);
 	fib_san_enter(&w.san, &fib_top_of(f)->san);
 	fib_worker_set(outer);
 	w.cur = NULL;
@@ -399,9 +402,10 @@ int fib_task_start_then(struct fib_task **out, struct fib_executor *ex,
 
 	if (!c)
 		return -ENOMEM;
-	*c = (struct callback){
-		.fn = on_end, .arg = end_arg, .on_result = true, .on_error = true
-	};
+	*c = (struct callback){ .fn = on_end,
+				.arg = end_arg,
+				.on_result = true,
+				.on_error = true };
 	r = start_on(out, ex, fn, arg, c, false);
 	if (r)
 		free(c);

@@ -175,6 +175,18 @@ static inline struct fib *fib_runq_pop_own(struct fib_worker *w)
 	return fib_runq_pop(&w->lock, &w->queue, &w->queued);
 }
 
+/* Queue @f, and take the first: which may be @f, if others have been here. */
+static inline struct fib *fib_runq_turn(struct fib_worker *w, struct fib *f)
+{
+	struct fib *first;
+
+	fib_runq_lock(w);
+	fib_runq_push_own(w, f);
+	first = fib_runq_pop_first(&w->queue, &w->queued);
+	fib_runq_unlock(w);
+	return first;
+}
+
 /* Take half of what some other worker has queued; one of them is returned. */
 static inline struct fib *fib_runq_steal(struct fib_worker *w)
 {

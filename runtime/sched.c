@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include "ctx_arch.h"
+#include "ctx_inline_arch.h"
 #include "pkru_arch.h"
 #include "runtime/chaos.h"
 #include "runtime/cputime.h"
@@ -311,8 +311,8 @@ static struct fib *look_around(struct fib_worker *w)
 }
 
 /*
- * What idle() has found: it has looked around as well. NULL: nothing, or the worker is
- * to give its place and its queue away first.
+ * What idle() has found: it has looked around as well; or who is next after one that
+ * yielded. NULL: nobody, or the worker is to give its place and its queue away first.
  */
 static struct fib *take_found(struct fib_worker *w)
 {
@@ -331,36 +331,43 @@ static struct fib *take_found(struct fib_worker *w)
 	return f;
 }
 
+/* What comes first: what others have, what is its own. NULL: there is nothing. */
+static struct fib *find(struct fib_worker *w)
+{
+	struct fib_sched *s = fib_sched_of(w);
+	struct fib *f = NULL;
+
+	if (++w->tick >= FIB_POLL_EVERY || FIB_CHAOS_ODDS(poll_now, 16))
+		f = look_around(w);
+	if (!f && FIB_CHAOS_ODDS(steal_first, 8))
+		f = fib_runq_steal(w);
+	if (!f)
+		f = pop_own(w);
+	if (!f)
+		f = fib_runq_pop(&s->inject_lock, &s->inject, &s->injected);
+	return f ? f : fib_runq_steal(w);
+}
+
 static struct fib *next(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
 
 	for (;;) {
-		struct fib *f = NULL;
+		struct fib *f = take_found(w);
 
-		check_place(w);
-		if (fib_unlikely(fib_host_summoned(w))) {
-			fib_host_answer(w);
-			if (w->bound)
-				return next_bound(w);
+		if (!f) {
+			check_place(w);
+			if (fib_unlikely(fib_host_summoned(w))) {
+				fib_host_answer(w);
+				if (w->bound)
+					return next_bound(w);
+			}
+			f = find(w);
 		}
-		if (++w->tick >= FIB_POLL_EVERY || FIB_CHAOS_ODDS(poll_now, 16))
-			f = look_around(w);
-		if (!f && FIB_CHAOS_ODDS(steal_first, 8))
-			f = fib_runq_steal(w);
-		if (!f)
-			f = pop_own(w);
-		if (!f)
-			f = fib_runq_pop(&s->inject_lock, &s->inject,
-					 &s->injected);
-		if (!f)
-			f = fib_runq_steal(w);
 		if (!f) {
 			if (!wait_for_work(w))
 				return NULL;
-			f = take_found(w);
-			if (!f)
-				continue;
+			continue;
 		}
 		if (w->put_off)
 			fib_put_off_ends(w);
@@ -395,13 +402,30 @@ static void do_park(struct fib_worker *w, struct fib *f)
 	queue_fiber(f);
 }
 
+/*
+ * To queue @f and take the next one are one change of the queue, where next() would
+ * look at nothing else and others come first.
+ */
+static bool take_turns(struct fib_worker *w, struct fib *f)
+{
+	if (!fib_host_own_turn(w, f) || !fib_load(&w->queued, relaxed) ||
+	    w->tick + 2 >= FIB_POLL_EVERY || FIB_CHAOS_ODDS(turn_apart, 2))
+		return false;
+	fib_store(&f->state, FIB_IS_READY, relaxed);
+	fib_runq_stamp(w, f);
+	w->found = fib_runq_turn(w, f);
+	w->tick++;
+	return true;
+}
+
 void fib_do_yield(struct fib_worker *w, struct fib *f)
 {
 	fib_trace(w, f, FIB_TRACE_YIELD, 0);
 	fib_store(&f->on, NULL, release);
 	if (!w->bound && fib_host_runs_others(w))
 		take_injected(w, fib_sched_of(w));
-	queue_fiber(f);
+	if (!take_turns(w, f))
+		queue_fiber(f);
 }
 
 static void do_exit(struct fib_worker *w, struct fib *f)
@@ -435,11 +459,12 @@ static void run(struct fib_worker *w, struct fib *f)
 	FIB_PROBE(switch, f->index, w->id);
 	fib_trace(w, f, FIB_TRACE_RUN, 0);
 	fib_san_leave(&w->san, &fib_top_of(f)->san, false);
-	fib_ctx_switch(&w->sched_sp, f->sp);
+	fib_ctx_resume(&w->sched_sp, f->sp, &w->floats);
 }
 
 void fib_worker_loop(struct fib_worker *w)
 {
+	w->floats = fib_ctx_floats();
 	for (;;) {
 		struct fib *f = w->cur;
 
@@ -479,7 +504,7 @@ fib_leave(void (*action)(struct fib_worker *, struct fib *))
 	w->action = action;
 	FIB_CHAOS_POINT(park_leave);
 	fib_san_leave(&fib_top_of(f)->san, &w->san, action == do_exit);
-	fib_ctx_switch(&f->sp, w->sched_sp);
+	fib_ctx_leave(&f->sp, w->sched_sp, &w->floats);
 	fib_host_landed(f);
 	fib_errno_restore(err);
 }

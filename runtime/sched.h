@@ -152,7 +152,8 @@ struct fib_worker {
 	struct fib_worker *self; /* where the host register points */
 	struct fib *cur;	 /* the fiber that runs, or NULL */
 	FIB_HOST_WORKER_FIRST
-	void *sched_sp; /* the scheduler's own context */
+	void *sched_sp;	 /* the scheduler's own context, and what is */
+	uint64_t floats; /* not in there: ctx_inline_arch.h */
 	void (*action)(struct fib_worker *, struct fib *);
 	struct fib_trace_ring *_Atomic trace; /* NULL: off. trace.h */
 	uint32_t id;

@@ -148,10 +148,13 @@ struct fib_worker_turn {
 	uint32_t calls; /* that are left of it */
 };
 
-/* hooks/thread/thread.c: page faults of its kernel thread, as last asked for. */
+/* hooks/thread/thread.c */
 struct fib_worker_thread {
+	/* Page faults of its kernel thread, as last asked for. */
 	int tid; /* whose they are */
 	long faults;
+	/* Cycles until which nobody else is taken to want its processor. */
+	uint64_t wanted_not;
 };
 
 /* hooks/report/holdups.c: the monitor writes it, who takes slot reads it. */

@@ -112,6 +112,12 @@ static inline bool fib_host_runs_others(const struct fib_worker *w)
 	return true;
 }
 
+static inline bool fib_host_own_turn(const struct fib_worker *w,
+				     const struct fib *f)
+{
+	return !w->bound && !f->bound;
+}
+
 static inline enum fib_vectors fib_host_vectors(const struct fib *f)
 {
 	if (f->hook.door != FIB_DOOR_SITE)

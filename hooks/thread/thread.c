@@ -284,6 +284,31 @@ static bool yields_to_nobody(struct fib_worker *w)
 	return true;
 }
 
+#define SOON	30000u /* cycles: 10 us or so */
+#define AT_ONCE 6000u  /* of a yield after which nobody else has run */
+
+/*
+ * Others that the kernel has for this processor. If there were none a moment ago,
+ * they are not asked for again: the call costs as much as four turns.
+ */
+static void yield_processor(struct fib_worker *w)
+{
+	uint64_t before, after;
+
+	if (!fib_host_has_tsc(w)) {
+		fib_raw(SYS_sched_yield);
+		return;
+	}
+	before = fib_cycles();
+	if ((int64_t)(before - w->thread.wanted_not) < 0)
+		return;
+	fib_raw(SYS_sched_yield);
+	after = fib_cycles();
+	w->thread.wanted_not = after;
+	if (after - before < AT_ONCE)
+		w->thread.wanted_not += SOON;
+}
+
 /*
  * Who spins until another thread has got further yields for that one to run,
  * and it may need the processor of this worker: more workers than processors,
@@ -303,8 +328,10 @@ long fib_sys_sched_yield(void)
 	if (fib_worker_self() != w)
 		return 0;
 	after = fib_load(&w->runs, relaxed);
-	if (after - before == 1 || (after != before && after % 16 == 0))
+	if (after - before == 1)
 		fib_raw(SYS_sched_yield);
+	else if (after != before && after % 16 == 0)
+		yield_processor(w);
 	return 0;
 }
 

@@ -124,6 +124,13 @@ static inline bool fib_host_runs_others(const struct fib_worker *w)
 	return !w->lib.passing;
 }
 
+/* direct.h, where there is one worker; else some are pinned. */
+static inline bool fib_host_own_turn(const struct fib_worker *w,
+				     const struct fib *f)
+{
+	return false;
+}
+
 static inline enum fib_vectors fib_host_vectors(const struct fib *f)
 {
 	return FIB_VECTORS_NONE;

@@ -6,9 +6,11 @@
  *	sem	by two semaphores
  *	cond	by a mutex and a condition variable, signalled under the mutex
  *	futex	by futex(2), without spinning
+ *	yield	by sched_yield(), as long as it is the other's
  */
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -79,10 +81,24 @@ static void futex_await(int me)
 			0);
 }
 
+/* --- yields ---------------------------------------------------------------- */
+
+static void yield_pass(int to)
+{
+	__atomic_store_n(&word, to, __ATOMIC_SEQ_CST);
+}
+
+static void yield_await(int me)
+{
+	while (__atomic_load_n(&word, __ATOMIC_SEQ_CST) != me)
+		sched_yield();
+}
+
 static const struct way ways[] = {
 	{ "sem", sem_pass, sem_await },
 	{ "cond", cond_pass, cond_await },
 	{ "futex", futex_pass, futex_await },
+	{ "yield", yield_pass, yield_await },
 };
 
 static void *peer(void *arg)

@@ -151,6 +151,78 @@ START_TEST(inline_keeps_all)
 }
 END_TEST
 
+/*
+ * A worker that goes from one fiber to the other: each has its modes and flags, and
+ * what it keeps in callee-saved registers.
+ */
+static const struct {
+	uint32_t mxcsr;
+	uint16_t x87cw;
+	unsigned flags;
+} modes[] = {
+	{ 0x1f80, 0x37f, 0 },	 { 0x7f80, 0x37f, 0 },
+	{ 0x7fa0, 0x27f, 0 },	 { 0x7fa0, 0x27f, 0x20 },
+	{ 0x7fa0, 0x27f, 0x11 }, { 0x1f81, 0x37f, 0x11 },
+};
+static void *left_at[FIB_ARRAY_SIZE(modes)];
+static uint64_t floats;
+static unsigned wrong;
+
+static __attribute__((noinline)) void leave(unsigned i)
+{
+	fib_ctx_leave(&left_at[i], here, &floats);
+}
+
+static __attribute__((noinline)) void resume(unsigned i)
+{
+	fib_ctx_resume(&here, left_at[i], &floats);
+}
+
+static void turn(void *arg)
+{
+	unsigned i = (unsigned)(uintptr_t)arg;
+
+	for (uint64_t n = 0;; n++) {
+		register uint64_t rbx __asm__("rbx") = i + n;
+		register uint64_t r15 __asm__("r15") = i * n;
+
+		set_mxcsr(modes[i].mxcsr);
+		set_x87cw(modes[i].x87cw);
+		set_x87_flags(modes[i].flags);
+		__asm__ volatile("" : "+r"(rbx), "+r"(r15));
+		leave(i);
+		__asm__ volatile("" : "+r"(rbx), "+r"(r15));
+		wrong += rbx != i + n || r15 != i * n;
+		wrong += get_mxcsr() != modes[i].mxcsr;
+		wrong += get_x87cw() != modes[i].x87cw;
+		wrong += get_x87_flags() != modes[i].flags;
+	}
+}
+
+START_TEST(worker_keeps_floating)
+{
+	const size_t room = sizeof(stack) / FIB_ARRAY_SIZE(modes);
+	uint64_t mine = fib_ctx_floats();
+
+	for (unsigned i = 0; i < FIB_ARRAY_SIZE(modes); i++)
+		left_at[i] = fib_ctx_make(stack + (i + 1) * room, turn,
+					  (void *)(uintptr_t)i);
+	floats = mine;
+	wrong = 0;
+	/* Each after each. */
+	for (unsigned n = 0; n < FIB_ARRAY_SIZE(modes); n++)
+		for (unsigned i = 0; i < FIB_ARRAY_SIZE(modes); i++) {
+			resume(i);
+			ck_assert_uint_eq(get_mxcsr(), modes[i].mxcsr);
+			resume((i + n) % FIB_ARRAY_SIZE(modes));
+		}
+	fib_ctx_floats_set(mine, floats);
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_uint_eq((fib_ctx_floats() ^ mine) << 10, 0);
+	ck_assert_uint_eq(get_mxcsr(), 0x1f80);
+}
+END_TEST
+
 /* What is made begins as its maker is. */
 static void tell_floating(void *arg)
 {
@@ -309,6 +381,7 @@ TCase *unit_ctx(void)
 	tcase_add_test(t, keeps_registers);
 	tcase_add_test(t, keeps_control_words);
 	tcase_add_test(t, inline_keeps_all);
+	tcase_add_test(t, worker_keeps_floating);
 	tcase_add_test(t, inherits_floating);
 	tcase_add_test(t, starts_afresh);
 	tcase_add_test(t, keeps_vectors);
