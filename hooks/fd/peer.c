@@ -183,8 +183,7 @@ static void look_for_peer(struct fib_known *k)
 void fib_fd_seek_peer(struct fib_known *k, uint32_t missed)
 {
 	if (!fib_cas(&k->peer_files, &missed, missed + 1, relaxed) ||
-	    (missed + 1) % FIB_PEER_SEEK || k->listening ||
-	    !fib_load(&fib_fd_may_ask, relaxed) || fib_filtered() ||
+	    (missed + 1) % FIB_PEER_SEEK || k->listening || !fib_fd_asks() ||
 	    fib_self()->call.own_files)
 		return;
 	if (k->slot->registered & FIB_IO_READ)

@@ -246,8 +246,7 @@ static bool are_apart(int a, int b, unsigned *compared)
 {
 	long pid;
 
-	if (!fib_load(&fib_fd_may_ask, relaxed) || fib_filtered() ||
-	    ++*compared > COMPARES)
+	if (!fib_fd_asks() || ++*compared > COMPARES)
 		return false;
 	pid = fib_raw(SYS_getpid);
 	return fib_raw(SYS_kcmp, pid, pid, KCMP_FILE, a, b) > 0;

@@ -11,7 +11,7 @@ static bool is_same(int a, int b)
 {
 	long pid = fib_raw(SYS_getpid);
 
-	return fib_load(&fib_fd_may_ask, relaxed) && !fib_filtered() &&
+	return fib_fd_asks() &&
 	       fib_raw(SYS_kcmp, pid, pid, KCMP_FILE, a, b) == 0;
 }
 

@@ -135,7 +135,7 @@ long fib_io_send_datagram(struct fib_known *k, long nr, long a[6], long *flags)
 		if (!to.len || domain != AF_UNIX)
 			return fib_io_sent(fib_io_call(&io, 0, nr, a), asked);
 		/* Poll would tell of the one that it is connected to. */
-		if (fib_load(&fib_fd_may_ask, relaxed) && !fib_filtered() &&
+		if (fib_fd_asks() &&
 		    fib_raw(SYS_getpeername, k->fd, &peer, &len) &&
 		    find_line(&p, to.addr, to.len)) {
 			r = fib_io_sent(to_named(k, nr, a), asked);

@@ -209,8 +209,7 @@ static bool may_have_faulted(const struct fib *f, struct fib_worker *w)
 
 	if (!w || f->thread.began_on != w ||
 	    f->thread.began_at != fib_load(&w->runs, relaxed) ||
-	    !fib_load(&fib_fd_may_ask, relaxed) || fib_filtered() ||
-	    fib_raw(SYS_getrusage, RUSAGE_THREAD, &now))
+	    !fib_fd_asks() || fib_raw(SYS_getrusage, RUSAGE_THREAD, &now))
 		return true;
 	had = w->thread;
 	w->thread.tid = fib_load(&w->tid, relaxed);
@@ -285,7 +284,7 @@ static bool yields_to_nobody(struct fib_worker *w)
 }
 
 #define SOON	30000u /* cycles: 10 us or so */
-#define AT_ONCE 6000u  /* of a yield after which nobody else has run */
+#define AT_ONCE 2500u  /* of a yield in which nobody else has run */
 
 /*
  * Others that the kernel has for this processor. If there were none a moment ago,
