@@ -110,6 +110,8 @@
  *	fib_host_exit()		returns, if not
  *	fib_host_vectors(f)	those that are live where @f parks
  *	fib_host_runs_others(w)	@w takes what comes from outside
+ *	fib_host_own_turn(w, f)	the next one after @f, which yields, is from @w's own
+ *				queue, and @f goes there
  *	fib_host_prepare(w, f)	@f is about to be run: false, not now
  *	fib_host_resumes(w, f)	it is run
  *	fib_host_landed(f)	first thing on its stack after a switch

@@ -85,6 +85,15 @@ static inline void fib_runq_push(struct fib_worker *w, struct fib *f)
 	fib_runq_unlock(w);
 }
 
+/* One that was taken from there, and is still the next one. */
+static inline void fib_runq_push_back(struct fib_worker *w, struct fib *f)
+{
+	fib_runq_lock(w);
+	fib_list_add_tail(w->queue.next, &f->run);
+	fib_runq_change(&w->queued, 1);
+	fib_runq_unlock(w);
+}
+
 /*
  * Between two fibers, as the loop is when it looks at epoll: who is told of what has
  * come is told when it takes the next one. Of who has slept, and found one alone, that

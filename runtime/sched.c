@@ -323,7 +323,7 @@ static struct fib *take_found(struct fib_worker *w)
 	w->found = NULL;
 	if (fib_unlikely(fib_load(&w->taken, relaxed) ||
 			 fib_host_summoned(w))) {
-		fib_runq_push(w, f);
+		fib_runq_push_back(w, f);
 		return NULL;
 	}
 	if (w->tick >= FIB_POLL_EVERY - 1)
@@ -409,7 +409,8 @@ static void do_park(struct fib_worker *w, struct fib *f)
 static bool take_turns(struct fib_worker *w, struct fib *f)
 {
 	if (!fib_host_own_turn(w, f) || !fib_load(&w->queued, relaxed) ||
-	    w->tick + 2 >= FIB_POLL_EVERY || FIB_CHAOS_ODDS(turn_apart, 2))
+	    w->tick + 2 >= FIB_POLL_EVERY || fib_load(&w->taken, relaxed) ||
+	    fib_host_summoned(w) || FIB_CHAOS_ODDS(turn_apart, 2))
 		return false;
 	fib_store(&f->state, FIB_IS_READY, relaxed);
 	fib_runq_stamp(w, f);

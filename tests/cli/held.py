@@ -48,8 +48,10 @@ def start(workers, *args):
     env = {k: v for k, v in os.environ.items()
            if not k.startswith("FIBHOOK_")}
     env.update(LD_PRELOAD=LIB, FIBHOOK_WORKERS=str(workers))
+    # In a group of its own: SIGTSTP does not stop one whose group is orphaned, as this
+    # one's may be.
     p = subprocess.Popen([BUSY, *args], env=env, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE)
+                         stderr=subprocess.PIPE, preexec_fn=os.setpgrp)
     atexit.register(p.kill)
     assert p.stdout.readline() == b"ready\n"
     return p
