@@ -151,6 +151,15 @@ static const char *try_filter(bool inherited)
 	return reason;
 }
 
+/* Each switch reads it. */
+static bool no_clock(void)
+{
+	int mode = 0;
+
+	return fib_raw(SYS_prctl, PR_GET_TSC, &mode) == 0 &&
+	       mode == PR_TSC_SIGSEGV;
+}
+
 static const char *obstacle(bool early)
 {
 	bool own = fib_filter_is_own();
@@ -170,6 +179,8 @@ static const char *obstacle(bool early)
 	filtered = own || st.seccomp;
 	if (st.threads != 1)
 		return "the process has more than one thread already";
+	if ((!filtered || may_ask) && no_clock())
+		return "the processor's clock may not be read (PR_SET_TSC)";
 	return NULL;
 }
 

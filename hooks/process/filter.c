@@ -130,6 +130,7 @@ static const struct probe extras[] = {
 	{ SYS_getsockname, false, 0, { -1, ROOM, ROOM } },
 	{ SYS_getpeername, false, 0, { -1, ROOM, ROOM } },
 	{ SYS_getrusage, false, 0, { RUSAGE_THREAD, ROOM } },
+	{ SYS_prctl, false, 0, { PR_GET_TSC, ROOM } },
 };
 
 /* Shared with the child. */

@@ -8,7 +8,7 @@ CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
             $(addprefix $(B)/tests/hooks/,io/eventfd io/fifo io/echo \
               thread/create_join cxx/cancel_unwind thread/cancel_many) \
             $(B)/tests/hooks/thread/sealed $(B)/tests/support/libtfutex.so \
-            $(B)/tests/hooks/thread/first_in_handler \
+            $(B)/tests/hooks/thread/first_in_handler $(B)/tests/hooks/thread/no_tsc \
             $(B)/tests/hooks/signal/before_return
 
 .PHONY: check-cli

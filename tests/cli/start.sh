@@ -126,6 +126,11 @@ if command -v valgrind >/dev/null; then
 else
 	skip valgrind "not installed"
 fi
+# A switch reads the processor's clock.
+run env FIBHOOK_LOG=warn "$F" "$B/tests/hooks/thread/no_tsc" first
+check "no clock: status" [ "$status" = 0 ]
+check "no clock: unhooked, and says so" \
+	grep -q "running unhooked: the processor's clock may not be read" "$T/err"
 # Descriptors are its own again where there are too few for the library.
 for limit in 4 5 6 20 64; do
 	list="ulimit -n $limit"'; exec "$@" ls /proc/self/fd'

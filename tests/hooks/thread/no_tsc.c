@@ -1,6 +1,7 @@
 /*
  * A thread that may not read the processor's clock (PR_SET_TSC), or has been told
- * that it cannot have that, goes on with all that needs no clock.
+ * that it cannot have that, goes on with all that needs no clock. With "first", for
+ * tests/cli/start.sh: main may not, before there is another.
  */
 #include <semaphore.h>
 #include <sys/prctl.h>
@@ -23,10 +24,12 @@ static void *answers(void *arg)
 	return arg;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t th;
 
+	if (argc > 1 && !strcmp(argv[1], "first"))
+		CHECK(prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0);
 	CHECK(sem_init(&there, 0, 0) == 0 && sem_init(&back, 0, 0) == 0);
 	t_pipe(ends);
 	th = t_thread(answers, NULL);
