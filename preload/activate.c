@@ -100,22 +100,32 @@ struct status {
 	int threads, seccomp;
 };
 
+/* The first bytes of the file at @path, as a string: 0 or -errno. */
+static long read_file(const char *path, char *buf, size_t size)
+{
+	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	long n;
+
+	if (fd < 0)
+		return fd;
+	n = fib_raw(SYS_read, fd, buf, size - 1);
+	fib_raw(SYS_close, fd);
+	if (n < 0)
+		return n;
+	buf[n] = 0;
+	return 0;
+}
+
 static const char *read_status(struct status *st)
 {
 	const char *const path = "/proc/self/status";
 	char buf[4096], *p;
-	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	long n;
+	long r = read_file(path, buf, sizeof(buf));
 
-	if (fd == -ENOENT)
+	if (r == -ENOENT)
 		return "/proc is not mounted: threads cannot be counted";
-	if (fd < 0)
-		return because(path, fd);
-	n = fib_raw(SYS_read, fd, buf, sizeof(buf) - 1);
-	fib_raw(SYS_close, fd);
-	if (n < 0)
-		return because(path, n);
-	buf[n] = 0;
+	if (r < 0)
+		return because(path, r);
 	p = strstr(buf, "\nThreads:");
 	if (!p)
 		return "/proc/self/status tells no number of threads";
@@ -160,6 +170,20 @@ static bool no_clock(void)
 	       mode == PR_TSC_SIGSEGV;
 }
 
+/*
+ * A timer that was made for the first kernel thread, and sends its signal to nobody
+ * else: into a queue that only that thread reads, and a worker blocks it. Of those that
+ * are made later the program's thread is known (hooks/signal/timer.c).
+ */
+static bool has_thread_timer(void)
+{
+	char buf[4096];
+
+	/* Forty of them; not there without CONFIG_CHECKPOINT_RESTORE. */
+	return read_file("/proc/self/timers", buf, sizeof(buf)) == 0 &&
+	       strstr(buf, "/tid.");
+}
+
 static const char *obstacle(bool early)
 {
 	bool own = fib_filter_is_own();
@@ -181,6 +205,8 @@ static const char *obstacle(bool early)
 		return "the process has more than one thread already";
 	if ((!filtered || may_ask) && no_clock())
 		return "the processor's clock may not be read (PR_SET_TSC)";
+	if (has_thread_timer())
+		return "a timer of the first thread alone (SIGEV_THREAD_ID)";
 	return NULL;
 }
 

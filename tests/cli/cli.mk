@@ -1,7 +1,7 @@
 # Tests of the fibhook command. Builds into $(B)/tests/cli/.
 
 CT := $(B)/tests/cli
-CT_PROGS := $(CT)/states $(CT)/threads $(CT)/set_same $(CT)/libfibhook.so \
+CT_PROGS := $(CT)/states $(CT)/threads $(CT)/first_timer $(CT)/set_same $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
             $(CT)/stderr_data $(CT)/whoami $(CT)/stack_of $(CT)/waits $(CT)/holds $(CT)/fights $(CT)/words \
             $(CT)/library-so $(CT)/library-a $(CT)/library-stripped $(B)/tests/support/filter \

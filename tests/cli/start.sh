@@ -131,6 +131,13 @@ run env FIBHOOK_LOG=warn "$F" "$B/tests/hooks/thread/no_tsc" first
 check "no clock: status" [ "$status" = 0 ]
 check "no clock: unhooked, and says so" \
 	grep -q "running unhooked: the processor's clock may not be read" "$T/err"
+# A timer of the first kernel thread, whose signals a worker would not take.
+run env FIBHOOK_LOG=warn "$F" "$B/tests/cli/first_timer"
+check "a timer of the first thread: its signals" [ "$out" = "20 signals" ]
+check "a timer of the first thread: unhooked, and says so" \
+	grep -q "running unhooked: a timer of the first thread alone" "$T/err"
+prints "a timer of the first thread, eager" 0 "20 signals" \
+	"$F" --eager "$B/tests/cli/first_timer"
 # Descriptors are its own again where there are too few for the library.
 for limit in 4 5 6 20 64; do
 	list="ulimit -n $limit"'; exec "$@" ls /proc/self/fd'
