@@ -236,6 +236,11 @@ uint64_t fib_signal_process_pending(void)
 	return fib_load(&process_pending, seq_cst);
 }
 
+const struct fib_siginfo_node *fib_sig_process_queue_locked(void)
+{
+	return process_queue;
+}
+
 int fib_signal_dequeue_process(uint64_t set, siginfo_t *info)
 {
 	struct fib_siginfo_node **at, **best = NULL, *n;

@@ -59,20 +59,29 @@ uint64_t fib_signal_kernel_pending(void)
 	return queue_in_kernel("\nShdPnd:\t");
 }
 
-/* Main leaves its kernel thread sooner or later, and takes these along. */
+/*
+ * Main leaves its kernel thread sooner or later, and takes along what is for that one;
+ * and no worker blocks the signals of faults.
+ */
 static void adopt_pending(struct fib *f)
 {
 	struct timespec now = { 0, 0 };
-	uint64_t any = 0, set;
+	uint64_t any = 0, own, set;
 	siginfo_t info;
 
 	fib_raw(SYS_rt_sigpending, &any, 8);
-	while (any && (set = queue_in_kernel("\nSigPnd:\t") &
-			     fib_signal_worker_mask())) {
+	while (any) {
+		own = queue_in_kernel("\nSigPnd:\t") &
+		      (fib_signal_worker_mask() | FIB_FAULTS);
+		set = own ? own : queue_in_kernel("\nShdPnd:\t") & FIB_FAULTS;
 		set &= -set;
-		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) <= 0)
+		if (!set ||
+		    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) <= 0)
 			return;
-		fib_signal_send(f, info.si_signo, &info, false);
+		if (own)
+			fib_signal_send(f, info.si_signo, &info, false);
+		else
+			fib_sig_queue_process(info.si_signo, &info);
 	}
 }
 
@@ -172,19 +181,39 @@ void fib_signal_no_kicks(void)
 	kicks(false);
 }
 
+static void queue_for_kernel(const struct fib_siginfo_node *n)
+{
+	long pid = fib_raw(SYS_getpid), tid = fib_raw(SYS_gettid);
+
+	for (; n; n = n->next)
+		fib_raw(SYS_rt_tgsigqueueinfo, pid, tid, n->info.si_signo,
+			&n->info);
+}
+
+static void take_from_kernel(const struct fib_siginfo_node *n)
+{
+	struct timespec now = { 0, 0 };
+
+	for (; n; n = n->next) {
+		uint64_t set = FIB_SIG(n->info.si_signo);
+
+		fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8);
+	}
+}
+
+/* What pends here for the process would be lost too: no worker blocks a fault's. */
 bool fib_signal_exec_begin(struct fib *f)
 {
 	uint64_t mask = fib_load(&f->sig.mask, relaxed);
-	long pid = fib_raw(SYS_getpid), tid = fib_raw(SYS_gettid);
 
 	fib_lock(&fib_sig_lock);
 	if (fib_load(&f->sig.pending, relaxed) & ~mask) {
 		fib_unlock(&fib_sig_lock);
 		return false;
 	}
-	for (struct fib_siginfo_node *n = f->sig.queue; n; n = n->next)
-		fib_raw(SYS_rt_tgsigqueueinfo, pid, tid, n->info.si_signo,
-			&n->info);
+	fib_sig_kernel_mask(fib_signal_worker_mask() | mask);
+	queue_for_kernel(f->sig.queue);
+	queue_for_kernel(fib_sig_process_queue_locked());
 	fib_unlock(&fib_sig_lock);
 	kicks(false);
 	ignore_faults(true);
@@ -195,16 +224,11 @@ bool fib_signal_exec_begin(struct fib *f)
 /* The queue still has what was sent to the kernel thread. */
 void fib_signal_exec_failed(struct fib *f)
 {
-	struct timespec now = { 0, 0 };
-
-	fib_sig_kernel_mask(fib_signal_worker_mask());
 	ignore_faults(false);
 	fib_lock(&fib_sig_lock);
-	for (struct fib_siginfo_node *n = f->sig.queue; n; n = n->next) {
-		uint64_t set = FIB_SIG(n->info.si_signo);
-
-		fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8);
-	}
+	take_from_kernel(f->sig.queue);
+	take_from_kernel(fib_sig_process_queue_locked());
 	fib_unlock(&fib_sig_lock);
+	fib_sig_kernel_mask(fib_signal_worker_mask());
 	kicks(true);
 }

@@ -82,6 +82,7 @@ void fib_sig_default_locked(int sig, const siginfo_t *info);
 void fib_sig_queues_init(void);
 /* @sig, sent to the process, is pending here from now on. */
 void fib_sig_queue_process(int sig, const siginfo_t *info);
+const struct fib_siginfo_node *fib_sig_process_queue_locked(void);
 /* None of @set is pending here any more, for any fiber or for the process. */
 void fib_sig_flush_locked(uint64_t set);
 /* What of @set, pending for the process, would come before what @f has of it. */
