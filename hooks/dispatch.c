@@ -394,7 +394,7 @@ static void dispatch_foreign(struct fib_regs *r)
 
 void fib_dispatch(struct fib_regs *r)
 {
-	struct fib *f = fib_caller();
+	struct fib *f = fib_self();
 	const long a[6] = FIB_REGS_ARGS(r);
 
 	if (fib_unlikely(!f)) {

@@ -207,6 +207,8 @@ static const char *obstacle(bool early)
 		return "the processor's clock may not be read (PR_SET_TSC)";
 	if (has_thread_timer())
 		return "a timer of the first thread alone (SIGEV_THREAD_ID)";
+	if (!fib_cpu_host_reg_is_free())
+		return "%gs is in use by the program";
 	return NULL;
 }
 
@@ -273,7 +275,7 @@ static ptrdiff_t find_tid(void)
 	const uint32_t *told = fib_lookup("_thread_db_pthread_tid", NULL);
 	const int *own = (const int *)pthread_self(), *at = NULL;
 	struct fib *f =
-		fib_load(&fib_symtab.active, relaxed) ? fib_caller() : NULL;
+		fib_load(&fib_symtab.active, relaxed) ? fib_self() : NULL;
 	int id = f ? fib_load(&f->tid, relaxed) : (int)fib_raw(SYS_gettid);
 	ptrdiff_t found = -1;
 
@@ -467,10 +469,13 @@ static const char *start(uint64_t mask)
 	/* Whom pthread_cancel() means would not be known, nor whom to wake. */
 	if (fib_lookup("pthread_create", NULL) && !fib_tid_word(pthread_self()))
 		return "libc does not tell where a thread has its id";
-	f = adopt_caller();
-	if (!f)
-		return because("fibers", -ENOMEM);
 	protect_sealed(PROT_READ | PROT_WRITE);
+	fib_cpu_host_reg_take();
+	f = adopt_caller();
+	if (!f) {
+		fib_cpu_host_reg_give_back();
+		return because("fibers", -ENOMEM);
+	}
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
 	fib_chaos_init(fib_options.chaos, fib_options.chaos_only);
 	fib_symtab.chaos = fib_options.chaos;
@@ -488,6 +493,7 @@ static const char *start(uint64_t mask)
 	if (why) {
 		fib_store(&f->tid, 0, relaxed);
 		fib_free(f);
+		fib_cpu_host_reg_give_back();
 		return why;
 	}
 	fib_store(&fib_fd_may_ask, !filtered || may_ask, relaxed);
@@ -525,8 +531,7 @@ static void activate(bool early)
 
 	fib_init();
 	if (fib_options.disable || refused ||
-	    fib_load(&fib_symtab.active, acquire) ||
-	    (fib_cpu_has_host_reg() && fib_worker_self()))
+	    fib_load(&fib_symtab.active, acquire))
 		return;
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
 	/* A filter is looked at before any other call is made. */

@@ -83,10 +83,13 @@ void fib_activate(void);
 bool fib_filter_is_own(void);
 /** Is a signal handler under way, in a process with one thread and @mask? */
 bool fib_in_handler(uint64_t mask);
-/** May the host register be asked? arch/ */
-bool fib_cpu_has_host_reg(void);
-/** NULL, or what the CPU or its kernel lacks. arch/ */
+/** NULL, or what the CPU lacks. Makes no call. arch/ */
 const char *fib_cpu_obstacle(void);
+/** May the start take the host register? One call, which has to be allowed. arch/ */
+bool fib_cpu_host_reg_is_free(void);
+/** The start takes it; the caller is nobody. And gives it back. arch/ */
+void fib_cpu_host_reg_take(void);
+void fib_cpu_host_reg_give_back(void);
 /** Fills in fib_baseline, if libc says what it was compiled for. arch/ */
 void fib_baseline_find(void);
 /** Options and real functions; whoever comes first. */

@@ -47,7 +47,7 @@ void fib_real_init(void)
 /* The calling fiber, or NULL: the kernel and libc answer. */
 static inline struct fib *caller(void)
 {
-	return fib_load(&fib_symtab.active, relaxed) ? fib_caller() : NULL;
+	return fib_load(&fib_symtab.active, relaxed) ? fib_self() : NULL;
 }
 
 /* The same for a function: not if another library has it in libc's place. */

@@ -5,6 +5,11 @@
 
 struct fib_sched fib_sched = { .iom = { .epfd = -1, .wakefd = -1 } };
 
+void *const fib_nobody[2];
+_Static_assert(offsetof(struct fib_worker, self) == 0 &&
+		       offsetof(struct fib_worker, cur) == sizeof(void *),
+	       "fib_host_self.h");
+
 /*
  * The compiler may call these four. They are hidden, use general registers
  * only, and so hold for code that runs where vector registers are live.

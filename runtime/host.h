@@ -47,7 +47,7 @@
  *	fib_sched_here()	the caller's; workers and fibers only
  *	fib_worker_self()	the worker that this kernel thread is, or NULL
  *	fib_worker_set(w)	it is @w from now on
- *	fib_self()		the calling fiber; where there is none, see there
+ *	fib_self()		the calling fiber, or NULL
  *	fib_top_of(f)		what runs on the stack that @f is at
  *	fib_errno_save(), fib_errno_restore()	around a switch
  *	fib_runq_alone(s)	@s has one worker, and never gets another

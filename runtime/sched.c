@@ -448,8 +448,10 @@ static void run(struct fib_worker *w, struct fib *f)
 		fib_store(&w->runs, fib_load(&w->runs, relaxed) + 1, relaxed);
 	else
 		fib_add(&w->runs, 1, seq_cst);
-	if (f->fsbase)
+	if (f->fsbase && f->fsbase != w->fsbase) {
+		w->fsbase = f->fsbase;
 		fib_tls_base_set(f->fsbase);
+	}
 	if (fib_pkru_is_used())
 		fib_wrpkru(f->pkru ^ FIB_PKRU_INIT);
 	fib_store(fib_shared(&w->cur), f, relaxed);

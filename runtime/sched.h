@@ -151,6 +151,7 @@ struct fib_doubt {
 struct fib_worker {
 	struct fib_worker *self; /* where the host register points */
 	struct fib *cur;	 /* the fiber that runs, or NULL */
+	uintptr_t fsbase;	 /* of its kernel thread; 0: not known */
 	FIB_HOST_WORKER_FIRST
 	void *sched_sp;	 /* the scheduler's own context, and what is */
 	uint64_t floats; /* not in there: ctx_inline_arch.h */

@@ -2,8 +2,9 @@
  * The preload: who runs here, and what its kernel threads may do. See
  * runtime/host.h; included at the end of runtime/sched.h.
  *
- * A worker is a bare kernel thread, without TLS, and its gs base is the worker.
- * There is one scheduler.
+ * A worker is a bare kernel thread, without TLS, and its gs base is the worker. From
+ * the start on that of every other kernel thread is fib_nobody, so that who asks need
+ * not know. There is one scheduler.
  */
 #ifndef FIB_HOST_SELF_H
 #define FIB_HOST_SELF_H
@@ -35,29 +36,26 @@ static inline bool fib_runq_alone(const struct fib_sched *s)
 
 /* --- who am I? ------------------------------------------------------------- */
 
+/* The head of a struct fib_worker, of whom is none: self and cur. */
+extern void *const fib_nobody[2] __attribute__((visibility("hidden")));
+
 static inline struct fib_worker *fib_worker_self(void)
 {
-	return (struct fib_worker *)fib_host_reg();
+	return fib_host_word(offsetof(struct fib_worker, self));
 }
 
 static inline void fib_worker_set(struct fib_worker *w)
 {
-	fib_host_reg_set((uintptr_t)w);
-}
-
-/** The current fiber; only where the caller is known to be on a worker. */
-static inline struct fib *fib_self(void)
-{
-	return fib_host_word(offsetof(struct fib_worker, cur));
+	fib_host_reg_set(w ? (uintptr_t)w : (uintptr_t)fib_nobody);
 }
 
 /**
  * The calling fiber, or NULL if the caller is none. Not by way of the worker:
  * between two loads a signal's handler may park, and go on elsewhere.
  */
-static inline struct fib *fib_caller(void)
+static inline struct fib *fib_self(void)
 {
-	return fib_worker_self() ? fib_self() : NULL;
+	return fib_host_word(offsetof(struct fib_worker, cur));
 }
 
 static inline struct fib_sched *fib_sched_here(void)

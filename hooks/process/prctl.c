@@ -19,7 +19,7 @@ void fib_set_process_name(const char *name)
 	if (!here && fib_write_aside("/proc/self/comm", name, n) >= 0)
 		return;
 	/* Not if it is dumpable no more: then it has to be done there. */
-	if (here || (fib_caller() == fib_main_fiber && !fib_bind_self()))
+	if (here || (fib_self() == fib_main_fiber && !fib_bind_self()))
 		fib_raw(SYS_prctl, PR_SET_NAME, name);
 }
 

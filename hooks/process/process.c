@@ -67,7 +67,7 @@ static long fetch_args(struct clone_args *c, uintptr_t user, size_t size)
 	if (size < CLONE_ARGS_SIZE_VER0)
 		return -EINVAL;
 	memset(c, 0, sizeof(*c));
-	if (fib_caller() && n == size) { /* a fault is caught */
+	if (fib_self() && n == size) { /* a fault is caught */
 		if (fib_copy(c, (const void *)user, n))
 			return -EFAULT;
 	} else {
@@ -292,7 +292,7 @@ bool fib_clone_foreign(struct fib_regs *r)
 
 uint64_t fib_vfork_prepare(void)
 {
-	struct fib *f = fib_caller();
+	struct fib *f = fib_self();
 	uint64_t mask = 0;
 
 	if (!f) {

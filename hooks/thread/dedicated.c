@@ -290,7 +290,7 @@ long fib_sys_unshare(unsigned long flags)
 {
 	long r = dedicated(SYS_unshare, (long)flags, 0, 0, 0);
 
-	if (r == 0 && (flags & CLONE_FILES) && fib_caller())
+	if (r == 0 && (flags & CLONE_FILES) && fib_self())
 		fib_fd_unshared();
 	return r;
 }

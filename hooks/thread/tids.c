@@ -75,7 +75,7 @@ long fib_sys_capset(void *header, const void *data)
 		if (r)
 			return r;
 		r = cap_call(SYS_capset, header, (void *)data, 0);
-		if (fib_caller())
+		if (fib_self())
 			fib_rights_changed();
 		return r;
 	}

@@ -15,6 +15,10 @@
 #include "raw_arch.h"
 #include "tests/patch/passthru.h"
 
+/* For a vfork child: hooks/host/fib_host_self.h. */
+extern void *const fib_nobody[2] __attribute__((visibility("hidden")));
+void *const fib_nobody[2];
+
 struct passthru_counts passthru_counts;
 
 static void count(uint64_t *c)

@@ -4,6 +4,8 @@
 #include "runtime/iom.h"
 #include "tests/support/bare.h"
 
+#define HWCAP2_FSGSBASE 2
+
 /* On the worker's stack. */
 static void fiber_exit(struct fib *f)
 {
@@ -13,10 +15,18 @@ static void fiber_exit(struct fib *f)
 struct fib_baseline fib_baseline; /* nobody comes through a site */
 const struct fib_host fib_host = { .fiber_exit = fiber_exit };
 
+void bare_begin(void)
+{
+	fib_cpu_sets_bases = getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE;
+	fib_worker_set(NULL);
+}
+
 void bare_start(unsigned workers)
 {
-	struct fib *f = fib_alloc();
+	struct fib *f;
 
+	bare_begin();
+	f = fib_alloc();
 	fib_assert(f);
 	f->fsbase = fib_tls_base();
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));

@@ -8,6 +8,8 @@
 
 #include "runtime/sched.h"
 
+/** What comes before anything else of the engine: the caller is no worker. */
+void bare_begin(void);
 /** The steps of preload/activate.c: the caller is the first fiber of fib_sched. */
 void bare_start(unsigned workers);
 /** A runnable fiber that calls @fn(@arg), or NULL. */

@@ -22,6 +22,7 @@
 #include "regs_arch.h"
 #include "slot_arch.h"
 
+	.hidden	fib_nobody
 	.hidden	fib_dispatch
 	.hidden	fib_vfork_prepare
 	.hidden	fib_vfork_error
@@ -133,10 +134,10 @@ fib_vfork_stub:
 	test	%rax, %rax
 	jnz	1f
 
-	/* The child: no worker (gs base 0), and then the mask. */
+	/* The child: no worker, and then the mask. */
 	mov	$158, %eax			/* arch_prctl */
 	mov	$0x1001, %edi			/* ARCH_SET_GS */
-	xor	%esi, %esi
+	lea	fib_nobody(%rip), %rsi
 	syscall
 	push	%r9
 	.cfi_adjust_cfa_offset 8

@@ -5,6 +5,9 @@
 #include "preload/preload.h"
 #include "regs_arch.h"
 
+extern void *const fib_nobody[2] __attribute__((visibility("hidden")));
+void *const fib_nobody[2];
+
 void fib_dispatch(struct fib_regs *regs)
 {
 	__builtin_trap();

@@ -6,25 +6,29 @@
 #ifndef FIB_CPU_ARCH_H
 #define FIB_CPU_ARCH_H
 
+#include <asm/prctl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "raw_arch.h"
 
 /*
- * The host register: %gs, which no program uses. Under the preload its base is
- * the kernel thread's worker, or 0. The caller knows that the kernel allows
- * FSGSBASE.
+ * The bases of %fs and %gs are set by instruction where the kernel keeps what was set
+ * so (FSGSBASE: Linux 5.9, and the CPU), else by a system call. Whoever starts finds
+ * out; false until then. cpuid.c
  */
-static inline uintptr_t fib_host_reg(void)
-{
-	uintptr_t v;
+extern bool fib_cpu_sets_bases __attribute__((visibility("hidden")));
 
-	__asm__ volatile("rdgsbase %0" : "=r"(v));
-	return v;
-}
-
+/*
+ * The host register: %gs, which no program uses. Under the preload its base is the
+ * kernel thread's worker, or what stands for none (fib_nobody).
+ */
 static inline void fib_host_reg_set(uintptr_t v)
 {
-	__asm__ volatile("wrgsbase %0" : : "r"(v) : "memory");
+	if (__builtin_expect(fib_cpu_sets_bases, 1))
+		__asm__ volatile("wrgsbase %0" : : "r"(v) : "memory");
+	else
+		fib_raw(SYS_arch_prctl, ARCH_SET_GS, v);
 }
 
 /** The word at @offset from it, in one instruction: no signal comes between. */
@@ -38,18 +42,24 @@ static inline void fib_host_reg_set(uintptr_t v)
 		v_;                                                            \
 	})
 
-/* The thread pointer, by which libc finds a thread's TLS: the base of %fs. */
+/*
+ * The thread pointer, by which libc finds a thread's TLS: the base of %fs, where the
+ * ABI has its own address (ELF Handling For Thread-Local Storage, 3.4.2).
+ */
 static inline uintptr_t fib_tls_base(void)
 {
 	uintptr_t v;
 
-	__asm__ volatile("rdfsbase %0" : "=r"(v));
+	__asm__ volatile("movq %%fs:0, %0" : "=r"(v));
 	return v;
 }
 
 static inline void fib_tls_base_set(uintptr_t v)
 {
-	__asm__ volatile("wrfsbase %0" : : "r"(v) : "memory");
+	if (__builtin_expect(fib_cpu_sets_bases, 1))
+		__asm__ volatile("wrfsbase %0" : : "r"(v) : "memory");
+	else
+		fib_raw(SYS_arch_prctl, ARCH_SET_FS, v);
 }
 
 /**

@@ -3,6 +3,8 @@
 #include "cpuid_arch.h"
 #include "runtime/base.h"
 
+bool fib_cpu_sets_bases FIB_SEALED;
+
 #define KEPT 8u
 
 /* For whoever starts: one thread at a time. */

@@ -30,5 +30,6 @@ int main(void)
 		unit_sched, unit_start, unit_timer,
 	};
 
+	bare_begin();
 	return unit_main(cases, FIB_ARRAY_SIZE(cases));
 }

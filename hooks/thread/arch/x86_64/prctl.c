@@ -13,6 +13,7 @@ long fib_sys_arch_prctl(int op, unsigned long arg)
 		if (arg >= TASK_SIZE_MAX)
 			return -EPERM;
 		f->fsbase = arg;
+		fib_worker_self()->fsbase = arg;
 		fib_tls_base_set(arg);
 		return 0;
 	case ARCH_GET_FS:
