@@ -582,6 +582,7 @@ void fib_init(void)
 	if (done)
 		return;
 	done = true;
+	fib_cpu_init();
 	fib_text(fib_symtab.program, sizeof(fib_symtab.program),
 		 program_invocation_short_name, SIZE_MAX, false);
 	/* Before libc is at work the kernel's id of the thread is the process's. */

@@ -83,6 +83,8 @@ void fib_activate(void);
 bool fib_filter_is_own(void);
 /** Is a signal handler under way, in a process with one thread and @mask? */
 bool fib_in_handler(uint64_t mask);
+/** What the CPU and its kernel can, once. arch/ */
+void fib_cpu_init(void);
 /** NULL, or what the CPU lacks. Makes no call. arch/ */
 const char *fib_cpu_obstacle(void);
 /** May the start take the host register? One call, which has to be allowed. arch/ */

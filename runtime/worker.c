@@ -125,6 +125,8 @@ void fib_worker_main(void *arg)
 	int gate;
 
 	fib_worker_set(w);
+	/* It has its creator's filter, which may deny arch_prctl(). */
+	fib_assert(fib_worker_self() == w);
 	fib_san_adopt(&w->san);
 	fib_host_thread_begins(w);
 	/* (C) */

@@ -170,10 +170,11 @@ void fib_clone_child(struct fib_regs *regs)
 		begin_child(w->cur, CHILD_FLAGS(regs));
 		return;
 	}
+	/* Of a process that runs unhooked, under a filter: it makes no call. */
+	if (!w)
+		return;
 	fib_worker_set(NULL);
-	if (w)
-		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &CHILD_MASK(regs), 0,
-			8);
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &CHILD_MASK(regs), 0, 8);
 }
 
 /*

@@ -6,16 +6,12 @@
 #include "cpuid_arch.h"
 
 #define HWCAP2_FSGSBASE 2
-#define CPUID_FSGSBASE	1
 #define CPUID_XSAVEC	2
 
 /* The CPU's word is not enough: only a kernel that knows keeps what was set. */
-static bool has_fsgsbase(void)
+void fib_cpu_init(void)
 {
-	struct fib_cpuid is;
-
-	return (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) &&
-	       fib_cpuid(7, 0, &is) && (is.b & CPUID_FSGSBASE);
+	fib_cpu_sets_bases = getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE;
 }
 
 const char *fib_cpu_obstacle(void)
@@ -34,7 +30,7 @@ bool fib_cpu_host_reg_is_free(void)
 {
 	uintptr_t v = 0;
 
-	if (has_fsgsbase())
+	if (fib_cpu_sets_bases)
 		__asm__ volatile("rdgsbase %0" : "=r"(v));
 	else
 		fib_raw(SYS_arch_prctl, ARCH_GET_GS, &v);
@@ -43,7 +39,6 @@ bool fib_cpu_host_reg_is_free(void)
 
 void fib_cpu_host_reg_take(void)
 {
-	fib_cpu_sets_bases = has_fsgsbase();
 	fib_worker_set(NULL);
 }
 
