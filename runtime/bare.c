@@ -150,6 +150,7 @@ void fib_sched_run(struct fib_sched *s, struct fib *first)
 	first->on = w;
 	fib_store(&first->state, FIB_IS_RUNNING, relaxed);
 	w->cur = first;
+	w->fsbase = first->fsbase;
 	fib_cpu_adopt(first);
 	fib_san_adopt(&first->san);
 	fib_worker_here(w);
