@@ -116,13 +116,13 @@ if command -v gdb >/dev/null; then
 else
 	skip gdb "not installed"
 fi
-# Its CPU has no FSGSBASE.
+# It runs what it has seen of the text before.
 if command -v valgrind >/dev/null; then
 	run "$F" valgrind -q "$B/tests/cli/threads"
 	check "valgrind: status" [ "$status" = 0 ]
 	check "valgrind: a thread" grep -qx "a thread" "$T/out"
 	check "valgrind: unhooked, and says so" \
-		grep -q "running unhooked: the CPU or the kernel lacks FSGSBASE" "$T/err"
+		grep -q "running unhooked: valgrind does not see text" "$T/err"
 else
 	skip valgrind "not installed"
 fi

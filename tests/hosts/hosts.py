@@ -151,7 +151,7 @@ HOSTS = [
         ["env", "GLIBC_TUNABLES=glibc.pthread.stack_cache_size=0"], "as always"),
     Row("no /proc", ["unshare", "-m", "sh", "-c", NO_PROC, "sh"], "", "/proc"),
     Row("read-only root", ["unshare", "-m", "sh", "-c", READ_ONLY, "sh"], "as always"),
-    made("no FSGSBASE", "no-fsgsbase", "", "the CPU or the kernel lacks FSGSBASE"),
+    made("no FSGSBASE", "no-fsgsbase", "as always; each switch is a system call"),
     made("no memory that becomes executable (PR_SET_MDWE)", "mdwe", "as always"),
     made("transparent huge pages never", "no-thp", "as always"),
     made("transparent huge pages always", "thp", "as always; stacks of threads have none",
@@ -204,7 +204,7 @@ TOOLS = [
     ("gdb -q -nx -batch -return-child-result -ex 'set print thread-events off' "
      "-ex run --args", r"(?m)^(\[|Using host libthread_db|\s*$).*\n", "hooked"),
     ("rr record -n", None, "not tried: it needs hardware performance counters"),
-    ("valgrind -q", None, "unhooked: its CPU has no FSGSBASE"),
+    ("valgrind -q", None, "unhooked: it does not see text that changes"),
 ]
 SANITIZERS = [
     ("-fsanitize=thread", None, "hooked"),
@@ -218,7 +218,7 @@ def tools(so):
     for command, drop, then in TOOLS:
         row = Row(f"under {command.split()[0]}", shlex.split(command), then)
         row.programs, row.drop = ["thread/once"], drop
-        row.says = "FSGSBASE" if then.startswith("unhooked") else None
+        row.says = "valgrind" if then.startswith("unhooked") else None
         traces = "_RR_TRACE_DIR=" + os.path.join(os.path.dirname(so), "tests/hosts/rr")
         row.hooks = {False: ["env", traces], True: ["env", traces]}
         yield row
