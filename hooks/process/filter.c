@@ -22,7 +22,6 @@
  * as above, with the new filter on top; where they could not live, every fiber is
  * dedicated and installs it on its own, and the library's threads go without.
  */
-#include <asm/prctl.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <sys/mman.h>
@@ -86,7 +85,7 @@ static const struct probe probes[] = {
 	{ SYS_ftruncate, false, -EBADF, { -1, 0 } },
 	{ SYS_membarrier, false, 0, { 0 } },
 	{ SYS_arch_prctl, false, -EINVAL, { 0x5005, ROOM } },
-	{ SYS_arch_prctl, true, 0, { ARCH_GET_GS, ROOM } }, /* sets_bases() */
+	{ FIB_CPU_BASES_CALL, true, 0, { FIB_CPU_BASES_ASK, ROOM } },
 	{ SYS_prctl, true, 0, { PR_GET_NAME, ROOM } },
 	{ SYS_futex, true, 0, { ROOM, 129, 1 } },
 	{ SYS_rt_sigprocmask, true, 0, { 0, 0, 0, 8 } },
@@ -150,7 +149,7 @@ static bool passed(const struct probe *p, long r)
 /* A system call that the start, workers and switches make only without FSGSBASE. */
 static bool sets_bases(const struct probe *p)
 {
-	return p->nr == SYS_arch_prctl && p->needed;
+	return p->nr == FIB_CPU_BASES_CALL && p->needed;
 }
 
 static long make_child(bool by_clone)

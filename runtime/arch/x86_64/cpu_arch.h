@@ -18,6 +18,8 @@
  * out; false until then. cpuid.c
  */
 extern bool fib_cpu_sets_bases __attribute__((visibility("hidden")));
+#define FIB_CPU_BASES_CALL SYS_arch_prctl
+#define FIB_CPU_BASES_ASK  ARCH_GET_GS /* into memory; it changes nothing */
 
 /*
  * The host register: %gs, which no program uses. Under the preload its base is the
