@@ -29,10 +29,16 @@ static void *take_turns(void *arg)
 	if (fd < 0)
 		exit(1);
 	for (;;) {
+		int turn;
+
 		cache_lock(fd);
 		usleep(50000); /* the load that is measured */
+		turn = sink;
 		flock(fd, LOCK_UN);
 		sem_post(&turns);
+		/* Who asks again at once may have it before who was woken. */
+		while (turn == sink)
+			usleep(200);
 	}
 	return arg;
 }
