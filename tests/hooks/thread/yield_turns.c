@@ -7,8 +7,9 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 
-enum { N = 8, ROUNDS = 500, MOST_US = 80 /* a turn */ };
+enum { N = 8, ROUNDS = 500, MOST_US = 80 /* a turn */, MOST_CALLS = 100 };
 
 static atomic_int turn;
 
@@ -18,6 +19,17 @@ static int64_t cpu_ns(void)
 
 	CHECK(!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts));
 	return ts.tv_sec * T_SEC + ts.tv_nsec;
+}
+
+/* Or as long as so many empty system calls, where these are slow. */
+static int most_us(void)
+{
+	int64_t spent = cpu_ns();
+
+	for (int i = 0; i < 1000; i++)
+		syscall(SYS_getppid);
+	spent = (cpu_ns() - spent) / 1000 * MOST_CALLS / 1000;
+	return spent > MOST_US ? (int)spent : MOST_US;
 }
 
 static void *player(void *arg)
@@ -59,7 +71,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < N; i++)
 		t_join(t[i]);
 	spent = (cpu_ns() - spent) / (N * ROUNDS) / 1000;
-	if (spent > MOST_US)
+	if (spent > most_us())
 		t_say("%d us a turn", (int)spent);
 	t_say("%d turns", atomic_load(&turn));
 	return 0;
