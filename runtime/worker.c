@@ -127,6 +127,7 @@ void fib_worker_main(void *arg)
 	fib_worker_set(w);
 	/* It has its creator's filter, which may deny arch_prctl(). */
 	fib_assert(fib_worker_self() == w);
+	w->fsbase = 0; /* the record may have been another thread's */
 	fib_san_adopt(&w->san);
 	fib_host_thread_begins(w);
 	/* (C) */
