@@ -102,7 +102,7 @@ YIELD_CALLS = 0.03
 # Without FSGSBASE a switch takes microseconds: what the monitor, the worker that
 # watches, and one that yields ask each so many of these is more a turn (0.45, 0.08 and,
 # of FIFOs, 2.5 where an empty call takes 1.2 us).
-SLOW, SLOW_MORE = 3.5, 0.2
+SLOW, SLOW_MORE = 4.5, 0.2
 
 # Threads that take turns, calls of one that never waits, and the rounds of the
 # others meanwhile: it has 32 calls a turn, and beside them one for each of those.
