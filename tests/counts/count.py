@@ -100,9 +100,10 @@ HOP_CALLS = 0.17
 # time it was 0.06, natively it is 1.
 YIELD_CALLS = 0.03
 # Without FSGSBASE a switch takes microseconds: what the monitor, the worker that
-# watches, and one that yields ask each so many of these is more a turn (0.45, 0.08 and,
-# of FIFOs, 2.5 where an empty call takes 1.2 us).
-SLOW, SLOW_MORE = 4.5, 0.2
+# watches, and one that yields ask each so many of these is more a turn (0.2 to 0.8, 0.08
+# and, of FIFOs, 2.5 where an empty call takes 1.2 us); and who waits for a message of a
+# queue is overtaken more often before it waits in the kernel (1.8 to 3.6 more).
+SLOW, SLOW_MORE, SLOW_QUEUE_MORE = 6, 0.2, 1.5
 
 # Threads that take turns, calls of one that never waits, and the rounds of the
 # others meanwhile: it has 32 calls a turn, and beside them one for each of those.
@@ -126,6 +127,8 @@ def more_than_native(kind, how):
         return {n: most + SLOW_MORE * wrap.bases for n, most in FIFO_MORE.items()}
     most = {"waitall": WAITALL_MORE, "head": HEAD_MORE, "prio": QUEUE_MORE,
             "glance": GLANCE_CALLS}.get(how)
+    if how == "prio" and wrap.bases:
+        return {n: most[n] + SLOW_QUEUE_MORE for n in most}
     if most:
         return most
     return MORE if how == "duped" and kind != "tcp" else HOME_MORE
