@@ -32,6 +32,7 @@
 #include "hooks/core/threads.h"
 #include "hooks/dispatch.h"
 #include "hooks/futex/futex.h"
+#include "hooks/io/io.h"
 #include "hooks/memory/memory.h"
 #include "hooks/process/process.h"
 #include "hooks/report/report.h"
@@ -431,6 +432,12 @@ static const char *prepare(int n)
 	return why;
 }
 
+static void held_up(struct fib_worker *w)
+{
+	fib_holdup_note(w);
+	fib_open_held_up(w);
+}
+
 const struct fib_host fib_host = {
 	.fiber_exit = fib_thread_gone,
 	.thread_clone = fib_identity_inherit,
@@ -444,7 +451,8 @@ const struct fib_host fib_host = {
 	.stuck = fib_stuck_tell,
 	.log = fib_log_plain,
 	.late = fib_fd_late,
-	.held_up = fib_holdup_note,
+	.news = fib_open_news,
+	.held_up = held_up,
 	.came_back = fib_holdup_over,
 	.interrupted = fib_signal_interrupted,
 	.process_end = fib_end_process,
@@ -500,6 +508,7 @@ static const char *start(uint64_t mask)
 	ring = fib_shared_init();
 	fib_futex_init();
 	fib_line_reset();
+	fib_open_reset();
 	fib_fd_reach(!filtered);
 	fib_log_open(filtered);
 	fib_stats_open();

@@ -165,6 +165,8 @@ struct fib_host {
 	 * there for @events for a while. enum fib_late.
 	 */
 	unsigned (*late)(struct fib_fd *s, uint8_t events);
+	/* A worker: what fib_iom_tell_of() was asked for has come. */
+	void (*news)(void);
 	/* One line for the log, a warning. No libc, any thread. */
 	void (*log)(const char *line);
 	/* Take the worker away from a fiber that loops. Any thread. */

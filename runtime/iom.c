@@ -516,6 +516,17 @@ void fib_iom_ring(struct fib_sched *s)
 		hang_anew(s);
 }
 
+long fib_iom_tell_of(struct fib_sched *s, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET,
+				  .data.u64 = FIB_IOM_NEWS };
+	unsigned use = fib_fd_use();
+	long r = fib_raw(SYS_epoll_ctl, s->iom.epfd, EPOLL_CTL_ADD, fd, &ev);
+
+	fib_fd_used(use);
+	return r;
+}
+
 void fib_iom_bell_moves(struct fib_sched *s, int to)
 {
 	fib_bell_hang(s->iom.epfd, to);

@@ -259,6 +259,8 @@ long fib_bell_ring(int epfd, int bell);
 void fib_iom_bell_moves(struct fib_sched *s, int to);
 /** Wake one idle worker of @s. */
 void fib_iom_ring(struct fib_sched *s);
+/** Workers tell fib_host.news() of what comes of @fd, one that is hidden: 0 or -errno. */
+long fib_iom_tell_of(struct fib_sched *s, int fd);
 
 /** Slot of @fd; NULL if it is out of range or memory is short. */
 struct fib_fd *fib_iom_slot(struct fib_sched *s, int fd);

@@ -4,8 +4,12 @@
 
 #include "runtime/iom.h"
 
-/* In an event: the scheduler's own descriptor, that wakes it. */
+/*
+ * In an event: the scheduler's own descriptor, that wakes it, and the host's own, of
+ * which it is told. No slot has such numbers.
+ */
 #define FIB_IOM_WAKE UINT64_MAX
+#define FIB_IOM_NEWS (UINT64_MAX - 1)
 
 /** No slot above it was ever waited at. */
 extern _Atomic int fib_iom_watched_top;

@@ -131,11 +131,13 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 
 		if (later)
 			fib_host_prefetch_waiter(later);
-		if (ev[i].data.u64 == FIB_IOM_WAKE) {
+		if (ev[i].data.u64 < FIB_IOM_NEWS) {
+			handle(s, w, &ev[i]);
+		} else if (ev[i].data.u64 == FIB_IOM_WAKE) {
 			fib_store(&s->wake_pending, 0, seq_cst);
 			w->took_wake = true;
 		} else {
-			handle(s, w, &ev[i]);
+			fib_host.news();
 		}
 	}
 	if (fib_unlikely(w->ready))

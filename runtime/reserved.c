@@ -28,6 +28,13 @@ void fib_reserved_fini(void)
 	blank = -1;
 }
 
+static void mark_locked(long fd)
+{
+	FIB_CHAOS_POINT(reserved_take);
+	fib_or(&taken[fd / 64], 1ull << fd % 64, seq_cst);
+	fib_add(&ntaken, 1, seq_cst);
+}
+
 static long take_locked(void)
 {
 	unsigned use = fib_fd_use();
@@ -41,22 +48,36 @@ static long take_locked(void)
 		fib_raw(SYS_close, fd);
 	if (fd < 0 || fd >= (long)FIB_FD_MAX)
 		return -ENOSYS;
-	FIB_CHAOS_POINT(reserved_take);
-	fib_or(&taken[fd / 64], 1ull << fd % 64, seq_cst);
-	fib_add(&ntaken, 1, seq_cst);
+	mark_locked(fd);
 	return fd;
+}
+
+static void note_use(void)
+{
+	if (!fib_load(&used, relaxed))
+		fib_store(&used, true, seq_cst);
 }
 
 int fib_reserved_take(void)
 {
 	long fd;
 
-	if (!fib_load(&used, relaxed))
-		fib_store(&used, true, seq_cst);
+	note_use();
 	fib_lock(&lock);
 	fd = take_locked();
 	fib_unlock(&lock);
 	return (int)fd;
+}
+
+bool fib_reserved_hold(int fd)
+{
+	if ((unsigned)fd >= FIB_FD_MAX)
+		return false;
+	note_use();
+	fib_lock(&lock);
+	mark_locked(fd);
+	fib_unlock(&lock);
+	return true;
 }
 
 static void forget_locked(int at)
@@ -64,6 +85,13 @@ static void forget_locked(int at)
 	fib_and(&taken[at / 64], ~(1ull << at % 64), seq_cst);
 	fib_sub(&ntaken, 1, seq_cst);
 	FIB_CHAOS_POINT(reserved_forget);
+}
+
+void fib_reserved_give(int at)
+{
+	fib_lock(&lock);
+	forget_locked(at);
+	fib_unlock(&lock);
 }
 
 int fib_reserved_fill(int at, int fd, int flags)

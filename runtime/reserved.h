@@ -4,7 +4,8 @@
  * nobody's until then, and calls on it fail with EBADF.
  *
  * Each is a duplicate of a descriptor that was opened by O_PATH, which is EBADF to
- * all calls that read, write or wait. Numbers are known by their bits, in a table
+ * all calls that read, write or wait; or the file itself, where that has to be open
+ * while the call waits (fib_reserved_hold()). Numbers are known by their bits, in a table
  * of atomics; anybody may ask. There are as many as there are such calls.
  *
  * Between a number and its bit, as one is taken or given back, nobody may put a file
@@ -21,6 +22,10 @@ void fib_reserved_init(int fd);
 void fib_reserved_fini(void);
 /** The lowest free number. -EMFILE: none; -ENOSYS: this cannot be done. */
 int fib_reserved_take(void);
+/** @fd, an open file's, is reserved from now on: nobody's, though it is open. */
+bool fib_reserved_hold(int fd);
+/** It is the program's. */
+void fib_reserved_give(int at);
 /** @fd takes the reserved number @at, with @flags as of dup3(): what it is now. */
 int fib_reserved_fill(int at, int fd, int flags);
 /** dup2() or dup3(), @nr, from @from to @to: -EBUSY if that is reserved. */

@@ -6,7 +6,6 @@
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/fd/fd.h"
-#include "hooks/fd/procfs.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
@@ -442,15 +441,4 @@ long fib_sys_flock(int fd, int op)
 				      (long[6]){ fd, op });
 	fib_fd_tried(&p);
 	return r;
-}
-
-/* A FIFO's open waits for the other end; everything else is quick. */
-long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)
-{
-	long a[6] = { dir, (long)path, flags, mode };
-	char own[FIB_PROCFS_PATH];
-
-	if (fib_unlikely(fib_procfs_of_thread(path, flags, own)))
-		a[1] = (long)own;
-	return fib_signal_raw_intr(fib_self(), SYS_openat, a);
 }

@@ -174,6 +174,23 @@ static inline int fib_io_option(const struct fib_known *k, int name, int none)
 	return val;
 }
 
+/* --- open.c ---------------------------------------------------------------- */
+
+/** Before the first fiber, and in a fork child's. */
+void fib_open_reset(void);
+/** fib_host.held_up(): a worker is held up. The monitor's thread alone. */
+void fib_open_held_up(const struct fib_worker *w);
+/**
+ * Around a fork, in whose child no file is open for which somebody waits here: when
+ * the parent goes on, that is so. Between the first two there is no other fork; the
+ * last is for both, @parent after success and its child after its reset.
+ */
+void fib_open_fork_begin(int ends[2], bool shares_files);
+void fib_open_fork_made(int ends[2]);
+void fib_open_fork_end(int ends[2], bool parent);
+/** fib_host.news(): files that are watched have been opened. Any worker. */
+void fib_open_news(void);
+
 /** accept.c: does socket @k listen? */
 bool fib_io_listens(struct fib_known *k);
 /*

@@ -132,6 +132,11 @@ static const struct probe extras[] = {
 	{ SYS_getpeername, false, 0, { -1, ROOM, ROOM } },
 	{ SYS_getrusage, false, 0, { RUSAGE_THREAD, ROOM } },
 	{ SYS_prctl, false, 0, { PR_GET_TSC, ROOM } },
+	{ SYS_newfstatat, false, 0, { -1, ZEROES, ROOM, 0 } },
+	{ SYS_inotify_init1, false, 0, { -1 } },
+	{ SYS_inotify_add_watch, false, 0, { -1, ZEROES, 0 } },
+	{ SYS_inotify_rm_watch, false, 0, { -1, -1 } },
+	{ SYS_pipe2, false, 0, { ROOM, -1 } },
 };
 
 /* Shared with the child. */

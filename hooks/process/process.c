@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include "hooks/core/hook.h"
 #include "hooks/fd/fd.h"
+#include "hooks/io/io.h"
 #include "hooks/process/process.h"
 #include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
@@ -177,6 +178,12 @@ void fib_clone_child(struct fib_regs *regs)
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &CHILD_MASK(regs), 0, 8);
 }
 
+struct fork {
+	uint64_t mask;
+	unsigned long flags;
+	int open[2]; /* fib_open_fork_begin() */
+};
+
 /*
  * A signal may be sent to the child before it has run at all. Its handler is
  * the program's, and may do anything, so it must not find the parent's fibers:
@@ -184,34 +191,38 @@ void fib_clone_child(struct fib_regs *regs)
  * state, and those that faults raise are no exception, since kill() sends them
  * too.
  */
-static uint64_t fork_begin(void)
+static void fork_begin(struct fork *k, unsigned long flags)
 {
-	uint64_t all = ~0ull, mask;
+	uint64_t all = ~0ull;
 
+	k->flags = flags;
 	fib_fd_shared();
 	fib_stack_lock();
-	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-	return mask;
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &k->mask, 8);
+	fib_open_fork_begin(k->open, flags & CLONE_FILES);
 }
 
-static long fork_end(struct fib *f, long pid, uint64_t mask,
-		     unsigned long flags)
+static long fork_end(struct fork *k, struct fib *f, long pid)
 {
+	if (pid)
+		fib_open_fork_made(k->open);
 	fib_stack_unlock();
 	if (pid == 0)
-		begin_child(f, flags);
-	else
-		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+		begin_child(f, k->flags);
+	fib_open_fork_end(k->open, pid > 0);
+	if (pid)
+		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &k->mask, 0, 8);
 	return pid;
 }
 
 /* As fork: the child goes on here, on a copy of this stack. */
 static long fork_process(struct fib *f, struct fib_regs *r, unsigned long flags)
 {
-	uint64_t mask = fork_begin();
+	struct fork k;
 
-	return fork_end(f, clone_process(r, fib_load(&f->sig.mask, relaxed)),
-			mask, flags);
+	fork_begin(&k, flags);
+	return fork_end(&k, f,
+			clone_process(r, fib_load(&f->sig.mask, relaxed)));
 }
 
 static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
@@ -264,12 +275,12 @@ long fib_sys_clone3(const void *args, size_t size)
 long fib_sys_fork(void)
 {
 	struct fib *f = fib_self();
-	uint64_t mask;
+	struct fork k;
 
 	/* Where no kernel thread is to be had, the child is a worker's. */
 	fib_bind_self();
-	mask = fork_begin();
-	return fork_end(f, fib_raw(SYS_fork), mask, 0);
+	fork_begin(&k, 0);
+	return fork_end(&k, f, fib_raw(SYS_fork));
 }
 
 /* libc's vfork() is a stub in tramp.S; this is syscall(SYS_vfork). */

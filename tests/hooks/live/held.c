@@ -20,6 +20,8 @@
  * t-case: datagram
  * t-case: datagram_named
  * t-case: select
+ * t-case: open_fifo
+ * t-case: open_fifos
  */
 #include "held.h"
 #include <sys/ioctl.h>
@@ -355,6 +357,71 @@ static void feed_one(void)
 	t_put(in[1], 'x');
 }
 
+/* --- FIFOs whose writer has not come --------------------------------------- */
+
+static int fifos, here[N];
+
+static void fifo_named(char path[PATH_MAX], int i)
+{
+	snprintf(path, PATH_MAX, "%s/fifo%d", getenv("T_TMP"), i);
+}
+
+static void setup_fifos(int n)
+{
+	char path[PATH_MAX];
+	struct rlimit lim;
+
+	CHECK(getrlimit(RLIMIT_NOFILE, &lim) == 0);
+	lim.rlim_cur = lim.rlim_max;
+	if (lim.rlim_cur < 2 * N + 100)
+		t_skip("not as many descriptors");
+	CHECK(setrlimit(RLIMIT_NOFILE, &lim) == 0);
+	fifos = n;
+	for (int i = 0; i < n; i++) {
+		fifo_named(path, i);
+		CHECK(mkfifo(path, 0600) == 0);
+	}
+}
+
+static void setup_fifo(void)
+{
+	setup_fifos(1);
+}
+
+static void setup_fifo_each(void)
+{
+	setup_fifos(N);
+}
+
+static long call_open(void)
+{
+	static int next;
+	int i = __atomic_fetch_add(&next, 1, __ATOMIC_SEQ_CST);
+	char path[PATH_MAX], c;
+	int fd;
+	long r;
+
+	fifo_named(path, i % fifos);
+	fd = open(path, O_RDONLY);
+	CHECK(fd >= 0);
+	r = read(fd, &c, 1);
+	t_close(fd);
+	return r;
+}
+
+/* Each writer comes when there is a reader, or before: as it may be. */
+static void feed_fifos(void)
+{
+	char path[PATH_MAX];
+
+	for (int i = 0; i < fifos; i++) {
+		fifo_named(path, i);
+		here[i] = open(path, O_WRONLY);
+		CHECK(here[i] >= 0);
+		t_write(here[i], big, N / (size_t)fifos);
+	}
+}
+
 static const struct wait waits[] = {
 	{ "read", setup_pipes, call_read, feed, 0 },
 	{ "sendfile", setup_stream, call_sendfile, NULL, 1 },
@@ -377,6 +444,8 @@ static const struct wait waits[] = {
 	{ "datagram_named", setup_receiver, call_datagram_named, feed_receiver,
 	  0 },
 	{ "select", setup_high, call_select, feed_one, 0 },
+	{ "open_fifo", setup_fifo, call_open, feed_fifos, 0, 1 },
+	{ "open_fifos", setup_fifo_each, call_open, feed_fifos, 0, 1 },
 };
 
 int main(int argc, char **argv)
