@@ -60,29 +60,30 @@ static struct fib_ring *own_ring(struct fib_worker *w)
 	return t->ready ? &t->ring : NULL;
 }
 
+/* What came of the call, and not of a cancel that came too late for one before. */
+static bool next_of_call(struct fib_ring *r, struct fib_cqe *c)
+{
+	while (fib_ring_next(r, c))
+		if (c->user_data == OF_CALL)
+			return true;
+	return false;
+}
+
 /* It is under way: leave it so. What came of it meanwhile, or -ECANCELED. */
 static void leave(struct fib_ring *r, struct fib_cqe *c)
 {
 	FIB_CHAOS_POINT(uring_leave);
 	fib_ring_put_cancel(r, OF_CALL);
-	for (;;) {
+	do
 		fib_ring_enter(r, 1);
-		while (fib_ring_next(r, c))
-			if (c->user_data == OF_CALL)
-				return;
-	}
+	while (!next_of_call(r, c));
 }
 
 static struct fib_sqe *begin(struct fib_ring *r, uint8_t opcode, int fd,
 			     const void *addr, uint64_t len)
 {
-	struct fib_sqe *e;
-	struct fib_cqe c;
+	struct fib_sqe *e = fib_ring_put(r, opcode, OF_CALL);
 
-	/* Of a cancel that came too late: there is nothing else. */
-	while (fib_ring_next(r, &c))
-		;
-	e = fib_ring_put(r, opcode, OF_CALL);
 	e->fd = (uint32_t)fd;
 	e->addr = (uintptr_t)addr;
 	e->off = len;
@@ -96,7 +97,7 @@ static bool end(struct fib_ring *r, struct fib_cqe *c)
 		fib_ring_withdraw(r);
 		return false;
 	}
-	if (!fib_ring_next(r, c))
+	if (!next_of_call(r, c))
 		leave(r, c);
 	return true;
 }
