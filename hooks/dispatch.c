@@ -8,6 +8,7 @@
 #include "hooks/process/process.h"
 #include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
+#include "hooks/wait/slow.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
 #include "runtime/uring.h"
@@ -302,6 +303,7 @@ static inline void note_call(struct fib *f, unsigned nr, long first,
 static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
 			     const long a[6])
 {
+	uint64_t began;
 	long r;
 
 	if (fib_likely(e && e->call && !(f->call.plain & e->flags))) {
@@ -309,7 +311,9 @@ static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
 	} else {
 		/* It may block: a signal that is there goes first. */
 		fib_count(passed);
+		began = fib_slow_begins(nr);
 		r = fib_signal_raw_intr(f, nr, a);
+		fib_slow_ends(nr, began);
 		if (r == -EPIPE)
 			fib_signal_raise(f, SIGPIPE, true);
 	}

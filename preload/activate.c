@@ -40,6 +40,7 @@
 #include "hooks/signal/signal.h"
 #include "hooks/thread/thread.h"
 #include "hooks/wait/line.h"
+#include "hooks/wait/slow.h"
 #include "preload/preload.h"
 #include "preload/rewrite/rewrite.h"
 #include "preload/symbols.h"
@@ -436,6 +437,7 @@ static void held_up(struct fib_worker *w)
 {
 	fib_holdup_note(w);
 	fib_open_held_up(w);
+	fib_slow_held_up(w);
 }
 
 const struct fib_host fib_host = {
@@ -509,6 +511,7 @@ static const char *start(uint64_t mask)
 	fib_futex_init();
 	fib_line_reset();
 	fib_open_reset();
+	fib_slow_reset();
 	fib_fd_reach(!filtered);
 	fib_log_open(filtered);
 	fib_stats_open();

@@ -6,6 +6,7 @@
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
+#include "hooks/wait/slow.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
 #include "runtime/trywait.h"
@@ -200,6 +201,16 @@ static long read_nothing(struct fib_known *k, const long a[6])
 	return r;
 }
 
+/* Of what is no file of ours: a regular one, mostly, which is read from a disk. */
+static inline long as_it_is(unsigned nr, const long a[6])
+{
+	uint64_t began = fib_slow_begins(nr);
+	long r = fib_pass(nr, a);
+
+	fib_slow_ends(nr, began);
+	return r;
+}
+
 static bool reads_nothing(struct fib_known *k, size_t count)
 {
 	return !count && k && k->kind == FIB_FD_POLLED &&
@@ -223,7 +234,7 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	if (fib_unlikely(reads_nothing(k, count)))
 		return read_nothing(k, a);
 	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH)
-		return fib_raw(SYS_read, fd, buf, count);
+		return as_it_is(SYS_read, a);
 	return read_file(k, &(struct iovec){ buf, count }, 1, SYS_read, a);
 }
 
@@ -234,7 +245,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 	long a[6] = { fd, (long)iov, n };
 
 	if (!k || k->kind == FIB_FD_ALWAYS || odd_vector(iov, n))
-		return fib_raw(SYS_readv, fd, iov, n);
+		return as_it_is(SYS_readv, a);
 	while (k && fib_fd_is_socket(k)) {
 		long m[6] = { fd, (long)&msg };
 		long r = fib_io_receive(k, fib_io_message_length(&msg),
@@ -247,7 +258,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 		k = fib_fd_relearn(k);
 	}
 	if (!k || k->kind == FIB_FD_ALWAYS)
-		return fib_raw(SYS_readv, fd, iov, n);
+		return as_it_is(SYS_readv, a);
 	return read_file(k, iov, (int)n, SYS_readv, a);
 }
 
@@ -356,7 +367,7 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 		k = fib_fd_relearn(k);
 	}
 	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH) {
-		long r = fib_raw(SYS_write, fd, buf, count);
+		long r = as_it_is(SYS_write, a);
 
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
@@ -370,25 +381,24 @@ long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
 	struct fib_known *k = fib_fd_know(fd);
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
 	bool odd = k && k->kind != FIB_FD_ALWAYS && odd_vector(iov, n);
+	long a[6] = { fd, (long)iov, n };
 	long r;
 
 	while (k && fib_fd_is_socket(k) && !odd) {
 		r = fib_sys_sendmsg(fd, &msg, 0);
 		if (fib_unlikely(fib_is_denied(r)))
-			return fib_io_own(SYS_writev,
-					  (long[6]){ fd, (long)iov, n });
+			return fib_io_own(SYS_writev, a);
 		if (r != -ENOTSOCK)
 			return r;
 		k = fib_fd_relearn(k);
 	}
 	if (!k || k->kind == FIB_FD_ALWAYS || odd) {
-		r = fib_raw(SYS_writev, fd, iov, n);
+		r = as_it_is(SYS_writev, a);
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
 		return r;
 	}
-	return write_file(k, iov, (int)n, SYS_writev,
-			  (long[6]){ fd, (long)iov, n });
+	return write_file(k, iov, (int)n, SYS_writev, a);
 }
 
 /*

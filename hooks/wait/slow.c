@@ -1,0 +1,40 @@
+/* Calls that have held workers up, see slow.h. */
+#include "hooks/wait/slow.h"
+
+#define QUICK_CYCLES 600000 /* 0.2 ms or so */
+
+_Atomic uint8_t fib_slow[FIB_SLOW_CALLS];
+
+void fib_slow_reset(void)
+{
+	for (unsigned i = 0; i < FIB_SLOW_CALLS; i++)
+		fib_store(&fib_slow[i], 0, relaxed);
+}
+
+void fib_slow_held_up(struct fib_worker *w)
+{
+	const struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
+
+	if (f && fib_load(&f->hook.in_hook, relaxed) &&
+	    f->hook.call < FIB_SLOW_CALLS && !fib_load(&w->blocking, relaxed))
+		fib_store(&fib_slow[f->hook.call], FIB_SLOW_MOST, relaxed);
+}
+
+uint64_t fib_slow_enter(void)
+{
+	fib_self()->io.blocking_sp = (uintptr_t)__builtin_frame_address(0);
+	fib_block_enter(false);
+	return fib_cycles() | 1;
+}
+
+void fib_slow_leave(unsigned nr, uint64_t began)
+{
+	uint8_t n = fib_load(&fib_slow[nr], relaxed);
+
+	fib_block_leave();
+	fib_self()->io.blocking_sp = 0;
+	if (fib_cycles() - began >= QUICK_CYCLES)
+		fib_store(&fib_slow[nr], FIB_SLOW_MOST, relaxed);
+	else if (n)
+		fib_cas(&fib_slow[nr], &n, n - 1, relaxed);
+}

@@ -1,0 +1,46 @@
+/*
+ * Calls that the kernel makes as they are, and that mostly wait for nothing: of a
+ * file, open(), fsync(), and whatever has no row. When one waits all the same, for a
+ * disk, another process, its other end, the monitor finds out at its next tick or the one
+ * after, and until then whoever is queued waits as well. So from then on those of its
+ * number are announced, as calls that are known to block are: others get a worker at
+ * once. Until FIB_SLOW_MOST of them in a row were quick.
+ *
+ * By number, and not by file or argument: it is a guess, which costs a call that is
+ * quick all the same some microseconds. No locks; for fibers, in a hook.
+ */
+#ifndef FIB_SLOW_H
+#define FIB_SLOW_H
+
+#include "hooks/core/hook.h"
+
+#define FIB_SLOW_CALLS 512 /* numbers */
+#define FIB_SLOW_MOST  16
+
+/* How many more are announced. */
+extern _Atomic uint8_t fib_slow[FIB_SLOW_CALLS];
+
+uint64_t fib_slow_enter(void);
+void fib_slow_leave(unsigned nr, uint64_t began);
+
+/** Call @nr begins: what fib_slow_ends() is to have. */
+static inline uint64_t fib_slow_begins(unsigned nr)
+{
+	if (fib_likely(nr >= FIB_SLOW_CALLS ||
+		       !fib_load(&fib_slow[nr], relaxed)))
+		return 0;
+	return fib_slow_enter();
+}
+
+static inline void fib_slow_ends(unsigned nr, uint64_t began)
+{
+	if (fib_unlikely(began))
+		fib_slow_leave(nr, began);
+}
+
+/** fib_host.held_up(): a worker is. The monitor's thread alone. */
+void fib_slow_held_up(struct fib_worker *w);
+/** Nothing is known. Before the first fiber, and in a fork child's. */
+void fib_slow_reset(void);
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * Many threads, one after the other, begin to wait in a call of which nobody knows
+ * beforehand that it waits. The first of them is found out by a tick of the clock, 10
+ * ms; if that were so of each, the last one would begin 3 s after the first.
+ *
+ * t-case: semop
+ * t-case: msgrcv
+ * t-case: open
+ */
+#include "t.h"
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+
+enum { N = 300, LIMIT_MS = N * 10 / 2 };
+
+struct slow {
+	const char *name;
+	void (*setup)(void);
+	void (*call)(void);
+	void (*feed)(void);
+};
+
+static const struct slow *the;
+static char path[PATH_MAX];
+static int id, begun;
+
+static void setup_sem(void)
+{
+	id = semget(IPC_PRIVATE, 1, 0600);
+	CHECK(id >= 0);
+}
+
+static void call_sem(void)
+{
+	CHECK(semop(id, &(struct sembuf){ 0, -1, 0 }, 1) == 0);
+}
+
+static void feed_sem(void)
+{
+	CHECK(semop(id, &(struct sembuf){ 0, N, 0 }, 1) == 0);
+}
+
+static void setup_msg(void)
+{
+	id = msgget(IPC_PRIVATE, 0600);
+	CHECK(id >= 0);
+}
+
+static void call_msg(void)
+{
+	struct {
+		long type;
+		char text;
+	} m;
+
+	CHECK(msgrcv(id, &m, 1, 0, 0) == 1);
+}
+
+static void feed_msg(void)
+{
+	struct {
+		long type;
+		char text;
+	} m = { 1, 'x' };
+
+	for (int i = 0; i < N; i++)
+		CHECK(msgsnd(id, &m, 1, 0) == 0);
+}
+
+static void setup_fifo(void)
+{
+	snprintf(path, sizeof(path), "%s/fifo", getenv("T_TMP"));
+	CHECK(mkfifo(path, 0600) == 0);
+}
+
+/* For writing: who opens it for reading is known to wait, after the first. */
+static void call_open(void)
+{
+	int fd = open(path, O_WRONLY);
+
+	CHECK(fd >= 0);
+	t_close(fd);
+}
+
+static void feed_open(void)
+{
+	id = open(path, O_RDONLY | O_NONBLOCK);
+	CHECK(id >= 0);
+}
+
+static const struct slow calls[] = {
+	{ "semop", setup_sem, call_sem, feed_sem },
+	{ "msgrcv", setup_msg, call_msg, feed_msg },
+	{ "open", setup_fifo, call_open, feed_open },
+};
+
+static void *waits(void *arg)
+{
+	__atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
+	the->call();
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	static pthread_t th[N];
+	long long from;
+
+	CHECK(argc == 2);
+	for (size_t i = 0; i < T_LEN(calls); i++)
+		if (!strcmp(calls[i].name, argv[1]))
+			the = &calls[i];
+	CHECK(the);
+	the->setup();
+	from = t_now();
+	for (int i = 0; i < N; i++)
+		th[i] = t_small_thread(waits, NULL);
+	while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) < N)
+		sched_yield();
+	CHECK(t_now() - from < (long long)LIMIT_MS * T_MS);
+	the->feed();
+	for (int i = 0; i < N; i++)
+		t_join(th[i]);
+	if (the->call == call_sem)
+		CHECK(semctl(id, 0, IPC_RMID) == 0);
+	if (the->call == call_msg)
+		CHECK(msgctl(id, IPC_RMID, NULL) == 0);
+	t_say("%s: %d have waited", the->name, N);
+	return 0;
+}
