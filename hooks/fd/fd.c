@@ -8,6 +8,7 @@
 #include "hooks/fd/fd.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
+#include "hooks/wait/slow.h"
 #include "hooks/wait/wait.h"
 #include "runtime/hidden.h"
 #include "runtime/reserved.h"
@@ -114,12 +115,15 @@ static void closed(int fd)
 long fib_sys_close(int fd)
 {
 	struct fib_peer peer = fib_fd_peer_of(fd);
+	uint64_t began;
 	long r;
 
 	if (fib_unlikely(fib_fd_is_ours(fd)))
 		return -EBADF;
 	forget(fd);
+	began = fib_slow_begins(SYS_close); /* SO_LINGER */
 	r = fib_raw(SYS_close, fd);
+	fib_slow_ends(SYS_close, began);
 	closed(fd);
 	fib_fd_hint(peer, FIB_IO_READ);
 	fib_fd_hint(peer, FIB_IO_WRITE);
@@ -410,6 +414,7 @@ long fib_sys_fcntl(int fd, int cmd, long arg)
 
 long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 {
+	uint64_t began;
 	long r;
 
 	if (fib_unlikely(fib_fd_is_ours(fd)))
@@ -423,7 +428,9 @@ long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 		return set_nonblock(fd, (int *)arg);
 	if (cmd == FIOSETOWN || cmd == SIOCSPGRP)
 		return set_socket_owner(fd, cmd, (int *)arg);
+	began = fib_slow_begins(SYS_ioctl);
 	r = fib_raw(SYS_ioctl, fd, cmd, arg);
+	fib_slow_ends(SYS_ioctl, began);
 	if (r == 0 && fib_job_signals(cmd))
 		fib_signal_sync(~0ull);
 	return r;

@@ -6,8 +6,10 @@
  * t-case: semop
  * t-case: msgrcv
  * t-case: open
+ * t-case: close
  */
 #include "t.h"
+#include <netinet/tcp.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
@@ -89,10 +91,55 @@ static void feed_open(void)
 	CHECK(id >= 0);
 }
 
+/* With SO_LINGER it waits until the other side has read what was sent. */
+static int near[N], far[N];
+
+static void setup_close(void)
+{
+	struct linger on = { 1, 100 };
+	int port, small = 4096, listener = t_bound(SOCK_STREAM, &port);
+	char b[4096] = { 0 };
+
+	CHECK(!setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small,
+			  sizeof(small)));
+	CHECK(listen(listener, 5) == 0);
+	for (int i = 0; i < N; i++) {
+		near[i] = t_connect(port);
+		far[i] = accept(listener, NULL, NULL);
+		CHECK(far[i] >= 0);
+		CHECK(!setsockopt(near[i], SOL_SOCKET, SO_SNDBUF, &small,
+				  sizeof(small)));
+		CHECK(!setsockopt(near[i], SOL_SOCKET, SO_LINGER, &on,
+				  sizeof(on)));
+		while (send(near[i], b, sizeof(b), MSG_DONTWAIT) > 0)
+			;
+	}
+	t_close(listener);
+}
+
+static void call_close(void)
+{
+	static int next;
+
+	t_close(near[__atomic_fetch_add(&next, 1, __ATOMIC_SEQ_CST)]);
+}
+
+static void feed_close(void)
+{
+	char b[4096];
+
+	for (int i = 0; i < N; i++) {
+		while (recv(far[i], b, sizeof(b), 0) > 0)
+			;
+		t_close(far[i]);
+	}
+}
+
 static const struct slow calls[] = {
 	{ "semop", setup_sem, call_sem, feed_sem },
 	{ "msgrcv", setup_msg, call_msg, feed_msg },
 	{ "open", setup_fifo, call_open, feed_open },
+	{ "close", setup_close, call_close, feed_close },
 };
 
 static void *waits(void *arg)
