@@ -303,7 +303,6 @@ static inline void note_call(struct fib *f, unsigned nr, long first,
 static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
 			     const long a[6])
 {
-	uint64_t began;
 	long r;
 
 	if (fib_likely(e && e->call && !(f->call.plain & e->flags))) {
@@ -311,9 +310,7 @@ static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
 	} else {
 		/* It may block: a signal that is there goes first. */
 		fib_count(passed);
-		began = fib_slow_begins(nr);
-		r = fib_signal_raw_intr(f, nr, a);
-		fib_slow_ends(nr, began);
+		r = fib_slow_pass_intr(nr, a);
 		if (r == -EPIPE)
 			fib_signal_raise(f, SIGPIPE, true);
 	}

@@ -115,15 +115,12 @@ static void closed(int fd)
 long fib_sys_close(int fd)
 {
 	struct fib_peer peer = fib_fd_peer_of(fd);
-	uint64_t began;
 	long r;
 
 	if (fib_unlikely(fib_fd_is_ours(fd)))
 		return -EBADF;
 	forget(fd);
-	began = fib_slow_begins(SYS_close); /* SO_LINGER */
-	r = fib_raw(SYS_close, fd);
-	fib_slow_ends(SYS_close, began);
+	r = fib_slow_pass(SYS_close, (long[6]){ fd }); /* SO_LINGER */
 	closed(fd);
 	fib_fd_hint(peer, FIB_IO_READ);
 	fib_fd_hint(peer, FIB_IO_WRITE);
@@ -414,7 +411,7 @@ long fib_sys_fcntl(int fd, int cmd, long arg)
 
 long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 {
-	uint64_t began;
+	const long a[6] = { fd, cmd, arg };
 	long r;
 
 	if (fib_unlikely(fib_fd_is_ours(fd)))
@@ -428,9 +425,7 @@ long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 		return set_nonblock(fd, (int *)arg);
 	if (cmd == FIOSETOWN || cmd == SIOCSPGRP)
 		return set_socket_owner(fd, cmd, (int *)arg);
-	began = fib_slow_begins(SYS_ioctl);
-	r = fib_raw(SYS_ioctl, fd, cmd, arg);
-	fib_slow_ends(SYS_ioctl, began);
+	r = fib_slow_pass(SYS_ioctl, a);
 	if (r == 0 && fib_job_signals(cmd))
 		fib_signal_sync(~0ull);
 	return r;

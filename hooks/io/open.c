@@ -256,19 +256,10 @@ void fib_open_fork_end(int ends[2], bool parent)
 
 /* --- open ------------------------------------------------------------------------ */
 
-static long open_as_it_is(const long a[6])
-{
-	uint64_t began = fib_slow_begins(SYS_openat);
-	long r = fib_signal_raw_intr(fib_self(), SYS_openat, a);
-
-	fib_slow_ends(SYS_openat, began);
-	return r;
-}
-
 /* Number @fd, which is reserved and open, counts as a reader meanwhile. */
 static long open_in_kernel(int fd, const long a[6])
 {
-	long r = open_as_it_is(a);
+	long r = fib_slow_pass_intr(SYS_openat, a);
 
 	fib_self()->io.reserved = 0;
 	if (r >= 0)
@@ -364,7 +355,7 @@ long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)
 		a[1] = (long)own;
 	else if (fib_unlikely(may_be_fifo(a)) && open_reader(a, &r))
 		return r;
-	return open_as_it_is(a);
+	return fib_slow_pass_intr(SYS_openat, a);
 }
 
 long fib_sys_open(const char *path, int flags, unsigned mode)

@@ -93,7 +93,7 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 	 * others, and wrong ones fail at once. It is full once in a blue moon.
 	 */
 	if (fib_fd_takes_nowait(k)) {
-		r = fib_signal_raw_intr(fib_self(), nr, a);
+		r = fib_slow_pass_intr((unsigned)nr, a);
 		if (r == -EINTR || r == -FIB_ERESTARTNOINTR)
 			fib_cancel_end();
 		return r;
@@ -201,16 +201,6 @@ static long read_nothing(struct fib_known *k, const long a[6])
 	return r;
 }
 
-/* Of what is no file of ours: a regular one, mostly, which is read from a disk. */
-static inline long as_it_is(unsigned nr, const long a[6])
-{
-	uint64_t began = fib_slow_begins(nr);
-	long r = fib_pass(nr, a);
-
-	fib_slow_ends(nr, began);
-	return r;
-}
-
 static bool reads_nothing(struct fib_known *k, size_t count)
 {
 	return !count && k && k->kind == FIB_FD_POLLED &&
@@ -234,7 +224,7 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	if (fib_unlikely(reads_nothing(k, count)))
 		return read_nothing(k, a);
 	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH)
-		return as_it_is(SYS_read, a);
+		return fib_slow_pass(SYS_read, a);
 	return read_file(k, &(struct iovec){ buf, count }, 1, SYS_read, a);
 }
 
@@ -245,7 +235,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 	long a[6] = { fd, (long)iov, n };
 
 	if (!k || k->kind == FIB_FD_ALWAYS || odd_vector(iov, n))
-		return as_it_is(SYS_readv, a);
+		return fib_slow_pass(SYS_readv, a);
 	while (k && fib_fd_is_socket(k)) {
 		long m[6] = { fd, (long)&msg };
 		long r = fib_io_receive(k, fib_io_message_length(&msg),
@@ -258,7 +248,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 		k = fib_fd_relearn(k);
 	}
 	if (!k || k->kind == FIB_FD_ALWAYS)
-		return as_it_is(SYS_readv, a);
+		return fib_slow_pass(SYS_readv, a);
 	return read_file(k, iov, (int)n, SYS_readv, a);
 }
 
@@ -367,7 +357,7 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 		k = fib_fd_relearn(k);
 	}
 	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH) {
-		long r = as_it_is(SYS_write, a);
+		long r = fib_slow_pass(SYS_write, a);
 
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
@@ -393,7 +383,7 @@ long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
 		k = fib_fd_relearn(k);
 	}
 	if (!k || k->kind == FIB_FD_ALWAYS || odd) {
-		r = as_it_is(SYS_writev, a);
+		r = fib_slow_pass(SYS_writev, a);
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
 		return r;
@@ -412,7 +402,7 @@ long fib_sys_preadv2(int fd, const struct iovec *iov, unsigned n,
 
 	if (low == ~0ul && !flags)
 		return fib_sys_readv(fd, iov, n);
-	return fib_signal_raw_intr(fib_self(), SYS_preadv2, a);
+	return fib_slow_pass_intr(SYS_preadv2, a);
 }
 
 long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
@@ -423,7 +413,7 @@ long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
 
 	if (low == ~0ul && !flags)
 		return fib_sys_writev(fd, iov, n);
-	r = fib_signal_raw_intr(fib_self(), SYS_pwritev2, a);
+	r = fib_slow_pass_intr(SYS_pwritev2, a);
 	if (r == -EPIPE)
 		fib_signal_raise(fib_self(), SIGPIPE, true);
 	return r;

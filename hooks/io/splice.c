@@ -59,10 +59,8 @@ static void set_end(struct fib_io *io, struct fib_known *k, uint8_t ev)
 static long in_kernel(long nr, const long a[6])
 {
 	long asked = nr == SYS_sendfile ? a[3] : nr == SYS_splice ? a[4] : 0;
-	uint64_t began = fib_slow_begins((unsigned)nr);
-	long r = fib_signal_raw_intr(fib_self(), nr, a);
+	long r = fib_slow_pass_intr((unsigned)nr, a);
 
-	fib_slow_ends((unsigned)nr, began);
 	/* The signal comes beside a part that went before, too. */
 	if (r == -EPIPE || (r > 0 && r < asked))
 		fib_signal_raise(fib_self(), SIGPIPE, true);

@@ -13,6 +13,7 @@
 #define FIB_SLOW_H
 
 #include "hooks/core/hook.h"
+#include "hooks/signal/signal.h"
 
 #define FIB_SLOW_CALLS 512 /* numbers */
 #define FIB_SLOW_MOST  16
@@ -36,6 +37,26 @@ static inline void fib_slow_ends(unsigned nr, uint64_t began)
 {
 	if (fib_unlikely(began))
 		fib_slow_leave(nr, began);
+}
+
+/** fib_pass(), announced or not. */
+static inline long fib_slow_pass(unsigned nr, const long a[6])
+{
+	uint64_t began = fib_slow_begins(nr);
+	long r = fib_pass(nr, a);
+
+	fib_slow_ends(nr, began);
+	return r;
+}
+
+/** The same, and a signal ends it. */
+static inline long fib_slow_pass_intr(unsigned nr, const long a[6])
+{
+	uint64_t began = fib_slow_begins(nr);
+	long r = fib_signal_raw_intr(fib_self(), nr, a);
+
+	fib_slow_ends(nr, began);
+	return r;
 }
 
 /** fib_host.held_up(): a worker is. The monitor's thread alone. */

@@ -7,9 +7,11 @@
  * t-case: msgrcv
  * t-case: open
  * t-case: close
+ * t-case: eventfd
  */
 #include "t.h"
 #include <netinet/tcp.h>
+#include <sys/eventfd.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
@@ -135,11 +137,32 @@ static void feed_close(void)
 	}
 }
 
+/* One that is full: there is room for others when it has been read. */
+static void setup_eventfd(void)
+{
+	id = eventfd(0, 0);
+	CHECK(id >= 0);
+	CHECK(eventfd_write(id, UINT64_MAX - 1) == 0);
+}
+
+static void call_eventfd(void)
+{
+	CHECK(eventfd_write(id, 1) == 0);
+}
+
+static void feed_eventfd(void)
+{
+	eventfd_t v;
+
+	CHECK(eventfd_read(id, &v) == 0);
+}
+
 static const struct slow calls[] = {
 	{ "semop", setup_sem, call_sem, feed_sem },
 	{ "msgrcv", setup_msg, call_msg, feed_msg },
 	{ "open", setup_fifo, call_open, feed_open },
 	{ "close", setup_close, call_close, feed_close },
+	{ "eventfd", setup_eventfd, call_eventfd, feed_eventfd },
 };
 
 static void *waits(void *arg)
