@@ -183,9 +183,10 @@ void fib_open_held_up(const struct fib_worker *w);
 /**
  * Around a fork, in whose child no file is open for which somebody waits here: when
  * the parent goes on, that is so. Between the first two there is no other fork; the
- * last is for both, @parent after success and its child after its reset.
+ * last is for both, @parent after success and its child after its reset. @leave_out:
+ * it shares the table, or does not come here.
  */
-void fib_open_fork_begin(int ends[2], bool shares_files);
+void fib_open_fork_begin(int ends[2], bool leave_out);
 void fib_open_fork_made(int ends[2]);
 void fib_open_fork_end(int ends[2], bool parent);
 /** fib_host.news(): files that are watched have been opened. Any worker. */

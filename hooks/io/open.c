@@ -224,13 +224,13 @@ static long await_writer(int fd)
  */
 #define CHILD_MS 100
 
-void fib_open_fork_begin(int ends[2], bool shares_files)
+void fib_open_fork_begin(int ends[2], bool leave_out)
 {
 	ends[0] = ends[1] = -1;
 	if (fib_likely(!fib_load(&asks, relaxed) &&
 		       !fib_load(&waiting, relaxed)))
 		return;
-	if (shares_files || !fib_fd_asks() ||
+	if (leave_out || !fib_fd_asks() ||
 	    fib_raw(SYS_pipe2, ends, O_CLOEXEC))
 		ends[0] = ends[1] = -1;
 }

@@ -191,7 +191,8 @@ struct fork {
  * state, and those that faults raise are no exception, since kill() sends them
  * too.
  */
-static void fork_begin(struct fork *k, unsigned long flags)
+/* @elsewhere: the child does not come to fork_end(). */
+static void fork_begin(struct fork *k, unsigned long flags, bool elsewhere)
 {
 	uint64_t all = ~0ull;
 
@@ -199,7 +200,7 @@ static void fork_begin(struct fork *k, unsigned long flags)
 	fib_fd_shared();
 	fib_stack_lock();
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &k->mask, 8);
-	fib_open_fork_begin(k->open, flags & CLONE_FILES);
+	fib_open_fork_begin(k->open, elsewhere || (flags & CLONE_FILES));
 }
 
 static long fork_end(struct fork *k, struct fib *f, long pid)
@@ -215,12 +216,13 @@ static long fork_end(struct fork *k, struct fib *f, long pid)
 	return pid;
 }
 
-/* As fork: the child goes on here, on a copy of this stack. */
-static long fork_process(struct fib *f, struct fib_regs *r, unsigned long flags)
+/* As fork: the child goes on here, on a copy of this stack; or on one of its own. */
+static long fork_process(struct fib *f, struct fib_regs *r, unsigned long flags,
+			 bool own_stack)
 {
 	struct fork k;
 
-	fork_begin(&k, flags);
+	fork_begin(&k, flags, own_stack);
 	return fork_end(&k, f,
 			clone_process(r, fib_load(&f->sig.mask, relaxed)));
 }
@@ -240,7 +242,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 	}
 	fib_bind_self();
 	if (!(flags & CLONE_VM) || !stack)
-		return fork_process(f, r, flags);
+		return fork_process(f, r, flags, stack);
 	fib_fd_shared();
 	if (flags & CLONE_VFORK)
 		fib_block_enter(false);
@@ -279,7 +281,7 @@ long fib_sys_fork(void)
 
 	/* Where no kernel thread is to be had, the child is a worker's. */
 	fib_bind_self();
-	fork_begin(&k, 0);
+	fork_begin(&k, 0, false);
 	return fork_end(&k, f, fib_raw(SYS_fork));
 }
 

@@ -7,6 +7,7 @@
  * wait. (live/held.c counts the kernel threads that are held after that.)
  */
 #include "../calls.h"
+#include <sched.h>
 #include <sys/wait.h>
 
 enum { FIRST = 20, STORM = 300 };
@@ -206,6 +207,30 @@ static void forked(void)
 	CHECK(waitpid(pid, &r, 0) == pid && r == 0);
 }
 
+static int lowest(void *arg)
+{
+	(void)arg;
+	return dup(0);
+}
+
+/* Nor has a child anything else that it should not have, whatever stack it has. */
+static void numbers_of_children(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(dup(0));
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	t_say("a fork's lowest number: %d", WEXITSTATUS(status));
+	pid = clone(lowest, stack + sizeof(stack), SIGCHLD, NULL);
+	CHECK(pid >= 0);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	t_say("a clone's: %d", WEXITSTATUS(status));
+}
+
 static void by_child(void)
 {
 	struct t_call c;
@@ -368,6 +393,7 @@ int main(void)
 	its_number();
 	refused();
 	forked();
+	numbers_of_children();
 	by_child();
 	interrupted(0);
 	interrupted(SA_RESTART);
