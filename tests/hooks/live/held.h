@@ -18,12 +18,12 @@ struct wait {
 	long (*call)(void);
 	void (*feed)(void);
 	int drained; /* by a thread that reads the output */
-	int learned; /* a kernel thread for each worker is held meanwhile */
 };
 
 static int in[2], out[2]; /* pipes, or what a case has in their place */
 static int file;
 static int ready, done;
+static int learned; /* by a kernel thread for each worker: set by a setup */
 static const struct wait *w;
 
 /* Whoever reads all that comes, until it ends. */
@@ -81,7 +81,7 @@ static void held(const struct wait *waits, size_t count, const char *name)
 		fprintf(stderr, "%s: %d kernel threads\n", w->name, n);
 	CHECK(__atomic_load_n(&done, __ATOMIC_SEQ_CST) == 0);
 	if (getenv("T_HOOKED"))
-		CHECK(n <= workers() * (1 + w->learned) + 8);
+		CHECK(n <= workers() * (1 + learned) + 8);
 	else
 		CHECK(n > N);
 	if (w->feed)
