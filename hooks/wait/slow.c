@@ -22,13 +22,16 @@ void fib_slow_held_up(struct fib_worker *w)
 
 uint64_t fib_slow_enter(void)
 {
+	if (fib_self()->bound)
+		return 0;
 	fib_self()->io.blocking_sp = (uintptr_t)__builtin_frame_address(0);
 	fib_block_enter(false);
 	return fib_cycles() | 1;
 }
 
-void fib_slow_leave(unsigned nr, uint64_t began)
+void fib_slow_leave(uint64_t began)
 {
+	unsigned nr = fib_self()->hook.call;
 	uint8_t n = fib_load(&fib_slow[nr], relaxed);
 
 	fib_block_leave();

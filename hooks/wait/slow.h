@@ -6,8 +6,9 @@
  * number are announced, as calls that are known to block are: others get a worker at
  * once. Until FIB_SLOW_MOST of them in a row were quick.
  *
- * By number, and not by file or argument: it is a guess, which costs a call that is
- * quick all the same some microseconds. No locks; for fibers, in a hook.
+ * By the number that the program called, and not by file or argument: it is a guess, which costs a call that is
+ * quick all the same some microseconds. Who has a kernel thread to itself holds nobody
+ * up, and may be under a filter: nothing is announced. No locks; for fibers, in a hook.
  */
 #ifndef FIB_SLOW_H
 #define FIB_SLOW_H
@@ -22,40 +23,42 @@
 extern _Atomic uint8_t fib_slow[FIB_SLOW_CALLS];
 
 uint64_t fib_slow_enter(void);
-void fib_slow_leave(unsigned nr, uint64_t began);
+void fib_slow_leave(uint64_t began);
 
-/** Call @nr begins: what fib_slow_ends() is to have. */
-static inline uint64_t fib_slow_begins(unsigned nr)
+/** What the caller's call comes to begins: what fib_slow_ends() is to have. */
+static inline uint64_t fib_slow_begins(void)
 {
+	unsigned nr = fib_self()->hook.call;
+
 	if (fib_likely(nr >= FIB_SLOW_CALLS ||
 		       !fib_load(&fib_slow[nr], relaxed)))
 		return 0;
 	return fib_slow_enter();
 }
 
-static inline void fib_slow_ends(unsigned nr, uint64_t began)
+static inline void fib_slow_ends(uint64_t began)
 {
 	if (fib_unlikely(began))
-		fib_slow_leave(nr, began);
+		fib_slow_leave(began);
 }
 
 /** fib_pass(), announced or not. */
 static inline long fib_slow_pass(unsigned nr, const long a[6])
 {
-	uint64_t began = fib_slow_begins(nr);
+	uint64_t began = fib_slow_begins();
 	long r = fib_pass(nr, a);
 
-	fib_slow_ends(nr, began);
+	fib_slow_ends(began);
 	return r;
 }
 
 /** The same, and a signal ends it. */
 static inline long fib_slow_pass_intr(unsigned nr, const long a[6])
 {
-	uint64_t began = fib_slow_begins(nr);
+	uint64_t began = fib_slow_begins();
 	long r = fib_signal_raw_intr(fib_self(), nr, a);
 
-	fib_slow_ends(nr, began);
+	fib_slow_ends(began);
 	return r;
 }
 

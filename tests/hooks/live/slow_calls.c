@@ -6,6 +6,7 @@
  * t-case: semop
  * t-case: msgrcv
  * t-case: open
+ * t-case: open_raw
  * t-case: close
  * t-case: eventfd
  */
@@ -87,6 +88,15 @@ static void call_open(void)
 	t_close(fd);
 }
 
+/* The call that libc does not make any more. */
+static void call_open_raw(void)
+{
+	int fd = (int)syscall(SYS_open, path, O_WRONLY, 0);
+
+	CHECK(fd >= 0);
+	t_close(fd);
+}
+
 static void feed_open(void)
 {
 	id = open(path, O_RDONLY | O_NONBLOCK);
@@ -161,6 +171,7 @@ static const struct slow calls[] = {
 	{ "semop", setup_sem, call_sem, feed_sem },
 	{ "msgrcv", setup_msg, call_msg, feed_msg },
 	{ "open", setup_fifo, call_open, feed_open },
+	{ "open_raw", setup_fifo, call_open_raw, feed_open },
 	{ "close", setup_close, call_close, feed_close },
 	{ "eventfd", setup_eventfd, call_eventfd, feed_eventfd },
 };
