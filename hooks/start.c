@@ -1,6 +1,7 @@
 /* The start of the hooks, and what a family has those above it do. */
 #include "hooks/core/hook.h"
 #include "hooks/dispatch.h"
+#include "hooks/fd/fd.h"
 #include "hooks/process/process.h"
 #include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
@@ -15,6 +16,7 @@ static void look_for_work(struct fib *f)
 static const struct fib_signal_host signal_host = {
 	.attention = look_for_work,
 	.kicked = fib_identity_follow,
+	.asks = fib_fd_asks,
 	.process_end = fib_stats_end,
 };
 

@@ -137,6 +137,8 @@ static const struct probe extras[] = {
 	{ SYS_inotify_add_watch, false, 0, { -1, ZEROES, 0 } },
 	{ SYS_inotify_rm_watch, false, 0, { -1, -1 } },
 	{ SYS_pipe2, false, 0, { ROOM, -1 } },
+	{ SYS_kill, false, 0, { 0x7fffffff, 0 } },
+	{ SYS_rt_sigqueueinfo, false, 0, { 0x7fffffff, 0, ZEROES } },
 };
 
 /* Shared with the child. */

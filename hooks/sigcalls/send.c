@@ -117,18 +117,10 @@ long fib_sys_kill(int pid, int sig)
 	return sent_by_kernel(fib_raw(SYS_kill, pid, sig), sig);
 }
 
-/* Into the kernel's queue, which keeps its own codes to itself. */
-static long to_kernel(int sig, const siginfo_t *info)
-{
-	if (info->si_code < 0 && info->si_code != SI_TKILL)
-		return fib_raw(SYS_rt_sigqueueinfo, own_pid(), sig, info);
-	return fib_raw(SYS_kill, own_pid(), sig);
-}
-
 static long to_signalfd(int sig, const siginfo_t *info)
 {
 	fib_signal_unwatch(sig);
-	return to_kernel(sig, info);
+	return fib_signal_to_kernel(sig, info);
 }
 
 static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
@@ -202,7 +194,7 @@ static long queue_for_process(int sig, siginfo_t *info)
 		return -EAGAIN;
 	if (to_own_process(sig, info))
 		return 0;
-	return in_kernel(to_kernel(sig, info), sig);
+	return in_kernel(fib_signal_to_kernel(sig, info), sig);
 }
 
 long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)

@@ -11,18 +11,15 @@
  * polls or reads the signalfd finds it there. (Its si_code is SI_USER then: the
  * kernel lets only a process's first thread say SI_TKILL.)
  */
-static _Atomic uint64_t signalfds; /* what any of them ever showed */
-
 bool fib_signalfd_shows(int sig)
 {
-	return (fib_load(&signalfds, seq_cst) & FIB_SIG(sig)) &&
-	       !fib_signal_target(sig) &&
+	return (fib_signal_shown() & FIB_SIG(sig)) && !fib_signal_target(sig) &&
 	       (fib_procfs_signalfds() & FIB_SIG(sig));
 }
 
 void fib_signalfd_init(void)
 {
-	fib_store(&signalfds, fib_procfs_signalfds(), relaxed);
+	fib_signal_shown_init(fib_procfs_signalfds());
 }
 
 static long made_signalfd(long r, const uint64_t *mask)
@@ -30,7 +27,7 @@ static long made_signalfd(long r, const uint64_t *mask)
 	uint64_t set;
 
 	if (r >= 0 && !fib_copy(&set, mask, sizeof(set)))
-		fib_or(&signalfds, set, seq_cst);
+		fib_signal_show(fib_self(), set);
 	return r;
 }
 

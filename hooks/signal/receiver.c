@@ -113,6 +113,7 @@ static void forward_all_locked(int sig)
 		if (!wants_one(sig)) {
 			FIB_CHAOS_POINT(signal_unwatch);
 			fib_or(&unwatched, FIB_SIG(sig), seq_cst);
+			fib_sig_show(sig);
 			return;
 		}
 		if (!forward_one_locked(sig))
@@ -150,6 +151,14 @@ void fib_signal_pend_process(int sig, const siginfo_t *info)
 	fib_lock(&forward_lock);
 	fib_sig_queue_process(sig, info);
 	forward_locked(FIB_SIG(sig));
+	fib_unlock(&forward_lock);
+}
+
+void fib_signal_show(struct fib *f, uint64_t set)
+{
+	fib_lock(&forward_lock);
+	fib_sig_shown_add(f, set);
+	forward_locked(set & fib_signal_process_pending());
 	fib_unlock(&forward_lock);
 }
 
@@ -271,6 +280,9 @@ int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
 		sig = fib_signal_dequeue_process(here, info);
 	if (sig <= 0)
 		sig = fib_signal_dequeue(f, set, info);
+	/* One is enough: another that comes now is forwarded to somebody else. */
+	if (sig > 0)
+		fib_store(&f->sig.awaited, 0, seq_cst);
 	fib_unlock(&forward_lock);
 	return sig;
 }
@@ -290,8 +302,9 @@ void fib_signal_exit(struct fib *f)
 	bool process;
 
 	while (!fib_sig_close(f, &info, &process))
-		if (process)
-			fib_signal_send_process(info.si_signo, &info);
+		if (process &&
+		    !fib_signal_send_process(info.si_signo, &info))
+			fib_signal_pend_process(info.si_signo, &info);
 	fib_signal_rewatch(pending);
 }
 

@@ -80,6 +80,8 @@ struct fib_signal_host {
 	void (*attention)(struct fib *f);
 	/** In a kick's handler, on worker @w, or NULL: the monitor's thread. */
 	void (*kicked)(struct fib_worker *w);
+	/** May the library make calls that programs seldom make: fib_fd_asks(). */
+	bool (*asks)(void);
 	/** A default action is about to end the process. fib_sig_lock is held. */
 	void (*process_end)(void);
 };
@@ -157,6 +159,15 @@ void fib_signal_timer_expect(int sig);
 bool fib_signal_timer_add(int id, int tid);
 void fib_signal_timer_remove(int id);
 
+/* --- shown.c: what the program's signalfds show ---------------------------- */
+
+/** What any signalfd of the program's has ever shown. Any thread. */
+uint64_t fib_signal_shown(void);
+/** @set is that so far. Once, at the start, before fib_signal_init(). */
+void fib_signal_shown_init(uint64_t set);
+/** @sig is pending for the process in the kernel: 0 or -errno. Any thread. */
+long fib_signal_to_kernel(int sig, const siginfo_t *info);
+
 /* --- receiver.c: from the kernel's queue to fibers ------------------------ */
 
 /** Opens the receiver's signalfd: it, or -errno. */
@@ -185,6 +196,11 @@ void fib_signal_sync_handled(struct fib *f);
  * prepare_signal() of the kernel, whose queue does not see what fibers have. A fiber.
  */
 void fib_signal_prepare(int sig);
+/**
+ * The program has a signalfd that shows @set: what of it is pending here, for the
+ * process or for @f, the caller, and all block, goes where it is seen.
+ */
+void fib_signal_show(struct fib *f, uint64_t set);
 /** The next of @set that @f, the caller, may accept, and is no more; 0: none. */
 int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info);
 /** @f is gone: what was sent to the process and waited at it, others get. */

@@ -113,6 +113,15 @@ struct fib *fib_sig_timer_target(const siginfo_t *info);
  */
 void fib_sig_default_process(uint64_t pending);
 
+/* --- shown.c: forward_lock is held ----------------------------------------- */
+
+/* A signalfd shows @sig, or has shown it, and all block it: to the kernel with it? */
+bool fib_sig_may_show(int sig);
+/* What of @sig is pending here, and nobody wants, goes where a signalfd shows it. */
+void fib_sig_show(int sig);
+/* Signalfds show @set from now on; what of it @f blocks is the process's. */
+void fib_sig_shown_add(struct fib *f, uint64_t set);
+
 /* --- receiver.c ------------------------------------------------------------ */
 
 /* The kernel has @set pending for the process: to the fibers that want it. */

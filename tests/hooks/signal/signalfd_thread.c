@@ -1,7 +1,8 @@
 /*
  * signalfd shows signals that are directed at the reading thread, to read, poll
- * and epoll: one made before there are threads, and one made by a thread. Once
- * it is closed, such a signal is that thread's alone again.
+ * and epoll: one made before there are threads, and one made by a thread. So it
+ * does what was pending before it was made, or before there were threads. Once it
+ * is closed, such a signal is that thread's alone again.
  */
 #include "t.h"
 #include <poll.h>
@@ -69,6 +70,34 @@ static void *reader(void *arg)
 	return arg;
 }
 
+/* Sent first, then shown. */
+static void *makes_later(void *arg)
+{
+	union sigval v = { .sival_int = 1 };
+	struct signalfd_siginfo si;
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 2);
+	sigaddset(&set, SIGHUP);
+	CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK(raise(SIGHUP) == 0);
+	for (; v.sival_int < 4; v.sival_int++)
+		CHECK_0(pthread_sigqueue(pthread_self(), SIGRTMIN + 2, v));
+	fd = make(SIGHUP);
+	expect(fd, SIGHUP, "raise, then signalfd");
+	close(fd);
+	fd = make(SIGRTMIN + 2);
+	for (int i = 1; i < 4; i++) {
+		CHECK(read(fd, &si, sizeof(si)) == sizeof(si));
+		CHECK((int)si.ssi_signo == SIGRTMIN + 2 && si.ssi_int == i);
+	}
+	close(fd);
+	t_say("pthread_sigqueue, then signalfd");
+	return arg;
+}
+
 static void *blocks(void *fd)
 {
 	struct signalfd_siginfo si;
@@ -107,7 +136,12 @@ int main(void)
 	sigemptyset(&all);
 	sigaddset(&all, SIGUSR2);
 	sigaddset(&all, SIGRTMIN + 1);
+	sigaddset(&all, SIGRTMIN + 2);
+	sigaddset(&all, SIGHUP);
 	CHECK_0(pthread_sigmask(SIG_BLOCK, &all, NULL));
+	CHECK(raise(SIGUSR1) == 0);
+	t_join(t_thread(makes_later, NULL));
+	expect(early, SIGUSR1, "raise, then threads");
 	t_join(t_thread(reader, NULL));
 	CHECK(pipe(p) == 0);
 	t = t_thread(blocks, &p[1]);

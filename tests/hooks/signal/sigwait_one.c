@@ -8,6 +8,7 @@
  * t-case: wait other
  * t-case: handle other
  * t-case: signalfd other
+ * t-case: signalfd turned
  * t-case: masked
  */
 #include "t.h"
@@ -16,14 +17,19 @@
 
 static sigset_t both, second;
 static int gate[2], ended[2];
-static int other;
+static int other, turned, accepted;
 
 static void send_both(void)
 {
 	pid_t pid = getpid();
 
 	if (!other) {
+		/* The first one may be on its way to who then accepts the second. */
+		if (turned)
+			CHECK(kill(pid, SIGUSR2) == 0);
 		CHECK(kill(pid, SIGUSR1) == 0);
+		if (turned)
+			return;
 		CHECK(kill(pid, SIGUSR2) == 0);
 		return;
 	}
@@ -41,7 +47,8 @@ static void *accepts_one(void *arg)
 {
 	siginfo_t si;
 
-	CHECK(sigwaitinfo(&both, &si) == SIGUSR1);
+	accepted = sigwaitinfo(&both, &si);
+	CHECK(accepted == SIGUSR1 || (turned && accepted == SIGUSR2));
 	t_put(ended[1], 'a');
 	t_get(gate[0]);
 	return arg;
@@ -73,13 +80,13 @@ static void *handles(void *arg)
 static void *reads(void *arg)
 {
 	struct signalfd_siginfo si;
-	int fd = signalfd(-1, &second, 0);
+	int fd = signalfd(-1, turned ? &both : &second, 0);
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	CHECK(fd >= 0);
 	CHECK(poll(&p, 1, 5000) == 1);
 	CHECK(read(fd, &si, sizeof(si)) == sizeof(si));
-	CHECK(si.ssi_signo == SIGUSR2);
+	CHECK((int)si.ssi_signo == SIGUSR1 + SIGUSR2 - accepted);
 	t_close(fd);
 	t_say("read by another thread");
 	return arg;
@@ -131,7 +138,8 @@ static void masked(void)
 int main(int argc, char **argv)
 {
 	CHECK(argc >= 2);
-	other = argc > 2;
+	other = argc > 2 && argv[2][0] == 'o';
+	turned = argc > 2 && argv[2][0] == 't';
 	sigemptyset(&both);
 	sigaddset(&both, SIGUSR1);
 	sigaddset(&both, SIGUSR2);
