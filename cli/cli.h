@@ -73,7 +73,8 @@ void cli_preload(const char *lib);
 /** Run @path, as execvp() does with a script that has no first line. */
 void cli_become(const char *path, char **argv) __attribute__((noreturn));
 
-/* --- status.c, stats.c, report.c, top/, dump/, check/, bench/: argv[0] is the word; the exit status --------- */
+/* --- status.c, stats.c, report.c, top/, dump/, check/, bench/ ----------------- */
+/* argv[0] is the word; they return the exit status. */
 
 /** fibhook status [--json] [PID...] */
 int cli_status(int argc, char **argv);

@@ -3,7 +3,8 @@
  *
  * Others run meanwhile, and end: what is found in a fiber, its scheduler or its
  * stack may be gone the next moment. So all of it is copied by the kernel,
- * process_vm_readv(2), which says so where there is nothing. No lock is taken, and no function called that a signal handler may not.
+ * process_vm_readv(2), which says so where there is nothing. No lock is taken, and no
+ * function called that a signal handler may not.
  */
 #include <fcntl.h>
 #include <sys/uio.h>

@@ -436,7 +436,6 @@ static const char *prepare(int n)
 static void held_up(struct fib_worker *w)
 {
 	fib_holdup_note(w);
-	fib_open_held_up(w);
 	fib_slow_held_up(w);
 }
 

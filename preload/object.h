@@ -34,7 +34,7 @@ static inline bool fib_object_is_ldso(const struct dl_phdr_info *info)
 	       (getauxval(AT_BASE) && info->dlpi_addr == getauxval(AT_BASE));
 }
 
-/** libc, ld.so, and what glibc 2.34 made parts of libc: libpthread.so.0, librt-2.31.so, ... */
+/** libc, ld.so, what glibc 2.34 made parts of libc: libpthread.so.0, librt-2.31.so, ... */
 static inline bool fib_object_is_libcs(const struct dl_phdr_info *info)
 {
 	static const char *const part[] = { "libpthread", "librt" };

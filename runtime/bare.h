@@ -116,7 +116,10 @@ void fib_monitor_set_receiver(int fd);
 void fib_monitor_poke(void);
 /** The scheduler's bell has number @to as well now. */
 void fib_monitor_bell_moved(int to);
-/** While the caller's worker is there it looks each tick: that may not poke it, or may be killed. */
+/**
+ * While the caller's worker is there it looks each tick: that may not poke it, or may be
+ * killed.
+ */
 void fib_monitor_keep_awake(void);
 void fib_monitor_forget(void);
 /** Another one, cloned from the caller's kernel thread. 0 or -errno. */

@@ -24,9 +24,9 @@
  * at (A), since each changes reads.
  *
  * A worker that is stuck in a fiber does not look: then the monitor asks, each tick.
- * One that is about to block, to lie down, or to run one fiber alone, asks before. If something
- * else ends a wait, a limit or a signal, who waits looks himself before it counts
- * (fib_io_park()). So a wrong presumption costs a turn of the worker's queue.
+ * One that is about to block, to lie down, or to run one fiber alone, asks before. If
+ * something else ends a wait, a limit or a signal, who waits looks himself before it
+ * counts (fib_io_park()). So a wrong presumption costs a turn of the worker's queue.
  *
  * What was left after earlier reads is kept for those that had waited themselves and
  * for those that had not: the head of a record is followed by more, and its body by

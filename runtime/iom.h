@@ -396,7 +396,8 @@ int fib_iom_init(struct fib_sched *s, bool hide);
 void fib_iom_discard(struct fib_sched *s);
 /**
  * Look after those that have waited for a while; the monitor's thread alone, each
- * @period_ns; @late: who waits anew may have waited for longer than that. When it is to come back, FIB_NEVER: when somebody waits anew.
+ * @period_ns; @late: who waits anew may have waited for longer than that. When it is to
+ * come back; FIB_NEVER: when somebody waits anew.
  */
 uint64_t fib_iom_look(struct fib_sched *s, uint64_t now_ns, uint64_t period_ns,
 		      bool late);

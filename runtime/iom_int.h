@@ -47,7 +47,10 @@ static inline void fib_iom_read_begins(struct fib_fd *s)
 		;
 }
 void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w);
-/** An edge: wake one consumer for each direction in @events, and all observers of @observers. */
+/**
+ * An edge: wake one consumer for each direction in @events, and all observers of
+ * @observers.
+ */
 void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, uint8_t observers);
 /** The slot where @w is now, locked. */
 struct fib_fd *fib_iom_lock_slot_of(struct fib_waiter *w);

@@ -33,9 +33,9 @@ void fib_timer_disarm(struct fib_timer *t);
 /**
  * Park the calling fiber until @done(@arg) (0), @deadline_ns has come
  * (-ETIMEDOUT), it is to leave its waits (-EINTR: a signal to look at; as a library,
- * it is cancelled), or there is no memory for a timer (-ENOMEM). Who makes @done true wakes the fiber
- * after it. @why, an enum fib_wait, and @what are for the dump. All waits but
- * sigtimedwait's end here.
+ * it is cancelled), or there is no memory for a timer (-ENOMEM). Who makes @done true
+ * wakes the fiber after it. @why, an enum fib_wait, and @what are for the dump. All waits
+ * but sigtimedwait's end here.
  */
 static inline int fib_park_until(bool (*done)(const void *arg), const void *arg,
 				 uint64_t deadline_ns, uint8_t why,

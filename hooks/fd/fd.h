@@ -226,7 +226,10 @@ void fib_fd_set_limit(const struct fib_change *c, uint64_t ns);
 /** One that accept4() with @flags made of @listener; NULL: which is another by now. */
 void fib_fd_accepted(int fd, struct fib_known *listener, int flags);
 extern _Atomic bool fib_fd_may_ask;
-/** May the caller make calls that programs seldom make, as kcmp()? No filter kills for them. */
+/**
+ * May the caller make calls that programs seldom make, as kcmp()? No filter kills for
+ * them.
+ */
 static inline bool fib_fd_asks(void)
 {
 	return fib_load(&fib_fd_may_ask, relaxed) && !fib_filtered();

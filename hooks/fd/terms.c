@@ -211,6 +211,34 @@ static unsigned ask_late(struct fib_known *k, struct fib_fd *s, uint8_t events)
 	return r;
 }
 
+/* Nobody but this process has either end. */
+static bool both_at_home(const struct fib_known *k, const struct fib_fd *s)
+{
+	struct fib_peer p = fib_fd_peer(k);
+
+	return p.slot && fib_load(&p.slot->files, acquire) == p.files &&
+	       fib_fd_is_home(p.slot->fd) && fib_fd_is_home(s->fd);
+}
+
+/*
+ * Another process may shut a unix socket for sending: unix_poll() says nothing of it, and
+ * who waits is woken natively (unix_shutdown()). What has no bytes is nothing to a
+ * stream, but for that; of packets the next one itself is to try.
+ */
+static unsigned ask_whether_shut(const struct fib_known *k,
+				 const struct fib_fd *s, uint8_t events)
+{
+	if (!(events & FIB_IO_WRITE) ||
+	    (k->kind != FIB_FD_STREAM && k->kind != FIB_FD_DGRAM) ||
+	    both_at_home(k, s))
+		return 0;
+	if (k->kind == FIB_FD_STREAM &&
+	    fib_raw(SYS_sendto, s->fd, NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL, 0,
+		    0) != -EPIPE)
+		return FIB_LATE_AGAIN;
+	return FIB_LATE_AGAIN | FIB_LATE_NEWS;
+}
+
 /* The number may be closed under this as well: then it has asked for nothing. */
 unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 {
@@ -221,6 +249,7 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 		if (was_not_empty(k, s, events))
 			r = FIB_LATE_NEWS;
 		r |= ask_late(k, s, events);
+		r |= ask_whether_shut(k, s, events);
 	}
 	return r;
 }
@@ -269,8 +298,9 @@ static bool reach(struct fib_known *other, const struct fib_change *c,
 }
 
 /*
- * A description that strangers may be as well has been changed. While no number has become a stranger's since it was found to be none of
- * theirs (apart), nobody has to be looked at.
+ * A description that strangers may be as well has been changed. While no number has
+ * become a stranger's since it was found to be none of theirs (apart), nobody has to be
+ * looked at.
  */
 static void reach_strangers(const struct fib_change *c)
 {

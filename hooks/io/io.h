@@ -178,8 +178,6 @@ static inline int fib_io_option(const struct fib_known *k, int name, int none)
 
 /** Before the first fiber, and in a fork child's. */
 void fib_open_reset(void);
-/** fib_host.held_up(): a worker is held up. The monitor's thread alone. */
-void fib_open_held_up(const struct fib_worker *w);
 /**
  * Around a fork, in whose child no file is open for which somebody waits here: when
  * the parent goes on, that is so. Between the first two there is no other fork; the

@@ -29,8 +29,7 @@
  * and of a reader that waits inotify tells nothing.
  *
  * No open is to pay for that, so each is made as it is asked for, until one has held a
- * worker up. From then on it is asked first what the path is, as long as some of them are
- * FIFOs (ASKS).
+ * worker up. From then on it is asked first what the path is, for as long as slow.h says.
  */
 #include <fcntl.h>
 #include <sys/inotify.h>
@@ -47,19 +46,16 @@
 #include "runtime/reserved.h"
 #include "runtime/timer.h"
 
-#define ASKS 64 /* in a row that have found no FIFO */
-
 struct opener {
 	struct fib_list node;
 	struct fib *fib;
-	int watch;
+	int watch, fd;
 	_Atomic bool told;
 };
 
 static struct fib_lock lock = FIB_LOCK(OPENERS);
 static struct fib_list openers;
 static int notify = -1; /* inotify's; it may move: runtime/hidden.h */
-static _Atomic int asks, waiting;
 static _Atomic enum { NONE, BEGUN, READY } state;
 
 void fib_open_reset(void)
@@ -67,29 +63,36 @@ void fib_open_reset(void)
 	fib_lock_init(&lock, OPENERS);
 	fib_list_init(&openers);
 	notify = -1;
-	fib_store(&asks, 0, relaxed);
-	fib_store(&waiting, 0, relaxed);
 	fib_store(&state, NONE, relaxed);
-}
-
-void fib_open_held_up(const struct fib_worker *w)
-{
-	const struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
-
-	if (f && fib_load(&f->hook.in_hook, relaxed) &&
-	    (f->hook.call == SYS_openat || f->hook.call == SYS_open))
-		fib_store(&asks, ASKS, relaxed);
 }
 
 /* --- who waits for a writer --------------------------------------------------- */
 
+/* (B) */
+static bool has_had_writer(int fd)
+{
+	static const char nowhere;
+
+	return fib_raw(SYS_read, fd, &nowhere, 1) != 0 ||
+	       fib_io_ready(fd, POLLIN);
+}
+
+/*
+ * Readers make events as well. Who was linked first, and before a writer came, had
+ * opened before it, too, as all behind: if that one has had none, nobody has.
+ */
 static void tell_locked(int watch)
 {
+	bool first = watch != -1;
+
 	fib_list_for_each (it, &openers) {
 		struct opener *o = fib_container_of(it, struct opener, node);
 
 		if (o->watch != watch && watch != -1)
 			continue;
+		if (first && !has_had_writer(o->fd))
+			return;
+		first = false;
 		fib_store(&o->told, true, release);
 		fib_wake(o->fib); /* (C) */
 	}
@@ -137,15 +140,6 @@ static bool is_ready(void)
 	return true;
 }
 
-/* (B) */
-static bool has_had_writer(int fd)
-{
-	static const char nowhere;
-
-	return fib_raw(SYS_read, fd, &nowhere, 1) != 0 ||
-	       fib_io_ready(fd, POLLIN);
-}
-
 static bool is_told(const void *arg)
 {
 	const struct opener *o = arg;
@@ -170,7 +164,6 @@ static void unlink_locked(struct opener *o)
 	unsigned use;
 
 	fib_list_del(&o->node);
-	fib_sub(&waiting, 1, relaxed);
 	fib_list_for_each (it, &openers) {
 		if (fib_container_of(it, struct opener, node)->watch ==
 		    o->watch)
@@ -184,15 +177,13 @@ static void unlink_locked(struct opener *o)
 /* 0: there is one, or has been. -ENOSYS: it cannot be watched. */
 static long await_writer(int fd)
 {
-	struct opener o = { .fib = fib_self() };
+	struct opener o = { .fib = fib_self(), .fd = fd };
 	long r = 0;
 
 	fib_lock(&lock);
 	o.watch = watch_locked(fd); /* (A) */
-	if (o.watch >= 0) {
+	if (o.watch >= 0)
 		fib_list_add_tail(&openers, &o.node);
-		fib_add(&waiting, 1, relaxed);
-	}
 	fib_unlock(&lock);
 	if (o.watch < 0)
 		return -ENOSYS;
@@ -219,16 +210,15 @@ static long await_writer(int fd)
 
 /*
  * A reader's file is open, and in the child as well until that has closed it: then
- * its end of a pipe is closed, too. (asks is not 0 before there is such a file.) The
- * child may be stopped before it has run, by who traces it.
+ * its end of a pipe is closed, too. The child may be stopped before it has run, by who
+ * traces it.
  */
 #define CHILD_MS 100
 
 void fib_open_fork_begin(int ends[2], bool leave_out)
 {
 	ends[0] = ends[1] = -1;
-	if (fib_likely(!fib_load(&asks, relaxed) &&
-		       !fib_load(&waiting, relaxed)))
+	if (fib_likely(fib_load(&state, acquire) != READY))
 		return;
 	if (leave_out || !fib_fd_asks() ||
 	    fib_raw(SYS_pipe2, ends, O_CLOEXEC))
@@ -328,21 +318,15 @@ static bool open_reader(const long a[6], long *result)
 
 static bool may_be_fifo(const long a[6])
 {
-	int n = fib_load(&asks, relaxed);
 	int flags = (int)a[2];
 
-	if (FIB_CHAOS_ODDS(open_asks, 2))
-		fib_store(&asks, n = ASKS, relaxed);
-	if (fib_likely(!n) ||
+	if (fib_likely(!fib_slow_is() && !FIB_CHAOS_ODDS(open_asks, 2)) ||
 	    (flags & (O_ACCMODE | O_NONBLOCK | O_PATH | O_DIRECTORY | O_CREAT)) ||
-	    fib_self()->bound || !fib_fd_asks() || !is_ready())
+	    fib_self()->bound || !fib_fd_asks() ||
+	    !is_fifo(a[0], (const char *)a[1], flags) || !is_ready())
 		return false;
-	if (is_fifo(a[0], (const char *)a[1], flags)) {
-		fib_store(&asks, ASKS, relaxed);
-		return true;
-	}
-	fib_cas(&asks, &n, n - 1, relaxed);
-	return false;
+	fib_slow_again();
+	return true;
 }
 
 long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)

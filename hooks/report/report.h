@@ -1,7 +1,8 @@
 /*
- * What the library tells of itself: the counters when the process ends (stats.c, full.c),
- * which words are waited for (waits.c), where fibers hold their workers up (holdups.c), and that a worker does not come
- * out of the runtime (stuck.c). One lock, in waits.c. Each says who may call.
+ * What the library tells of itself: the counters when the process ends (stats.c,
+ * full.c), which words are waited for (waits.c), where fibers hold their workers up
+ * (holdups.c), and that a worker does not come out of the runtime (stuck.c). One lock, in
+ * waits.c. Each says who may call.
  */
 #ifndef FIB_REPORT_H
 #define FIB_REPORT_H

@@ -6,9 +6,10 @@
  * number are announced, as calls that are known to block are: others get a worker at
  * once. Until FIB_SLOW_MOST of them in a row were quick.
  *
- * By the number that the program called, and not by file or argument: it is a guess, which costs a call that is
- * quick all the same some microseconds. Who has a kernel thread to itself holds nobody
- * up, and may be under a filter: nothing is announced. No locks; for fibers, in a hook.
+ * By the number that the program called, and not by file or argument: it is a guess,
+ * which costs a call that is quick all the same some microseconds. Who has a kernel
+ * thread to itself holds nobody up, and may be under a filter: nothing is announced. No
+ * locks; for fibers, in a hook.
  */
 #ifndef FIB_SLOW_H
 #define FIB_SLOW_H
@@ -25,15 +26,27 @@ extern _Atomic uint8_t fib_slow[FIB_SLOW_CALLS];
 uint64_t fib_slow_enter(void);
 void fib_slow_leave(uint64_t began);
 
-/** What the caller's call comes to begins: what fib_slow_ends() is to have. */
-static inline uint64_t fib_slow_begins(void)
+/** Are calls of the caller's number announced? */
+static inline bool fib_slow_is(void)
 {
 	unsigned nr = fib_self()->hook.call;
 
-	if (fib_likely(nr >= FIB_SLOW_CALLS ||
-		       !fib_load(&fib_slow[nr], relaxed)))
-		return 0;
-	return fib_slow_enter();
+	return nr < FIB_SLOW_CALLS && fib_load(&fib_slow[nr], relaxed);
+}
+
+/** The caller's call waits, announced or not. */
+static inline void fib_slow_again(void)
+{
+	unsigned nr = fib_self()->hook.call;
+
+	if (nr < FIB_SLOW_CALLS)
+		fib_store(&fib_slow[nr], FIB_SLOW_MOST, relaxed);
+}
+
+/** What the caller's call comes to begins: what fib_slow_ends() is to have. */
+static inline uint64_t fib_slow_begins(void)
+{
+	return fib_likely(!fib_slow_is()) ? 0 : fib_slow_enter();
 }
 
 static inline void fib_slow_ends(uint64_t began)

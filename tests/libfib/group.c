@@ -140,7 +140,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* --- values of a fiber's own ---------------------------------------------------------- */
+/* --- values of a fiber's own ------------------------------------------------- */
 
 static unsigned key, more;
 static _Atomic int destroyed;
@@ -234,7 +234,7 @@ START_TEST(destroyed_again)
 }
 END_TEST
 
-/* --- fib_dump ---------------------------------------------------------------------------- */
+/* --- fib_dump ---------------------------------------------------------------- */
 
 static int ends[2];
 
@@ -326,7 +326,7 @@ START_TEST(dumped_in_motion)
 }
 END_TEST
 
-/* --- overflows --------------------------------------------------------------------------- */
+/* --- overflows --------------------------------------------------------------- */
 
 static volatile int zero;
 

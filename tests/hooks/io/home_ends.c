@@ -1,7 +1,7 @@
 /*
  * Both ends of a pipe, a pair of sockets, a connection are this process's, and who
- * reads waits for who writes. That something was written says nothing of who gets it: others read
- * as well, the number may be another file's by now, there are duplicates.
+ * reads waits for who writes. That something was written says nothing of who gets it:
+ * others read as well, the number may be another file's by now, there are duplicates.
  *
  * t-case: stolen
  * t-case: reused

@@ -1,7 +1,8 @@
 /*
  * Threads that wait for the same thing, and their numbers are closed meanwhile,
- * and used anew: each goes on with its file, the first as well as those behind it. But the process's
- * locks are given back then, and the call fails: fcntl_setlk() of fs/locks.c.
+ * and used anew: each goes on with its file, the first as well as those behind it. But
+ * the process's locks are given back then, and the call fails: fcntl_setlk() of
+ * fs/locks.c.
  *
  * t-case: connect
  * t-case: datagram
