@@ -174,7 +174,7 @@ static inline int fib_io_option(const struct fib_known *k, int name, int none)
 	return val;
 }
 
-/* --- open.c ---------------------------------------------------------------- */
+/* --- open.c, open_write.c --------------------------------------------------- */
 
 /** Before the first fiber, and in a fork child's. */
 void fib_open_reset(void);
@@ -187,6 +187,12 @@ void fib_open_reset(void);
 void fib_open_fork_begin(int ends[2], bool leave_out);
 void fib_open_fork_made(int ends[2]);
 void fib_open_fork_end(int ends[2], bool parent);
+/**
+ * openat() of a path that was a FIFO a moment ago, for writing, with arguments @a: what
+ * it returns, in *@result. False: it is otherwise, and nothing has been done.
+ */
+bool fib_open_writer(const long a[6], long *result);
+void fib_open_writers_reset(void);
 /** fib_host.news(): files that are watched have been opened. Any worker. */
 void fib_open_news(void);
 

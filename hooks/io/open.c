@@ -25,8 +25,7 @@
  * event, after it counts. Whether there is a writer says a read: 0 without, EAGAIN or
  * EFAULT with one, since what it is to read into cannot be written to.
  *
- * A writer has no such way: with O_NONBLOCK it does not count where there is no reader,
- * and of a reader that waits inotify tells nothing.
+ * A writer has no such way: open_write.c.
  *
  * No open is to pay for that, so each is made as it is asked for, until one has held a
  * worker up. From then on it is asked first what the path is, for as long as slow.h says.
@@ -64,6 +63,7 @@ void fib_open_reset(void)
 	fib_list_init(&openers);
 	notify = -1;
 	fib_store(&state, NONE, relaxed);
+	fib_open_writers_reset();
 }
 
 /* --- who waits for a writer --------------------------------------------------- */
@@ -220,8 +220,7 @@ void fib_open_fork_begin(int ends[2], bool leave_out)
 	ends[0] = ends[1] = -1;
 	if (fib_likely(fib_load(&state, acquire) != READY))
 		return;
-	if (leave_out || !fib_fd_asks() ||
-	    fib_raw(SYS_pipe2, ends, O_CLOEXEC))
+	if (leave_out || !fib_fd_asks() || fib_raw(SYS_pipe2, ends, O_CLOEXEC))
 		ends[0] = ends[1] = -1;
 }
 
@@ -316,17 +315,21 @@ static bool open_reader(const long a[6], long *result)
 	return true;
 }
 
-static bool may_be_fifo(const long a[6])
+/* A FIFO's, perhaps. False: nothing has been done. */
+static bool open_fifo(const long a[6], long *result)
 {
-	int flags = (int)a[2];
+	int flags = (int)a[2], mode = flags & O_ACCMODE;
 
 	if (fib_likely(!fib_slow_is() && !FIB_CHAOS_ODDS(open_asks, 2)) ||
-	    (flags & (O_ACCMODE | O_NONBLOCK | O_PATH | O_DIRECTORY | O_CREAT)) ||
+	    (mode != O_RDONLY && mode != O_WRONLY) ||
+	    (flags & (O_NONBLOCK | O_PATH | O_DIRECTORY | O_EXCL)) ||
 	    fib_self()->bound || !fib_fd_asks() ||
-	    !is_fifo(a[0], (const char *)a[1], flags) || !is_ready())
+	    !is_fifo(a[0], (const char *)a[1], flags))
 		return false;
 	fib_slow_again();
-	return true;
+	if (mode == O_WRONLY)
+		return fib_open_writer(a, result);
+	return !(flags & O_CREAT) && is_ready() && open_reader(a, result);
 }
 
 long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)
@@ -337,7 +340,7 @@ long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)
 
 	if (fib_unlikely(fib_procfs_of_thread(path, flags, own)))
 		a[1] = (long)own;
-	else if (fib_unlikely(may_be_fifo(a)) && open_reader(a, &r))
+	else if (fib_unlikely(open_fifo(a, &r)))
 		return r;
 	return fib_slow_pass_intr(SYS_openat, a);
 }

@@ -22,6 +22,7 @@
  * t-case: select
  * t-case: open_fifo
  * t-case: open_fifos
+ * t-case: open_fifo_write
  */
 #include "held.h"
 #include <sys/ioctl.h>
@@ -423,6 +424,29 @@ static void feed_fifos(void)
 	}
 }
 
+/* --- a FIFO whose reader has not come ----------------------------------------- */
+
+static long call_open_write(void)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	fifo_named(path, 0);
+	fd = open(path, O_WRONLY);
+	CHECK(fd >= 0);
+	t_close(fd);
+	return 1;
+}
+
+static void feed_reader(void)
+{
+	char path[PATH_MAX];
+
+	fifo_named(path, 0);
+	here[0] = open(path, O_RDONLY);
+	CHECK(here[0] >= 0);
+}
+
 static const struct wait waits[] = {
 	{ "read", setup_pipes, call_read, feed, 0 },
 	{ "sendfile", setup_stream, call_sendfile, NULL, 1 },
@@ -447,6 +471,7 @@ static const struct wait waits[] = {
 	{ "select", setup_high, call_select, feed_one, 0 },
 	{ "open_fifo", setup_fifo, call_open, feed_fifos, 0 },
 	{ "open_fifos", setup_fifo_each, call_open, feed_fifos, 0 },
+	{ "open_fifo_write", setup_fifo, call_open_write, feed_reader, 0 },
 };
 
 int main(int argc, char **argv)
