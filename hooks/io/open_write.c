@@ -26,6 +26,7 @@
 #include "hooks/signal/signal.h"
 #include "hooks/wait/slow.h"
 #include "hooks/wait/wait.h"
+#include "runtime/chaos.h"
 #include "runtime/digits.h"
 #include "runtime/reserved.h"
 #include "runtime/timer.h"
@@ -149,6 +150,7 @@ static bool serve_one(const struct writer *first)
 
 static void link_up(struct writer *w)
 {
+	FIB_CHAOS_POINT(writer_link);
 	fib_lock(&lock);
 	w->first = !find_locked(w, true);
 	fib_list_add_tail(&writers, &w->node);
@@ -213,8 +215,11 @@ static bool is_of(const struct writer *w, int fd)
 /* @a are the arguments of openat(): by its path, or by its number. */
 static long wait_in_kernel(struct writer *w, const long a[6])
 {
-	long r = fib_slow_pass_intr(SYS_openat, a);
+	long r;
 
+	do
+		r = fib_slow_pass_intr(SYS_openat, a);
+	while (r == -EINTR && fib_wait_goes_on(w->fib));
 	if (r < 0 || !is_of(w, (int)r)) {
 		leave(w);
 		return r;
@@ -222,8 +227,9 @@ static long wait_in_kernel(struct writer *w, const long a[6])
 	fib_lock(&lock);
 	unlink_locked(w);
 	fib_unlock(&lock);
-	while (serve_one(w))
-		;
+	do
+		FIB_CHAOS_POINT(writer_serve);
+	while (serve_one(w));
 	return r;
 }
 
@@ -299,7 +305,7 @@ bool fib_open_writer(const long a[6], long *result)
 		return false;
 	}
 	link_up(&w);
-	if (w.first)
+	if (w.first) /* the kernel takes one */
 		fib_reserved_free(w.fd);
 	*result = w.first ? wait_in_kernel(&w, a) : wait_behind(&w);
 	return true;
