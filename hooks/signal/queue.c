@@ -58,9 +58,29 @@ bool fib_signal_wants(struct fib *f, int sig)
 	return !(blocked & FIB_SIG(sig));
 }
 
+/*
+ * What was sent to the process is for who wants it. It may have blocked it since it was
+ * chosen, and looked whether something is pending: one sees what the other has written.
+ */
+static int pend_locked(struct fib *f, int sig, bool process)
+{
+	fib_or(&f->sig.pending, FIB_SIG(sig), seq_cst);
+	FIB_CHAOS_POINT(signal_pend);
+	return process && !fib_signal_wants(f, sig) ? -ESRCH : 0;
+}
+
+static void unpend_locked(struct fib *f, int sig)
+{
+	for (const struct fib_siginfo_node *n = f->sig.queue; n; n = n->next)
+		if (n->info.si_signo == sig)
+			return;
+	fib_and(&f->sig.pending, ~FIB_SIG(sig), relaxed);
+}
+
 int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 {
 	struct fib_siginfo_node *n, **at;
+	int r;
 
 	fib_lock(&fib_sig_lock);
 	if (!fib_load(&f->tid, relaxed)) {
@@ -83,11 +103,15 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 		fib_unlock(&fib_sig_lock);
 		return 0;
 	}
-	n = node_get_locked();
+	r = pend_locked(f, sig, process);
+	n = r ? NULL : node_get_locked();
 	/* As the kernel: a signal that does not queue needs no memory. */
-	if (!n && sig >= FIB_SIGRTMIN) {
+	if (!n && !r && sig >= FIB_SIGRTMIN)
+		r = -EAGAIN;
+	if (r) {
+		unpend_locked(f, sig);
 		fib_unlock(&fib_sig_lock);
-		return -EAGAIN;
+		return r;
 	}
 	if (n) {
 		n->info = *info;
@@ -99,7 +123,6 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 		*at = n;
 	}
 	ever_queued |= FIB_SIG(sig);
-	fib_or(&f->sig.pending, FIB_SIG(sig), seq_cst);
 	fib_unlock(&fib_sig_lock);
 	if (fib_signal_wants(f, sig))
 		fib_attention_set(f);

@@ -332,10 +332,12 @@ void fib_receiver_run(void)
 	fib_messenger_hurry();
 	fib_receiver_run_defaults();
 	forward_posted();
+	fib_lock(&forward_lock);
 	fib_raw(SYS_rt_sigpending, &pending, 8);
 	pending &= watchable();
 	fib_and(&unwatched, pending | fib_signal_process_pending(), seq_cst);
-	fib_sig_forward(pending);
+	forward_locked(pending);
+	fib_unlock(&forward_lock);
 	set = watchable() & ~fib_load(&unwatched, relaxed);
 	use = fib_fd_use();
 	fd = fib_monitor_receiver();

@@ -127,7 +127,8 @@ void fib_signal_cancel(struct fib *f, int tid);
 
 /**
  * Send @sig to @f, as tgkill() does. @process: it was sent to the process, and any
- * fiber would do. 0, -ESRCH if @f has ended, -EAGAIN without memory. Any thread.
+ * fiber would do. 0, -EAGAIN without memory, -ESRCH if @f has ended, or does not want
+ * what was sent to the process. Any thread.
  */
 int fib_signal_send(struct fib *f, int sig, const siginfo_t *info,
 		    bool process);

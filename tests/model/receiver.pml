@@ -12,6 +12,7 @@
  *          NO_POKE         the signalfd is not told that it is wanted again
  *          NO_UNWATCH      what was queued here is not noted in unwatched
  *          TAKE_AND_GO     who has dequeued one does not look at unwatched
+ *          STALE_LOOK      the receiver clears unwatched by what it saw without the lock
  */
 bool pending;		/* in the kernel */
 bool queued;		/* dequeued there, and then blocked by all: in our queue */
@@ -92,6 +93,20 @@ inline open_mask(me) /* fib_signal_unblocked() */
 #endif
 }
 
+/* What it was given, and blocks by now, is another one's: fib_sig_retarget(). */
+inline close_mask(me)
+{
+	open[me] = false;
+	if
+	:: atomic { given[me] -> given[me] = false };
+	   lock();
+	   queued = true;
+	   forward_locked();
+	   locked = false
+	:: else
+	fi
+}
+
 inline handle(me)
 {
 	atomic { given[me] && open[me] -> given[me] = false };
@@ -106,7 +121,7 @@ proctype fiber(byte me)
 
 	open_mask(me);
 	if
-	:: open[me] = false; open_mask(me)
+	:: close_mask(me); open_mask(me)
 	:: skip
 	fi;
 	unblocked++;
@@ -125,15 +140,23 @@ proctype sender()
 
 proctype receiver()
 {
-	bool was;
+	bool was, here;
 
 	do
 	:: DONE -> break
 	:: atomic { (pending && watched) || poked -> poked = false };
 	   /* fib_receiver_run() */
+#ifndef STALE_LOOK
+	   lock();
+#endif
 	   was = pending;
-	   atomic { if :: !was && !queued -> unwatched = false :: else fi };
-	   if :: was -> lock(); forward_locked(); locked = false :: else fi;
+	   here = queued;
+	   if :: !was && !here -> unwatched = false :: else fi;
+#ifdef STALE_LOOK
+	   lock();
+#endif
+	   if :: was -> forward_locked() :: else fi;
+	   locked = false;
 	   watched = !unwatched
 	od
 }
