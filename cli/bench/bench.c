@@ -91,9 +91,6 @@ static void wait_listening(enum bench_mode m, struct run_address *a)
 	}
 	snprintf(bench.address, sizeof(bench.address), "%s",
 		 run_address_name(a));
-	if (run_server.ended)
-		bench_note("The server goes into the background: it was "
-			   "followed there.");
 }
 
 /* --- the load ------------------------------------------------------------------- */
@@ -164,6 +161,10 @@ static void run_load(enum bench_mode m, struct run_address *a, double *val)
 		cli_fail(CLI_ERROR, "the load failed, %s, %s%s", modes[m],
 			 run_how(run_helper.status),
 			 behind(run_last_line(&run_helper)));
+	/* It may have listened before what was started was gone. */
+	if (run_server.ended)
+		bench_note("The server goes into the background: it was "
+			   "followed there.");
 }
 
 static void read_figures(enum bench_mode m, struct bench_figures *f,

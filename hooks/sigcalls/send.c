@@ -77,7 +77,7 @@ static bool to_own_process(int sig, const siginfo_t *info)
 /* It is in the kernel's queue now: a fiber may have begun to want it. */
 static long in_kernel(long r, int sig)
 {
-	if (r == 0 && sig >= FIB_SIGRTMIN)
+	if (r == 0 && sig)
 		fib_signal_sync(FIB_SIG(sig));
 	return r;
 }
@@ -120,7 +120,7 @@ long fib_sys_kill(int pid, int sig)
 static long to_signalfd(int sig, const siginfo_t *info)
 {
 	fib_signal_unwatch(sig);
-	return fib_signal_to_kernel(sig, info);
+	return in_kernel(fib_signal_to_kernel(sig, info), sig);
 }
 
 static long to_fiber(struct fib *f, int sig, const siginfo_t *info)

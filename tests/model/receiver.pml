@@ -12,21 +12,22 @@
  *          NO_POKE         the signalfd is not told that it is wanted again
  *          NO_UNWATCH      what was queued here is not noted in unwatched
  *          TAKE_AND_GO     who has dequeued one does not look at unwatched
+ *          NO_SYNC         who sends in the process, to the kernel, does not look again
  *          STALE_LOOK      the receiver clears unwatched by what it saw without the lock
  */
 bool pending;		/* in the kernel */
 bool queued;		/* dequeued there, and then blocked by all: in our queue */
 bool unwatched;		/* out of the signalfd's set, if the receiver has told it */
 bool watched = true;	/* in that set */
-bool poked, locked, sent;
+bool poked, locked, sent, sent_inside;
 bool open[2];		/* masks */
 bool given[2];		/* in the fiber's queue: attention.pml */
 byte unblocked;		/* fibers that will not close their mask again */
 
 #define WANTS (open[0] && !given[0] || !open[0] && open[1] && !given[1])
 #define DONE                                                                   \
-	(unblocked == 2 && sent && !locked && !pending && !queued &&               \
-	 !given[0] && !given[1])
+	(unblocked == 2 && sent && sent_inside && !locked && !pending &&       \
+	 !queued && !given[0] && !given[1])
 
 inline lock()
 {
@@ -67,8 +68,7 @@ inline rewatch()
 #endif
 	   lock();
 	   found = unwatched;
-	   unwatched = false;
-	   if :: found -> forward_locked() :: else fi;
+	   if :: found -> unwatched = false; forward_locked() :: else fi;
 	   locked = false;
 #ifndef NO_POKE
 	   if :: found -> poked = true :: else fi
@@ -138,6 +138,23 @@ proctype sender()
 	sent = true
 }
 
+/* A fiber that sends it to its own process: to_own_process(), in_kernel(). */
+proctype insider()
+{
+	if
+	:: WANTS
+	:: else ->
+	   unwatched = true;
+	   pending = true;
+#ifndef NO_SYNC
+	   lock();
+	   if :: pending -> forward_locked() :: else fi;
+	   locked = false
+#endif
+	fi;
+	sent_inside = true
+}
+
 proctype receiver()
 {
 	bool was, here;
@@ -162,5 +179,6 @@ proctype receiver()
 }
 
 init {
-	atomic { run fiber(0); run fiber(1); run sender(); run receiver() }
+	atomic { run fiber(0); run fiber(1); run sender(); run insider();
+		 run receiver() }
 }
