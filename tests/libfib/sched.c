@@ -1,6 +1,7 @@
 /* Schedulers: submitting, order, pinning, waking. */
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -255,13 +256,17 @@ END_TEST
 static atomic_int wakes, turns, at_once_in;
 static atomic_bool enough;
 static struct fib *racer;
+static sem_t many_turns;
+
+#define TURNS 50000
 
 static void race_hold(void *arg)
 {
 	while (!quit) {
 		OK(fib_yield());
 		ck_assert_int_eq(atomic_fetch_add(&at_once_in, 1), 0);
-		turns++;
+		if (++turns == TURNS)
+			sem_post(&many_turns);
 		atomic_fetch_sub(&at_once_in, 1);
 	}
 }
@@ -277,26 +282,22 @@ static void *race_wake(void *arg)
 	return NULL;
 }
 
-static int wanted_turns;
-
-static bool many_turns(void)
-{
-	return turns > wanted_turns;
-}
-
 /* Wake-ups that race the yield: never two at once, and the last one counts. */
 START_TEST(wake_races_yield)
 {
 	struct fib_sched *s = started(2, false);
+	struct timespec end;
 	pthread_t t[2];
 
+	OK(sem_init(&many_turns, 0, 0));
 	OK(fib_create(&racer, race_hold, NULL, 0));
 	OK(fib_sched_submit_fiber(s, racer, FIB_ANY_THREAD));
 	for (int i = 0; i < 2; i++)
 		OK(pthread_create(&t[i], NULL, race_wake, NULL));
-	/* It goes on, at whatever speed: a turn may take system calls. */
-	for (; wanted_turns < 50000; wanted_turns += 1000)
-		until(many_turns);
+	/* It sleeps: the threads that are tested have the processors. */
+	OK(clock_gettime(CLOCK_REALTIME, &end));
+	end.tv_sec += 10;
+	OK(sem_timedwait(&many_turns, &end));
 	enough = true;
 	for (int i = 0; i < 2; i++)
 		OK(pthread_join(t[i], NULL));
