@@ -111,7 +111,8 @@ TURNS = ((8, 3200, 60, 110), (1000, 20000, 17, 60))
 
 
 def wrap(argv, env, out):
-    """@argv, whose system calls are counted in file @out."""
+    """@argv, whose system calls are counted in file @out: by perf or strace, and
+    where a switch is an arch_prctl (bases) without these."""
     perf = ["perf", "stat", "-x,", "-o", out, "-e", "raw_syscalls:sys_enter"]
     strace = ["strace", "-f", "-qq", "-c", "-o", out]
     if wrap.bases:
@@ -119,6 +120,9 @@ def wrap(argv, env, out):
         strace += ["-e", "trace=!arch_prctl"]
     e = ["env"] + ["%s=%s" % kv for kv in env.items()]
     return (perf if wrap.perf else strace) + e + argv
+
+
+wrap.bases = not getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE
 
 
 def more_than_native(kind, how):
@@ -389,7 +393,6 @@ def main():
     except FileNotFoundError:
         wrap.perf = False
     print("counted by", "perf" if wrap.perf else "strace")
-    wrap.bases = not getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE
     if wrap.bases:
         print("arch_prctl is not counted: without FSGSBASE each switch is one")
     hooked = {"LD_PRELOAD": build + "/libfibhook.so", "FIBHOOK_WORKERS": "1"}
