@@ -218,17 +218,21 @@ bool fib_io_is_presumed(const struct fib_fd *s)
 	       !fib_load(&fib_io_urgent, relaxed) && fib_doubt_may();
 }
 
-long fib_io_first(struct fib_io *io)
+bool fib_io_waits_first(struct fib_io *io)
 {
-	long r;
-
 	fib_io_begin(io);
 	if (known_empty(io))
-		return limit(io) == 0 ? fib_io_again(io) : 0;
+		return limit(io) == 0;
 	if (!fib_io_is_presumed(io->s) || io->moved || limit(io))
-		return 0;
+		return false;
 	io->doubts = true;
-	r = fib_io_again(io);
+	return true;
+}
+
+long fib_io_first(struct fib_io *io)
+{
+	long r = fib_io_waits_first(io) ? fib_io_again(io) : 0;
+
 	io->doubts = false;
 	return r;
 }
@@ -253,6 +257,13 @@ static void note_read(struct fib_io *io, uint32_t turn, size_t plain, long r)
 	fib_io_took(io, turn, is_short);
 	if (!is_short && r > 0 && !io->moved)
 		note_exact(io, turn, r);
+}
+
+void fib_io_tried(struct fib_io *io, uint32_t turn, size_t plain, long r)
+{
+	tried(io, r);
+	if (r > 0)
+		note_read(io, turn, plain, r);
 }
 
 long fib_io_open_call(struct fib_io *io, size_t plain, long nr, const long a[6])

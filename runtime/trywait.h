@@ -137,9 +137,16 @@ short fib_io_ready(int fd, short events);
  * which was known to wait.
  */
 long fib_io_first(struct fib_io *io);
+/**
+ * The same, for who waits in its own way too: is it to wait before it tries? It is known,
+ * or presumed (io->doubts, for that wait), that there is nothing.
+ */
+bool fib_io_waits_first(struct fib_io *io);
 /** Before a try: which one it is. After it: has it taken all that there was then? */
 uint32_t fib_io_turn(struct fib_io *io);
 void fib_io_took(struct fib_io *io, uint32_t turn, bool all);
+/** After it, too: it had @r of @plain bytes (see below), or an error. */
+void fib_io_tried(struct fib_io *io, uint32_t turn, size_t plain, long r);
 /** @s is known to be empty, whatever comes since it was looked at with fib_iom_begin(). */
 bool fib_io_is_empty(const struct fib_fd *s);
 /** It was, the kernel has said; its reads were @reads when that was asked. */

@@ -303,8 +303,11 @@ struct fib_fd *fib_fd_queue(struct fib_known *k, uint8_t ev, uint32_t began,
 
 /* --- kind.c ----------------------------------------------------------------- */
 
-/** SO_RCVLOWAT is set on some socket; SO_PEEK_OFF is. */
-extern _Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used;
+/** SO_RCVLOWAT is set on some socket; SO_PEEK_OFF is; what hooks/io/much.c asks for is. */
+extern _Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used, fib_fd_glue_used;
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD 76 /* linux/socket.h, since Linux 6.5 */
+#endif
 /** enum fib_fd_kind of @fd, as the kernel says. */
 uint8_t fib_fd_find_kind(int fd);
 /** The same of socket @fd, which socket() or socketpair() has just made of that. */

@@ -4,7 +4,7 @@
 #include "hooks/core/hook.h"
 #include "hooks/fd/fd.h"
 
-_Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used;
+_Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used, fib_fd_glue_used;
 
 #define SOCK_TYPE 0xf /* SOCK_TYPE_MASK of linux/net.h */
 
@@ -57,6 +57,9 @@ uint8_t fib_fd_find_kind(int fd)
 			fib_store(&fib_fd_lowat_used, true, relaxed);
 		if (sock_opt(fd, SO_PEEK_OFF) >= 0)
 			fib_store(&fib_fd_peek_off_used, true, relaxed);
+		if (domain == AF_UNIX && (sock_opt(fd, SO_PASSCRED) > 0 ||
+					  sock_opt(fd, SO_PASSPIDFD) > 0))
+			fib_store(&fib_fd_glue_used, true, relaxed);
 		if (type == SOCK_STREAM &&
 		    (domain == AF_INET || domain == AF_INET6) &&
 		    sock_opt(fd, SO_PROTOCOL) == IPPROTO_TCP)

@@ -346,10 +346,8 @@ static int take_turn(const struct fib_io *io, struct fib_place *line,
 }
 
 /* Receives, accept() and connect() bring no signal upon the thread that makes them. */
-static long in_kernel(long nr, const long v[6], const struct fib_rest *rest)
+static long in_kernel(long nr, const long v[6])
 {
-	if (rest && rest->briefly)
-		return fib_blocking_briefly(nr, v);
 	switch (nr) {
 	case SYS_accept4:
 	case SYS_connect:
@@ -378,7 +376,7 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 	r = v[0] = take_turn(io, line, &hold);
 	while (v[0] >= 0) {
 		fib_store(&f->sig.kicked, false, relaxed);
-		r = in_kernel(nr, v, rest);
+		r = in_kernel(nr, v);
 		if (!f->io.hold || fib_stop_ended() ||
 		    !is_kick(f, r, rest, &nr, v))
 			break;
@@ -415,8 +413,6 @@ long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
 				 ev == FIB_IO_READ ? POLLIN : POLLOUT))
 			break;
 		r = fib_io_again(&io);
-		if (rest)
-			rest->waited = true;
 	}
 	if (r == 0) {
 		fib_count(io_kernel);

@@ -136,6 +136,27 @@ static uint8_t part_of(int level, int name)
 	return 0;
 }
 
+/* Of few sockets: until one has it, none is asked. */
+static void note_use(int level, int name)
+{
+	if (level == SOL_TCP && name == TCP_ULP)
+		fib_store(&fib_fd_glue_used, true, relaxed);
+	if (level != SOL_SOCKET)
+		return;
+	switch (name) {
+	case SO_RCVLOWAT:
+		fib_store(&fib_fd_lowat_used, true, relaxed);
+		break;
+	case SO_PEEK_OFF:
+		fib_store(&fib_fd_peek_off_used, true, relaxed);
+		break;
+	case SO_PASSCRED:
+	case SO_PASSPIDFD:
+	case SO_PASSSEC:
+		fib_store(&fib_fd_glue_used, true, relaxed);
+	}
+}
+
 /* sock_set_timeout() of the kernel keeps whole seconds as they are, if so few. */
 #define WHOLE_SECONDS 1000000
 
@@ -171,10 +192,7 @@ long fib_sys_setsockopt(int fd, int level, int name, const void *val,
 
 	if ((part & FIB_DESC_LIMITS) && (int)len >= (int)sizeof(struct timeval))
 		return set_limit(fd, part, name, val);
-	if (level == SOL_SOCKET && name == SO_PEEK_OFF)
-		fib_store(&fib_fd_peek_off_used, true, relaxed);
-	if (part == FIB_DESC_LOWAT)
-		fib_store(&fib_fd_lowat_used, true, relaxed);
+	note_use(level, name);
 	c = fib_fd_change(fd, part);
 	r = fib_raw(SYS_setsockopt, fd, level, name, val, len);
 	fib_fd_changed(&c);

@@ -43,8 +43,6 @@ struct fib_rest {
 	 */
 	bool (*next)(struct fib_rest *rest, long r, long *nr, long v[6]);
 	long done;
-	bool waited;  /* in a fiber, before the kernel made the call */
-	bool briefly; /* what the call is to have is there */
 };
 struct fib_place;
 /**
@@ -91,7 +89,7 @@ struct fib_parts {
 	size_t n;
 	size_t skip; /* bytes of iov that are done */
 	long done;
-	bool blocked; /* by the first try, which was made already */
+	bool blocked; /* by the first try, which was made already, or is known to be */
 	bool waited;
 	bool refused; /* the file takes no calls that do not block any more */
 	/* of net.c */

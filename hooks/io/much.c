@@ -1,11 +1,19 @@
 /*
- * A receive that waits for more than one byte: MSG_WAITALL, SO_RCVLOWAT. For the
- * first one it waits in a fiber, for the rest in the kernel.
+ * A receive that waits for more than one byte: MSG_WAITALL, SO_RCVLOWAT. Of a stream
+ * the former takes parts, each by a call that does not block, as tcp_recvmsg_locked() and
+ * unix_stream_read_generic() do within one call. The other cases the kernel makes.
+ *
+ * After a part the one call ends where a next one would not: at a mark; TCP's at an error,
+ * which stays with the socket; a unix socket's behind descriptors, of which control
+ * messages tell. So it is looked before the next try.
  */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
+#include "runtime/chaos.h"
 #include "runtime/trywait.h"
 
 /* How much the vector has. What is not there, the kernel will complain of. */
@@ -22,16 +30,220 @@ size_t fib_io_message_length(const struct msghdr *h)
 	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
 }
 
+/* Where programs have no memory: TASK_SIZE_MAX, without five-level paging. */
+#define BEYOND ((1ul << 47) - FIB_PAGE)
+
+/* One that the kernel refuses, before it waits; or that it may. */
+static bool is_refused(const struct msghdr *h)
+{
+	struct iovec v;
+
+	if (h->msg_iovlen > FIB_IOV_MAX || (int)h->msg_namelen < 0)
+		return true;
+	for (size_t i = 0; i < h->msg_iovlen; i++)
+		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)) ||
+		    v.iov_len > BEYOND ||
+		    (uintptr_t)v.iov_base > BEYOND - v.iov_len)
+			return true;
+	return false;
+}
+
+/* The same of the first message of recvmmsg's @vec. */
+bool fib_io_is_first_refused(const void *vec)
+{
+	struct msghdr h;
+
+	return fib_copy(&h, vec, sizeof(h)) || is_refused(&h);
+}
+
+/* --- a stream, in parts ------------------------------------------------------- */
+
+/* With no other flag; and a short read tells that nothing is left. */
+#define IN_PARTS (MSG_WAITALL | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)
+
+struct whole {
+	struct fib_parts p;
+	struct msghdr h; /* the program's, or for its recvfrom() */
+	size_t all;
+	bool tcp;
+	bool ended; /* by what came beside the data */
+};
+
+static int ask(int fd, unsigned long what)
+{
+	int answer = 0;
+
+	fib_raw(SYS_ioctl, fd, what, &answer);
+	return answer;
+}
+
+static bool has_option(int fd, int level, int name)
+{
+	int val = 0, len = sizeof(val);
+
+	fib_raw(SYS_getsockopt, fd, level, name, &val, &len);
+	return val;
+}
+
+/* POLLERR alone may be for the queue of errors, which ends nothing. */
+static bool is_over(int fd, short ready)
+{
+	return (ready & (POLLHUP | POLLRDHUP)) ||
+	       ((ready & POLLERR) && (has_option(fd, SOL_IP, IP_RECVERR) ||
+				      has_option(fd, SOL_IPV6, IPV6_RECVERR)));
+}
+
+/* FIONREAD: what came before the end is there once poll tells of it. */
+static long look_tcp(int fd)
+{
+	if (ask(fd, FIONREAD))
+		return 1;
+	if (!is_over(fd, fib_io_ready(fd, POLLIN | POLLRDHUP)))
+		return -EAGAIN;
+	return ask(fd, FIONREAD);
+}
+
+/* After a part, is there more? Then > 0; 0: that was all; -EAGAIN. */
+static long look(const struct whole *c, int fd)
+{
+	if (c->ended)
+		return 0;
+	/* The part was short, and no edge came since. */
+	if (!c->p.waited && fib_io_is_empty(c->p.io.s))
+		return -EAGAIN;
+	if (ask(fd, SIOCATMARK))
+		return 0;
+	return c->tcp ? look_tcp(fd) : 1;
+}
+
+/* Until anything has come by the program's own call; but of a unix socket it is seen what. */
+static long try_first(const struct whole *c, int fd, struct msghdr *m)
+{
+	const long *a = c->p.first;
+	long r;
+
+	if (c->tcp)
+		return fib_raw6(c->p.nr, fd, a[1], a[2], a[3], a[4], a[5]);
+	if (c->p.nr == SYS_recvfrom)
+		return fib_raw(SYS_recvmsg, fd, m, c->p.flags);
+	r = fib_raw(SYS_recvmsg, fd, a[1], c->p.flags);
+	if (r > 0)
+		fib_copy(m, (void *)a[1], sizeof(*m));
+	return r;
+}
+
+/* What came with it is the program's, as with all that one call takes. */
+static long try_next(const struct whole *c, int fd, struct msghdr *m)
+{
+	struct msghdr *h = (void *)c->p.first[1];
+	long r = fib_raw(SYS_recvmsg, fd, m, c->p.flags);
+
+	if (r > 0 && c->p.nr == SYS_recvmsg) {
+		fib_copy(&h->msg_controllen, &m->msg_controllen,
+			 sizeof(h->msg_controllen));
+		fib_copy(&h->msg_flags, &m->msg_flags, sizeof(h->msg_flags));
+	}
+	return r;
+}
+
+static long receive_part(struct fib_parts *p, int fd, struct iovec *v,
+			 unsigned n)
+{
+	struct whole *c = fib_container_of(p, struct whole, p);
+	struct msghdr m = c->h;
+	size_t asked = c->all;
+	uint32_t turn;
+	long r;
+
+	if (p->done) {
+		r = look(c, fd);
+		if (r <= 0)
+			return r;
+		asked = fib_io_length(v, (int)n);
+		m.msg_name = NULL;
+		m.msg_namelen = 0;
+		m.msg_iov = v;
+		m.msg_iovlen = n;
+	}
+	turn = fib_io_turn(&p->io);
+	r = p->done ? try_next(c, fd, &m) : try_first(c, fd, &m);
+	c->ended = !c->tcp && r > 0 &&
+		   (m.msg_controllen || (m.msg_flags & MSG_CTRUNC));
+	fib_io_tried(&p->io, turn, c->ended ? FIB_IO_ANY : asked, r);
+	return r;
+}
+
+/*
+ * Does one call not glue together what two would? A unix socket that tells of its
+ * senders: what is of different ones (unix_skb_scm_eq()). TCP with TLS: records of
+ * different types.
+ */
+static bool is_not_glued(const struct fib_known *k)
+{
+	if (k->kind == FIB_FD_TCP)
+		return has_option(k->fd, SOL_TCP, TCP_ULP);
+	return has_option(k->fd, SOL_SOCKET, SO_PASSCRED) ||
+	       has_option(k->fd, SOL_SOCKET, SO_PASSPIDFD) ||
+	       has_option(k->fd, SOL_SOCKET, SO_PASSSEC);
+}
+
+static bool goes_in_parts(const struct fib_known *k, long nr, const long a[6],
+			  long flags)
+{
+	bool tcp = k->kind == FIB_FD_TCP;
+
+	if ((!tcp && k->kind != FIB_FD_STREAM) || (flags & ~IN_PARTS) ||
+	    (!tcp && nr == SYS_recvfrom && a[4]))
+		return false;
+	return !fib_load(&fib_fd_glue_used, relaxed) || !is_not_glued(k);
+}
+
+static long receive_parts(struct fib_known *k, long nr, const long a[6],
+			  long flags, const struct msghdr *h, size_t all)
+{
+	long at_once[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
+	struct whole c = { .p = { .io = FIB_HOOK_IO(k, FIB_IO_READ),
+				  .part = receive_part,
+				  .iov = h->msg_iov,
+				  .n = h->msg_iovlen,
+				  .nr = nr,
+				  .first = at_once,
+				  .flags = (int)(flags | MSG_DONTWAIT) },
+			   .h = *h,
+			   .all = all,
+			   .tcp = k->kind == FIB_FD_TCP };
+	struct fib_parts *p = &c.p;
+	long r;
+
+	at_once[nr == SYS_recvfrom ? 3 : 2] = c.p.flags;
+	p->io.shared = true;
+	p->io.closes = fib_iom_enter(k->slot);
+	p->blocked = !is_refused(h) && fib_io_waits_first(&p->io);
+	if (!p->blocked && !FIB_CHAOS_ODDS(would_block, 16)) {
+		fib_io_begin(&p->io);
+		r = receive_part(p, k->fd, NULL, 0);
+		if (r >= (long)all || (r <= 0 && r != -EAGAIN)) {
+			fib_iom_leave(k->slot);
+			return r;
+		}
+		p->blocked = r == -EAGAIN;
+		p->done = p->blocked ? 0 : r;
+		p->skip = (size_t)p->done;
+	}
+	return fib_io_parts(p);
+}
+
+/* --- by the kernel ---------------------------------------------------------- */
+
 struct receive {
 	struct fib_rest rest;
 	struct fib_parts left; /* its vector, and how much of it is done */
 	struct iovec all, v[FIB_PART_VECTOR];
 	struct msghdr m;
 	long flags;
-	size_t target;	 /* that many end it */
-	size_t asked;	 /* of the last call */
-	bool alone;	 /* it ends with what comes beside the data */
-	uint32_t closes; /* of the number, when it began */
+	size_t target; /* that many end it */
+	size_t asked;  /* of the last call */
+	bool alone;    /* it ends with what comes beside the data */
 };
 
 /* @v, @n without what is beyond @most bytes; how much is left of it. */
@@ -84,156 +296,20 @@ static bool receive_rest(struct fib_rest *rest, long r, long *nr, long v[6])
 	return next_call(c, nr, v);
 }
 
-/* A stream, of which @r is not all: it may have to wait for the rest. */
-static bool is_part(const struct receive *c, const struct fib_known *k, long r)
-{
-	if (k->kind == FIB_FD_DGRAM)
-		return false;
-	return r == -EAGAIN || (r > 0 && (size_t)r < c->target &&
-				(!c->alone || k->kind == FIB_FD_TCP));
-}
-
-/*
- * The kernel goes by what O_NONBLOCK and SO_RCVTIMEO were when the call began:
- * sock_rcvtimeo(). Here it was in a fiber then, and they may have changed before the
- * kernel came to wait: it has said EAGAIN, or how much was there. So the rest is
- * awaited in the fiber, until the end, an error or a mark.
- */
-static long go_on(struct receive *c, struct fib_known *k, long nr,
-		  const long a[6])
-{
-	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
-	long v[6] = { 0, a[1], a[2], a[3], a[4], a[5] };
-	int mark = 0;
-	long r = 0;
-
-	if (c->rest.done && !next_call(c, &nr, v))
-		return c->rest.done;
-	io.limited = true;
-	io.found = fib_fd_found(k);
-	io.undone = fib_load(fib_fd_undone(k), acquire);
-	fib_io_start(&io);
-	if (io.closes != c->closes)
-		r = -EBADF; /* it may be another file's */
-	while (r == 0) {
-		fib_io_begin(&io);
-		if (c->rest.done &&
-		    ((fib_io_ready(io.s->fd, POLLIN) & POLLERR) ||
-		     (fib_raw(SYS_ioctl, io.s->fd, SIOCATMARK, &mark) == 0 &&
-		      mark)))
-			break;
-		v[nr == SYS_recvfrom ? 3 : 2] |= MSG_DONTWAIT;
-		r = fib_raw6(nr, io.s->fd, v[1], v[2], v[3], v[4], v[5]);
-		if (r > 0) {
-			c->rest.done = c->left.done += r;
-			c->left.skip += (size_t)r;
-			if (!is_part(c, k, c->rest.done) ||
-			    !next_call(c, &nr, v))
-				break;
-			r = 0;
-		} else if (r == -EAGAIN) {
-			r = fib_io_again(&io);
-		} else {
-			break;
-		}
-	}
-	fib_io_end(&io);
-	return c->rest.done ? c->rest.done : r;
-}
-
-/* Where programs have no memory: TASK_SIZE_MAX, without five-level paging. */
-#define BEYOND ((1ul << 47) - FIB_PAGE)
-
-/* One that the kernel refuses, before it waits; or that it may. */
-static bool is_refused(const struct msghdr *h)
-{
-	struct iovec v;
-
-	if (h->msg_iovlen > FIB_IOV_MAX || (int)h->msg_namelen < 0)
-		return true;
-	for (size_t i = 0; i < h->msg_iovlen; i++)
-		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)) ||
-		    v.iov_len > BEYOND ||
-		    (uintptr_t)v.iov_base > BEYOND - v.iov_len)
-			return true;
-	return false;
-}
-
-/* The same of the first message of recvmmsg's @vec. */
-bool fib_io_is_first_refused(const void *vec)
-{
-	struct msghdr h;
-
-	return fib_copy(&h, vec, sizeof(h)) || is_refused(&h);
-}
-
-static bool is_impatient(struct fib_known *k)
-{
-	return fib_fd_nonblock(k) || fib_fd_limit(k, FIB_IO_READ) != FIB_NEVER;
-}
-
-/*
- * MSG_WAITALL of a stream, mostly for a record whose length is known, or for its head:
- * what it is to have comes at once, as a rule. FIONREAD says so (tcp_inq(), which
- * counts up to a mark, and unix_inq_len()), and then the call does not wait, whatever
- * else there is to know of it. Where there is only a part, or another kind of end, the
- * rest is for the kernel as ever. 0, and *@there, when the call is to be made.
- */
-static long await_whole(struct receive *c, struct fib_io *io, bool waits,
-			uint32_t *turn, int *there)
-{
-	long r = waits ? fib_io_first(io) : 0;
-
-	while (r == 0) {
-		*there = 0;
-		*turn = fib_io_turn(io);
-		fib_io_begin(io);
-		fib_raw(SYS_ioctl, io->s->fd, FIONREAD, there);
-		c->rest.briefly = (size_t)*there >= c->target;
-		if (*there || !waits || fib_io_ready(io->s->fd, POLLIN))
-			return 0;
-		r = fib_io_again(io);
-		c->rest.waited = true;
-	}
-	return r;
-}
-
-static long receive_whole(struct receive *c, struct fib_known *k, long nr,
-			  const long a[6], bool waits)
-{
-	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
-	uint32_t turn;
-	int there;
-	long r;
-
-	fib_io_start(&io);
-	r = await_whole(c, &io, waits, &turn, &there);
-	if (r == 0) {
-		/* It may have moved, to a duplicate's number. */
-		r = fib_io_whole(fib_fd_of(io.s), FIB_IO_READ, false, nr, a,
-				 &c->rest, NULL);
-		/* 0 is the end, and says so again. */
-		fib_io_took(&io, turn, r > 0 && r == there);
-	}
-	fib_io_end(&io);
-	return r;
-}
-
 long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 			 long flags, bool first)
 {
 	struct receive c = { .rest.next = receive_rest, .flags = flags };
 	struct msghdr h = { .msg_iov = &c.all, .msg_iovlen = 1 };
 	size_t all;
-	long r;
 
 	if (nr == SYS_recvfrom)
 		c.all = (struct iovec){ (void *)a[1], (size_t)a[2] };
 	else if (fib_copy(&h, (void *)a[1], sizeof(h)))
 		return -EFAULT;
-	first = first && !is_refused(&h);
 	all = fib_io_message_length(&h);
-	c.closes = fib_load(&k->slot->closes, relaxed);
+	if (first && all && goes_in_parts(k, nr, a, flags))
+		return receive_parts(k, nr, a, flags, &h, all);
 	c.left.iov = h.msg_iov;
 	c.left.n = h.msg_iovlen;
 	c.asked = all;
@@ -242,16 +318,7 @@ long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 		c.target = all;
 	/* It may end with what came beside the data. */
 	c.alone = k->kind == FIB_FD_DGRAM || h.msg_controllen;
-	if (first && !c.alone && (flags & MSG_WAITALL) && c.target)
-		r = receive_whole(&c, k, nr, a,
-				  fib_fd_limit(k, FIB_IO_READ) == FIB_NEVER);
-	else
-		r = fib_io_whole(k, FIB_IO_READ, first, nr, a, &c.rest, NULL);
-	if (!c.rest.waited || !is_part(&c, k, r) || !is_impatient(k))
-		return r;
-	if (r > 0 && !c.rest.done) {
-		c.rest.done = c.left.done = r;
-		c.left.skip += (size_t)r;
-	}
-	return go_on(&c, k, nr, a);
+	/* By the terms of when it began, which may change while it waits in a fiber. */
+	first = first && k->kind == FIB_FD_DGRAM && !is_refused(&h);
+	return fib_io_whole(k, FIB_IO_READ, first, nr, a, &c.rest, NULL);
 }

@@ -13,7 +13,7 @@
 #include "runtime/trywait.h"
 
 #define NEVER_BLOCKS (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
-/* The rest is for the kernel: MSG_WAITALL, MSG_FASTOPEN, MSG_ZEROCOPY, ... */
+/* MSG_WAITALL is much.c's, the rest for the kernel: MSG_FASTOPEN, MSG_ZEROCOPY, ... */
 #define PLAIN_RECV                                                             \
 	(MSG_PEEK | MSG_TRUNC | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC |              \
 	 MSG_WAITFORONE)
@@ -82,6 +82,34 @@ static bool is_odd_wait(struct fib_known *k, long nr, const long a[6],
 		is_async(k));
 }
 
+/*
+ * It has waited, and the socket is shut, and O_NONBLOCK by now: as ____sys_recvmsg() and
+ * its kin leave a call that has been told so, with no bytes from nobody.
+ */
+static long __attribute__((noinline, cold))
+end_of_wait(long nr, const long a[6])
+{
+	struct mmsghdr *m = (void *)a[1];
+	struct msghdr *h = (void *)a[1], none = { 0 };
+	bool fails;
+
+	if (nr == SYS_recvfrom)
+		return a[4] && fib_copy((void *)a[5], &none.msg_namelen,
+					sizeof(none.msg_namelen)) ?
+			       -EFAULT :
+			       0;
+	fails = fib_copy(&h->msg_namelen, &none.msg_namelen,
+			 sizeof(none.msg_namelen)) ||
+		fib_copy(&h->msg_controllen, &none.msg_controllen,
+			 sizeof(none.msg_controllen)) ||
+		fib_copy(&h->msg_flags, &none.msg_flags,
+			 sizeof(none.msg_flags));
+	if (nr == SYS_recvmsg)
+		return fails ? -EFAULT : 0;
+	fails |= fib_copy(&m->msg_len, &none.msg_flags, sizeof(m->msg_len));
+	return fails ? -EFAULT : 1;
+}
+
 /* As fib_io_receive(), but that @io stays where it has moved to. */
 static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 		    long nr, long a[6], long *flags)
@@ -108,10 +136,8 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	else if (plain && !fib_fd_shows_end(k))
 		plain = FIB_IO_ANY;
 	r = fib_io_shared_call(io, plain, nr, a);
-	/* Shut: the call would have waited, and the socket is O_NONBLOCK by now. */
-	if (fib_unlikely(r == -EAGAIN) && io->flags &&
-	    !(*flags & MSG_DONTWAIT) && nr == SYS_recvfrom && !a[4])
-		r = 0;
+	if (fib_unlikely(r == -EAGAIN) && io->flags && !(*flags & MSG_DONTWAIT))
+		r = end_of_wait(nr, a);
 	return r;
 }
 

@@ -76,12 +76,22 @@ static long wait_for_part(struct fib_parts *p)
 		p->io.limited = true;
 	}
 	p->waited = true;
-	return p->io.rules->block(&p->io);
+	r = p->io.rules->block(&p->io);
+	p->io.doubts = false;
+	return r;
 }
 
-static bool is_stream(const struct fib_io *io)
+/* @r bytes have been moved. sock_alloc_send_pskb(): one limit for each buffer. */
+static void has_moved(struct fib_parts *p, long r)
 {
-	return fib_fd_of(io->s)->kind == FIB_FD_STREAM;
+	struct fib_known *k = fib_fd_of(p->io.s);
+
+	fib_part_done();
+	if (p->io.ev != FIB_IO_WRITE)
+		return;
+	fib_fd_wrote(k, r);
+	if (p->io.limited && k->kind == FIB_FD_STREAM)
+		p->io.deadline_ns = fib_fd_deadline(k, FIB_IO_WRITE);
 }
 
 /* The kernel is to wait for room, on the file that is held. */
@@ -106,7 +116,7 @@ static bool hold(struct fib_parts *p)
 	if (!shared || !fib_io_goes_to_queue(&p->io, &p->hold))
 		return fib_fd_hold(own, &p->hold, p->io.closes);
 	fib_iom_leave(own);
-	p->blocked = false;
+	p->blocked = p->io.doubts = false;
 	return true;
 }
 
@@ -129,10 +139,8 @@ long fib_io_parts(struct fib_parts *p)
 		return r;
 	}
 	f->io.hold = &p->hold;
-	if (p->done) {
-		fib_part_done();
-		fib_fd_wrote(fib_fd_of(p->io.s), p->done);
-	}
+	if (p->done)
+		has_moved(p, p->done);
 	for (;;) {
 		r = p->blocked ? -EAGAIN : one_part(p);
 		p->blocked = false;
@@ -148,12 +156,7 @@ long fib_io_parts(struct fib_parts *p)
 			/* pipe_write(): the next part is behind the others */
 			p->io.turn = 0;
 			p->waited = false;
-			fib_part_done();
-			fib_fd_wrote(fib_fd_of(p->io.s), r);
-			/* sock_alloc_send_pskb(): one limit for each buffer */
-			if (p->io.limited && is_stream(&p->io))
-				p->io.deadline_ns = fib_fd_deadline(
-					fib_fd_of(p->io.s), FIB_IO_WRITE);
+			has_moved(p, r);
 			continue;
 		}
 		if (r != -EAGAIN)

@@ -139,8 +139,7 @@ static void note_connect(struct connects *c, uint64_t cycles)
 		fib_store(&c->quick, n, relaxed);
 }
 
-static inline long in_kernel(struct fib *f, long nr, const long a[6],
-			     bool briefly)
+static inline long in_kernel(struct fib *f, long nr, const long a[6])
 {
 	bool loops =
 		nr == SYS_connect && is_loopback((void *)a[1], (size_t)a[2]);
@@ -154,7 +153,7 @@ static inline long in_kernel(struct fib *f, long nr, const long a[6],
 	f->io.blocking_sp = (uintptr_t)__builtin_frame_address(0);
 	if (c)
 		began = fib_cycles();
-	fib_block_enter(briefly || (c && fib_load(&c->quick, relaxed) > 0));
+	fib_block_enter(c && fib_load(&c->quick, relaxed) > 0);
 	r = fib_signal_raw_intr(f, nr, a);
 	if (c)
 		note_connect(c, fib_cycles() - began);
@@ -164,29 +163,19 @@ static inline long in_kernel(struct fib *f, long nr, const long a[6],
 	return r;
 }
 
-static long for_event(long nr, const long a[6], bool briefly)
+long fib_blocking_for_event(long nr, const long a[6])
 {
-	long r = in_kernel(fib_self(), nr, a, briefly);
+	long r = in_kernel(fib_self(), nr, a);
 
 	if (r < 0)
 		fib_cancel_end();
 	return r;
 }
 
-long fib_blocking_for_event(long nr, const long a[6])
-{
-	return for_event(nr, a, false);
-}
-
-long fib_blocking_briefly(long nr, const long a[6])
-{
-	return for_event(nr, a, true);
-}
-
 long fib_blocking(long nr, const long a[6])
 {
 	struct fib *f = fib_self();
-	long r = in_kernel(f, nr, a, false);
+	long r = in_kernel(f, nr, a);
 
 	/*
 	 * It is this thread's, and would be taken for the process's. (What

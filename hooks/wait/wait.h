@@ -54,8 +54,6 @@ long fib_blocking(long nr, const long a[6]);
  * them is looked after by its FIB_TELLS (hooks.def).
  */
 long fib_blocking_for_event(long nr, const long a[6]);
-/** The same where it is hardly going to wait: the monitor is not told. */
-long fib_blocking_briefly(long nr, const long a[6]);
 
 /** fib_blocking(), and *@count, which the caller has raised, is one less after it. */
 long fib_blocking_counted(long nr, const long a[6], _Atomic int *count);

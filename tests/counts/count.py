@@ -31,10 +31,6 @@ AT_HWCAP2, HWCAP2_FSGSBASE, ARCH_PRCTL = 26, 2, 158
 # that is asked of many at a time (hooks/fd/peer.c, runtime/doubt.h).
 HOME_MORE = {1: 0.4, 50: 0.4}
 MORE = {1: 2.2, 50: 0.4}
-# Of reads that are told how much to wait for FIONREAD is asked, twice for a head and
-# what follows.
-WAITALL_MORE = {1: 4.4, 50: 2.5}
-HEAD_MORE = {1: 6.4, 50: 4.9}
 # A FIFO is polled before it is read by who was woken, and tells of nobody's other end.
 FIFO_MORE = {1: 4.4, 50: 2.4}
 # Who waits for a message does so in the kernel, behind others who do, if there are any.
@@ -129,8 +125,7 @@ def more_than_native(kind, how):
     """What a round trip may have, by the number of pairs that make some."""
     if kind == "fifo":
         return {n: most + SLOW_MORE * wrap.bases for n, most in FIFO_MORE.items()}
-    most = {"waitall": WAITALL_MORE, "head": HEAD_MORE, "prio": QUEUE_MORE,
-            "glance": GLANCE_CALLS}.get(how)
+    most = {"prio": QUEUE_MORE, "glance": GLANCE_CALLS}.get(how)
     if how == "prio" and wrap.bases:
         return {n: most[n] + SLOW_QUEUE_MORE for n in most}
     if most:

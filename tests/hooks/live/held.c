@@ -23,6 +23,8 @@
  * t-case: open_fifo
  * t-case: open_fifos
  * t-case: open_fifo_write
+ * t-case: waitall
+ * t-case: waitall_tcp
  */
 #include "held.h"
 #include <sys/ioctl.h>
@@ -367,16 +369,22 @@ static void fifo_named(char path[PATH_MAX], int i)
 	snprintf(path, PATH_MAX, "%s/fifo%d", getenv("T_TMP"), i);
 }
 
-static void setup_fifos(int n)
+static void need_descriptors(rlim_t n)
 {
-	char path[PATH_MAX];
 	struct rlimit lim;
 
 	CHECK(getrlimit(RLIMIT_NOFILE, &lim) == 0);
 	lim.rlim_cur = lim.rlim_max;
-	if (lim.rlim_cur < 2 * N + 100)
+	if (lim.rlim_cur < n)
 		t_skip("not as many descriptors");
 	CHECK(setrlimit(RLIMIT_NOFILE, &lim) == 0);
+}
+
+static void setup_fifos(int n)
+{
+	char path[PATH_MAX];
+
+	need_descriptors(2 * N + 100);
 	fifos = n;
 	learned = 1;
 	for (int i = 0; i < n; i++) {
@@ -447,6 +455,46 @@ static void feed_reader(void)
 	CHECK(here[0] >= 0);
 }
 
+/* --- the rest of a record ------------------------------------------------------ */
+
+static int ends[N][2];
+
+static void setup_records(void (*make)(int[2]))
+{
+	need_descriptors(3 * N);
+	for (int i = 0; i < N; i++) {
+		make(ends[i]);
+		t_write(ends[i][1], "head", 4);
+	}
+}
+
+static void setup_records_unix(void)
+{
+	setup_records(t_pair);
+}
+
+static void setup_records_tcp(void)
+{
+	setup_records(t_tcp_pair);
+}
+
+static long call_waitall(void)
+{
+	static int next;
+	int i = __atomic_fetch_add(&next, 1, __ATOMIC_SEQ_CST);
+	char b[8];
+
+	CHECK(recv(ends[i][0], b, sizeof(b), MSG_WAITALL) == sizeof(b));
+	CHECK(memcmp(b, "headbody", sizeof(b)) == 0);
+	return sizeof(b);
+}
+
+static void feed_records(void)
+{
+	for (int i = 0; i < N; i++)
+		t_write(ends[i][1], "body", 4);
+}
+
 static const struct wait waits[] = {
 	{ "read", setup_pipes, call_read, feed, 0 },
 	{ "sendfile", setup_stream, call_sendfile, NULL, 1 },
@@ -472,6 +520,8 @@ static const struct wait waits[] = {
 	{ "open_fifo", setup_fifo, call_open, feed_fifos, 0 },
 	{ "open_fifos", setup_fifo_each, call_open, feed_fifos, 0 },
 	{ "open_fifo_write", setup_fifo, call_open_write, feed_reader, 0 },
+	{ "waitall", setup_records_unix, call_waitall, feed_records, 0 },
+	{ "waitall_tcp", setup_records_tcp, call_waitall, feed_records, 0 },
 };
 
 int main(int argc, char **argv)
