@@ -1,22 +1,32 @@
 /*
  * Flags that a kind of socket does not look at: unix_dgram_recvmsg() and
- * unix_stream_recvmsg() know of no queue of errors, udp_recvmsg() of nothing urgent.
+ * unix_stream_recvmsg() know of no queue of errors, udp_recvmsg() of nothing urgent, and
+ * one datagram is all that the former and the latter wait for.
  */
 #include <netinet/in.h>
 #include "hooks/io/io.h"
 
 int fib_io_heeded(const struct fib_known *k, int flags)
 {
-	int domain;
+	int looked_at = MSG_ERRQUEUE | MSG_OOB, domain;
 
-	if (!k || !(flags & (MSG_ERRQUEUE | MSG_OOB)))
+	if (!k)
+		return flags;
+	if (k->kind == FIB_FD_DGRAM)
+		looked_at |= MSG_WAITALL;
+	if (!(flags & looked_at))
 		return flags;
 	domain = fib_io_option(k, SO_DOMAIN, 0);
-	if (domain == AF_UNIX)
+	if (domain == AF_UNIX) {
 		flags &= ~MSG_ERRQUEUE;
+		if (k->kind == FIB_FD_DGRAM)
+			flags &= ~MSG_WAITALL;
+	}
 	if ((domain == AF_INET || domain == AF_INET6) &&
-	    !(flags & MSG_ERRQUEUE) &&
-	    fib_io_option(k, SO_PROTOCOL, 0) == IPPROTO_UDP)
-		flags &= ~MSG_OOB;
+	    fib_io_option(k, SO_PROTOCOL, 0) == IPPROTO_UDP) {
+		flags &= ~MSG_WAITALL;
+		if (!(flags & MSG_ERRQUEUE))
+			flags &= ~MSG_OOB;
+	}
 	return flags;
 }
