@@ -24,6 +24,14 @@ static inline unsigned fib_put_decimal(char *to, uint64_t v)
 	return len;
 }
 
+#define FIB_FD_LINK 32
+/** The name that /proc has for descriptor @fd of the caller's process. */
+static inline void fib_fd_link(char path[FIB_FD_LINK], int fd)
+{
+	__builtin_memcpy(path, "/proc/self/fd/", 14);
+	fib_put_decimal(path + 14, (unsigned)fd);
+}
+
 /** The decimal number at *@s, 0 if there is none. *@s is then behind it. */
 static inline uint64_t fib_get_decimal(const char **s)
 {

@@ -14,9 +14,9 @@ static int blank = -1;
 
 void fib_reserved_init(int fd)
 {
-	char path[32] = "/proc/self/fd/";
+	char path[FIB_FD_LINK];
 
-	path[14 + fib_put_decimal(path + 14, (unsigned)fd)] = '\0';
+	fib_fd_link(path, fd);
 	blank = fib_fd_hide(
 		(int)fib_raw(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC));
 	fib_fd_movable(&blank);

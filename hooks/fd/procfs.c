@@ -65,14 +65,14 @@ static enum listing listing_named(const char *s, size_t len)
 
 static enum listing listing_of(int fd)
 {
-	char link[32] = "/proc/self/fd/", path[64], own[32] = "/proc/";
+	char link[FIB_FD_LINK], path[64], own[32] = "/proc/";
 	struct statfs fs;
 	unsigned n;
 	long len;
 
 	if (fib_raw(SYS_fstatfs, fd, &fs) || fs.f_type != PROC_MAGIC)
 		return KERNELS;
-	fib_put_decimal(link + 14, (unsigned)fd);
+	fib_fd_link(link, fd);
 	len = fib_raw(SYS_readlink, link, path, sizeof(path));
 	n = 6 + fib_put_decimal(own + 6, (unsigned)fib_raw(SYS_getpid));
 	if (len <= (long)n || memcmp(path, own, n))
@@ -201,14 +201,14 @@ static uint64_t sigmask_of(int fd)
 {
 	static const char what[] = "anon_inode:[signalfd]",
 			  key[] = "sigmask:\t";
-	char path[40] = "/proc/self/fd/", text[512 + sizeof(key)];
+	char path[FIB_FD_LINK + 4], text[512 + sizeof(key)];
 	struct stat st;
 	long info, n;
 
 	/* A file that is of no type, which costs much less to be told. */
 	if (fib_raw(SYS_fstat, fd, &st) < 0 || (st.st_mode & S_IFMT))
 		return 0;
-	fib_put_decimal(path + 14, (unsigned)fd);
+	fib_fd_link(path, fd);
 	n = fib_raw(SYS_readlink, path, text, sizeof(text));
 	if (n != sizeof(what) - 1 || memcmp(text, what, sizeof(what) - 1))
 		return 0;

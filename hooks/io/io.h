@@ -193,6 +193,8 @@ bool fib_open_writer(const long a[6], long *result);
 void fib_open_writers_reset(void);
 /** fib_host.news(): files that are watched have been opened. Any worker. */
 void fib_open_news(void);
+/** @fd, which was opened with O_NONBLOCK and O_CLOEXEC, is as @flags say. */
+void fib_open_as_asked(int fd, int flags);
 
 /** accept.c: does socket @k listen? */
 bool fib_io_listens(struct fib_known *k);

@@ -149,11 +149,11 @@ static bool is_told(const void *arg)
 
 static int watch_locked(int fd)
 {
-	char link[32] = "/proc/self/fd/";
+	char link[FIB_FD_LINK];
 	unsigned use = fib_fd_use();
 	long r;
 
-	link[14 + fib_put_decimal(link + 14, (unsigned)fd)] = '\0';
+	fib_fd_link(link, fd);
 	r = fib_raw(SYS_inotify_add_watch, notify, link, IN_OPEN);
 	fib_fd_used(use);
 	return (int)r;
@@ -245,6 +245,14 @@ void fib_open_fork_end(int ends[2], bool parent)
 
 /* --- open ------------------------------------------------------------------------ */
 
+void fib_open_as_asked(int fd, int flags)
+{
+	fib_raw(SYS_fcntl, fd, F_SETFL,
+		fib_raw(SYS_fcntl, fd, F_GETFL) & ~O_NONBLOCK);
+	if (!(flags & O_CLOEXEC))
+		fib_raw(SYS_fcntl, fd, F_SETFD, 0);
+}
+
 /* Number @fd, which is reserved and open, counts as a reader meanwhile. */
 static long open_in_kernel(int fd, const long a[6])
 {
@@ -262,6 +270,7 @@ static long open_waiting(int fd, const long a[6])
 	struct fib *f = fib_self();
 	long r;
 
+	fib_slow_again();
 	f->io.reserved = fd + 1;
 	r = await_writer(fd);
 	if (r == -ENOSYS)
@@ -308,10 +317,7 @@ static bool open_reader(const long a[6], long *result)
 			return true;
 		}
 	}
-	fib_raw(SYS_fcntl, fd, F_SETFL,
-		fib_raw(SYS_fcntl, fd, F_GETFL) & ~O_NONBLOCK);
-	if (!(a[2] & O_CLOEXEC))
-		fib_raw(SYS_fcntl, fd, F_SETFD, 0);
+	fib_open_as_asked((int)fd, (int)a[2]);
 	return true;
 }
 
@@ -326,7 +332,7 @@ static bool open_fifo(const long a[6], long *result)
 	    fib_self()->bound || !fib_fd_asks() ||
 	    !is_fifo(a[0], (const char *)a[1], flags))
 		return false;
-	fib_slow_again();
+	fib_slow_less(); /* but for who waits below */
 	if (mode == O_WRONLY)
 		return fib_open_writer(a, result);
 	return !(flags & O_CREAT) && is_ready() && open_reader(a, result);

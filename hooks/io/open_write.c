@@ -53,34 +53,17 @@ void fib_open_writers_reset(void)
 	fib_list_init(&writers);
 }
 
-#define LINK 32
-
-static void name(char path[LINK], int fd)
-{
-	memcpy(path, "/proc/self/fd/", 14);
-	path[14 + fib_put_decimal(path + 14, (unsigned)fd)] = '\0';
-}
-
 static long open_again(int fd, int flags)
 {
-	char path[LINK];
+	char path[FIB_FD_LINK];
 
-	name(path, fd);
+	fib_fd_link(path, fd);
 	return fib_raw(SYS_openat, AT_FDCWD, path, flags, 0);
 }
 
 static int without_path(const struct writer *w)
 {
 	return (w->flags & ~BY_PATH) | O_NONBLOCK | O_CLOEXEC;
-}
-
-/* @fd was opened with O_NONBLOCK and O_CLOEXEC. */
-static void as_asked(int fd, int flags)
-{
-	fib_raw(SYS_fcntl, fd, F_SETFL,
-		fib_raw(SYS_fcntl, fd, F_GETFL) & ~O_NONBLOCK);
-	if (!(flags & O_CLOEXEC))
-		fib_raw(SYS_fcntl, fd, F_SETFD, 0);
 }
 
 /* A reader has come, and may have gone again, which is nothing to who has waited. */
@@ -96,7 +79,7 @@ static bool open_for(const struct writer *w)
 	}
 	if (fd < 0)
 		return false;
-	as_asked((int)fd, O_CLOEXEC);
+	fib_open_as_asked((int)fd, O_CLOEXEC);
 	return fib_reserved_fill(w->fd, (int)fd, w->flags & O_CLOEXEC) == w->fd;
 }
 
@@ -236,10 +219,10 @@ static long wait_in_kernel(struct writer *w, const long a[6])
 /* It was behind another one, and has a number; the kernel takes a second one. */
 static long wait_by_number(struct writer *w)
 {
-	char path[LINK];
+	char path[FIB_FD_LINK];
 	long r;
 
-	name(path, w->fd);
+	fib_fd_link(path, w->fd);
 	r = wait_in_kernel(w, (long[6]){ AT_FDCWD, (long)path,
 					 (w->flags & ~BY_PATH) | O_CLOEXEC });
 	if (r >= 0)
@@ -292,7 +275,7 @@ bool fib_open_writer(const long a[6], long *result)
 		     a[3]);
 	*result = fd;
 	if (fd >= 0)
-		as_asked((int)fd, w.flags);
+		fib_open_as_asked((int)fd, w.flags);
 	if (fd != -ENXIO)
 		return true;
 	fd = fib_raw(SYS_openat, a[0], a[1],
@@ -304,6 +287,7 @@ bool fib_open_writer(const long a[6], long *result)
 		fib_raw(SYS_close, fd);
 		return false;
 	}
+	fib_slow_again();
 	link_up(&w);
 	if (w.first) /* the kernel takes one */
 		fib_reserved_free(w.fd);

@@ -29,15 +29,21 @@ uint64_t fib_slow_enter(void)
 	return fib_cycles() | 1;
 }
 
-void fib_slow_leave(uint64_t began)
+void fib_slow_less(void)
 {
 	unsigned nr = fib_self()->hook.call;
-	uint8_t n = fib_load(&fib_slow[nr], relaxed);
+	uint8_t n;
 
+	if (nr < FIB_SLOW_CALLS && (n = fib_load(&fib_slow[nr], relaxed)))
+		fib_cas(&fib_slow[nr], &n, n - 1, relaxed);
+}
+
+void fib_slow_leave(uint64_t began)
+{
 	fib_block_leave();
 	fib_self()->io.blocking_sp = 0;
 	if (fib_cycles() - began >= QUICK_CYCLES)
-		fib_store(&fib_slow[nr], FIB_SLOW_MOST, relaxed);
-	else if (n)
-		fib_cas(&fib_slow[nr], &n, n - 1, relaxed);
+		fib_slow_again();
+	else
+		fib_slow_less();
 }

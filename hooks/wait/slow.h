@@ -43,6 +43,9 @@ static inline void fib_slow_again(void)
 		fib_store(&fib_slow[nr], FIB_SLOW_MOST, relaxed);
 }
 
+/** It was quick, announced or not: one less is announced. */
+void fib_slow_less(void);
+
 /** What the caller's call comes to begins: what fib_slow_ends() is to have. */
 static inline uint64_t fib_slow_begins(void)
 {
