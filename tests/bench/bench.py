@@ -2,7 +2,7 @@
 """Figures beside their baselines, from one interleaved run.
 
 usage: bench.py [--rounds N] [--seconds S] [--quick] [--limit MINUTES]
-                [--publish] [PART...]
+                [--publish] [--few] [--out FOLDER] [PART...]
 
     echo, echo2        an echo server with a thread for each connection, hooked and
                        not, beside hand-written ones over epoll and io_uring: CPU,
@@ -20,9 +20,10 @@ usage: bench.py [--rounds N] [--seconds S] [--quick] [--limit MINUTES]
 
 Without parts all are run. --rounds: of each slice, default 5; --seconds: of a
 slice, default 0.3. --quick: 3 rounds of 0.2 s, and an end after 12 minutes: what is not
-measured by then is said to be skipped. In BUILD/bench: report.md, report.json,
-plots, and a folder for each server. --publish: the report goes into
-docs/PERFORMANCE.md as well. Progress is on stderr. B: the build folder.
+measured by then is said to be skipped. --few: of the long lists of rows the first alone.
+In BUILD/bench, or --out: report.md, report.json, plots, and a folder for each server.
+--publish: the report goes into docs/PERFORMANCE.md as well. Progress is on stderr. B: the
+build folder.
 """
 import argparse
 import os
@@ -54,6 +55,8 @@ def options():
     p.add_argument("--limit", type=float)
     p.add_argument("--quick", action="store_true")
     p.add_argument("--publish", action="store_true")
+    p.add_argument("--few", action="store_true")
+    p.add_argument("--out")
     p.add_argument("parts", nargs="*")
     o = p.parse_args()
     o.rounds = o.rounds or (3 if o.quick else 5)
@@ -94,10 +97,11 @@ def machine(command, o):
 def main():
     o = options()
     build = os.path.abspath(os.path.join(ROOT, os.environ.get("B", "build")))
-    out = build + "/bench"
+    out = os.path.abspath(o.out or build + "/bench")
     name = "make bench" + ("-report" if o.publish and o.quick else "")
     info = machine(os.environ.get("BENCH_COMMAND", name), o)
-    b = harness.Bench(build, out, o.rounds, o.seconds, o.limit * 60, o.quick)
+    b = harness.Bench(build, out, o.rounds, o.seconds, o.limit * 60, o.quick,
+                      o.few)
     begin = time.monotonic()
     done = []
 

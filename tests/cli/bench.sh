@@ -362,6 +362,20 @@ for signal in INT TERM KILL; do
 		"! ps -o pid=,args= -p '${below//[!0-9]/,}'"
 done
 
+# --- make bench: a part of it is measured, and in its report ---------------------------------
+run "$py" "$HERE/../bench/bench.py" --few --rounds 1 --seconds 0.02 \
+	--out "$T/figures" threads start workers counts
+check "make bench: status" [ "$status" = 0 ]
+check "make bench: the report" "$py" - "$T/figures/report.json" <<'EOF'
+import json, sys
+parts = json.load(open(sys.argv[1]))["parts"]
+assert [p["name"] for p in parts] == ["threads", "start", "workers", "counts"]
+for p in parts:
+    assert p["rows"] and not p["skipped"], p
+    for row in p["rows"]:
+        assert all(x > 0 for v in row["values"].values() for x in v), row
+EOF
+
 # --- usage ---------------------------------------------------------------------------------
 refuses "bench of nothing" 2 "which server" "$F" bench
 refuses "bench, bad option" 2 "--x: no such option" "$F" bench --x 1 -- true

@@ -49,7 +49,9 @@ $(CT)/libfibhook.so: tests/cli/other_version.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(T_FLAGS) -shared -fPIC $< -o $@
 
-check-cli: all $(CT_PROGS) $(CT)/fibhook-asan $(B)/demo/echo $(B)/demo/load $(B)/bench/epoll_echo
+check-cli: all $(CT_PROGS) $(CT)/fibhook-asan $(B)/demo/echo $(B)/demo/load $(B)/bench/epoll_echo \
+           $(B)/bench/micro $(B)/tests/counts/birth $(B)/tests/counts/trip \
+           $(B)/tests/counts/loop $(B)/demo/chat
 	@B='$(B)' bash tests/cli/run.sh
 
 # A process that lies, dumped by the command under the sanitizers: the same
