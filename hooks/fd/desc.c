@@ -1,6 +1,7 @@
 /* Records of open file descriptions, see desc.h. */
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/fd/desc.h"
@@ -205,6 +206,17 @@ static uint64_t ask_limit(int fd, int name)
 	return fib_timeval_ns(&tv);
 }
 
+static bool ask_file(int fd, uint64_t file[2])
+{
+	struct stat st;
+
+	if (fib_raw(SYS_fstat, fd, &st))
+		return false;
+	file[0] = st.st_dev;
+	file[1] = st.st_ino;
+	return true;
+}
+
 void fib_desc_ask(const struct fib_desc *d, int fd, uint8_t parts,
 		  struct fib_desc_answer *a)
 {
@@ -232,6 +244,8 @@ void fib_desc_ask(const struct fib_desc *d, int fd, uint8_t parts,
 	if (parts & FIB_DESC_LOWAT)
 		fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_RCVLOWAT, &a->lowat,
 			&len);
+	if ((parts & FIB_DESC_FILE) && !ask_file(fd, a->file))
+		a->parts &= (uint8_t)~FIB_DESC_FILE;
 }
 
 static bool differs(const struct fib_desc *d, const struct fib_desc_answer *a)
@@ -255,6 +269,10 @@ static void write_locked(struct fib_desc *d, const struct fib_desc_answer *a)
 		d->limit_ns[1] = a->limit_ns[1];
 	if (a->parts & FIB_DESC_LOWAT)
 		d->lowat = a->lowat;
+	if (a->parts & FIB_DESC_FILE) {
+		d->file[0] = a->file[0];
+		d->file[1] = a->file[1];
+	}
 	fib_or(&d->known, a->parts, release);
 }
 

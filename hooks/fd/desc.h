@@ -85,6 +85,7 @@ enum fib_desc_part {
 	FIB_DESC_WRITE = 4, /* SO_SNDTIMEO; FIB_IO_WRITE << 1 */
 	FIB_DESC_LOWAT = 8,
 	FIB_DESC_ACCESS = 16, /* asked with the flags; never changes */
+	FIB_DESC_FILE = 32,   /* which file it is: neither does that */
 };
 #define FIB_DESC_LIMITS (FIB_DESC_READ | FIB_DESC_WRITE)
 
@@ -119,6 +120,7 @@ struct fib_desc {
 	_Atomic uint32_t begun; /* hooks/io/conn.c */
 	int lowat;		/* SO_RCVLOWAT */
 	uint64_t limit_ns[2];	/* for reading, for writing; FIB_NEVER: none */
+	uint64_t file[2];	/* its device and inode */
 	struct fib_queue queue[2]; /* the same; lock */
 	struct fib_desc *next;	   /* of those that are free */
 };
@@ -131,6 +133,7 @@ struct fib_desc_answer {
 	uint8_t access;
 	int lowat;
 	uint64_t limit_ns[2];
+	uint64_t file[2];
 };
 
 /** A record with one reference, of a stranger. */

@@ -73,7 +73,7 @@ long fib_fd_in_line(struct fib_place *p, uint64_t deadline_ns, long nr,
 		p->owner = fib_load(&k->desc, acquire);
 		p->keeps = p->owner && stays(nr, a);
 	}
-	if (!p->slot || (!p->key[1] && fib_line_file(p, (int)a[0]))) {
+	if (!k || !fib_fd_file(k, p->key)) {
 		fib_fd_tried(p);
 		return fib_blocking(nr, a);
 	}

@@ -150,6 +150,8 @@ void fib_fd_known_reset(void);
 
 /* --- terms.c: what calls go by ---------------------------------------------- */
 
+/** Device and inode of the file of @k; false: they are not to be had. */
+bool fib_fd_file(struct fib_known *k, uint64_t file[2]);
 /** How many bytes a read of @k waits for: SO_RCVLOWAT. */
 size_t fib_fd_lowat(struct fib_known *k);
 /** Does the program want EAGAIN from @k? */

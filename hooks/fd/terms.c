@@ -78,6 +78,23 @@ uint8_t fib_fd_access(struct fib_known *k)
 	return a.access;
 }
 
+bool fib_fd_file(struct fib_known *k, uint64_t file[2])
+{
+	struct fib_desc *d = fib_fd_desc(k);
+	struct fib_desc_answer a = { 0 };
+	const uint64_t *of = d->file;
+
+	if (!is_known(d, FIB_DESC_FILE)) {
+		ask(k, FIB_DESC_FILE, &a);
+		if (!(a.parts & FIB_DESC_FILE))
+			return false;
+		of = a.file;
+	}
+	file[0] = of[0];
+	file[1] = of[1];
+	return true;
+}
+
 size_t fib_fd_lowat(struct fib_known *k)
 {
 	struct fib_desc *d = fib_fd_desc(k);

@@ -61,8 +61,11 @@ static bool would_wait(long nr, const long a[6])
 /* Are others in line for what @p is, with whom this call is to wait? */
 static bool is_behind(struct fib_place *p, bool sends, long nr, const long a[6])
 {
-	return fib_load(&waiting[sends], relaxed) &&
-	       !fib_line_file(p, (int)a[0]) && fib_line_exists(p->key) &&
+	struct fib_known *k = p->slot && fib_load(&waiting[sends], relaxed) ?
+				      fib_fd_know((int)a[0]) :
+				      NULL;
+
+	return k && fib_fd_file(k, p->key) && fib_line_exists(p->key) &&
 	       would_wait(nr, a);
 }
 

@@ -41,7 +41,7 @@ static long read_fifo(struct fib_known *k, short ready, long nr,
 		      const long a[6])
 {
 	struct fib_place p = { .key = { [2] = SYS_read } };
-	struct fib_place *line = fib_line_file(&p, k->fd) ? NULL : &p;
+	struct fib_place *line = fib_fd_file(k, p.key) ? &p : NULL;
 	long r = fib_io_whole(k, FIB_IO_READ, false, nr, a, NULL, line);
 
 	if (r > 0 && !ready)

@@ -1,5 +1,4 @@
 /* Standing in line, see line.h. */
-#include <sys/stat.h>
 #include "hooks/core/hook.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
@@ -301,17 +300,5 @@ long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 	if (r == 0 && p->owner && p->in_line)
 		share(p);
 	leave(p, r == -EINTR || r == -FIB_ERESTARTNOINTR);
-	return r;
-}
-
-long fib_line_file(struct fib_place *p, int fd)
-{
-	struct stat st;
-	long r = fib_raw(SYS_fstat, fd, &st);
-
-	if (r == 0) {
-		p->key[0] = st.st_dev;
-		p->key[1] = st.st_ino;
-	}
 	return r;
 }

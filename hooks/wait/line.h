@@ -88,8 +88,6 @@ long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 		   const long a[6]);
 /** Also of one that is not in line (any more). */
 void fib_line_leave(struct fib_place *p);
-/** For the file of @fd: two words of the key. 0 or -errno. */
-long fib_line_file(struct fib_place *p, int fd);
 /** Before the first fiber, and in a fork child's. */
 void fib_line_reset(void);
 
