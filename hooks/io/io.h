@@ -70,11 +70,11 @@ size_t fib_io_message_length(const struct msghdr *h);
 /** The kernel refuses the first message of recvmmsg's @vec; or it may. */
 bool fib_io_is_first_refused(const void *vec);
 /**
- * recvfrom or recvmsg by arguments @a, with @flags. @first: until there is something
- * it may wait in a fiber. Its frame is large: it is not for those who wait otherwise.
+ * recvfrom or recvmsg by arguments @a, with @flags, of a socket whose SO_RCVLOWAT is
+ * @lowat. Its frame is large: it is not for those who wait otherwise.
  */
 long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
-			 long flags, bool first);
+			 long flags, size_t lowat);
 
 /*
  * A transfer in parts, each by a call that does not block. It is one call to the
@@ -92,6 +92,7 @@ struct fib_parts {
 	bool blocked; /* by the first try, which was made already, or is known to be */
 	bool waited;
 	bool refused; /* the file takes no calls that do not block any more */
+	bool at_last; /* whatever ends its wait, what is there by then is a part */
 	/* of net.c */
 	long nr, *first; /* the call that the first part is made by */
 	long *first_flags;

@@ -1,6 +1,6 @@
 /*
  * A receive that waits for more than one byte: MSG_WAITALL, SO_RCVLOWAT. Of a stream
- * the former takes parts, each by a call that does not block, as tcp_recvmsg_locked() and
+ * it takes parts, each by a call that does not block, as tcp_recvmsg_locked() and
  * unix_stream_read_generic() do within one call. The other cases the kernel makes.
  *
  * After a part the one call ends where a next one would not: at a mark; TCP's at an error,
@@ -63,9 +63,10 @@ bool fib_io_is_first_refused(const void *vec)
 
 struct whole {
 	struct fib_parts p;
-	struct msghdr h; /* the program's, or for its recvfrom() */
-	size_t all;
+	struct msghdr h;    /* the program's, or for its recvfrom() */
+	size_t all, target; /* that many end it */
 	bool tcp;
+	bool lowat; /* SO_RCVLOWAT is set: poll goes by it */
 	bool ended; /* by what came beside the data */
 };
 
@@ -106,10 +107,10 @@ static long look_tcp(int fd)
 /* After a part, is there more? Then > 0; 0: that was all; -EAGAIN. */
 static long look(const struct whole *c, int fd)
 {
-	if (c->ended)
+	if (c->ended || (size_t)c->p.done >= c->target)
 		return 0;
 	/* The part was short, and no edge came since. */
-	if (!c->p.waited && fib_io_is_empty(c->p.io.s))
+	if (!c->lowat && !c->p.waited && fib_io_is_empty(c->p.io.s))
 		return -EAGAIN;
 	if (ask(fd, SIOCATMARK))
 		return 0;
@@ -151,10 +152,15 @@ static long receive_part(struct fib_parts *p, int fd, struct iovec *v,
 {
 	struct whole *c = fib_container_of(p, struct whole, p);
 	struct msghdr m = c->h;
+	bool shows = !c->lowat;
 	size_t asked = c->all;
 	uint32_t turn;
 	long r;
 
+	/* tcp_data_ready() wakes nobody for less; but here a hint may have. */
+	if (c->lowat && c->tcp && p->waited &&
+	    !fib_io_ready(fd, POLLIN | POLLRDHUP))
+		return -EAGAIN;
 	if (p->done) {
 		r = look(c, fd);
 		if (r <= 0)
@@ -169,7 +175,7 @@ static long receive_part(struct fib_parts *p, int fd, struct iovec *v,
 	r = p->done ? try_next(c, fd, &m) : try_first(c, fd, &m);
 	c->ended = !c->tcp && r > 0 &&
 		   (m.msg_controllen || (m.msg_flags & MSG_CTRUNC));
-	fib_io_tried(&p->io, turn, c->ended ? FIB_IO_ANY : asked, r);
+	fib_io_tried(&p->io, turn, shows && !c->ended ? asked : FIB_IO_ANY, r);
 	return r;
 }
 
@@ -187,19 +193,22 @@ static bool is_not_glued(const struct fib_known *k)
 	       has_option(k->fd, SOL_SOCKET, SO_PASSSEC);
 }
 
+/* (tcp_data_ready() goes by SO_RCVLOWAT for MSG_WAITALL as well: not both.) */
 static bool goes_in_parts(const struct fib_known *k, long nr, const long a[6],
-			  long flags)
+			  long flags, size_t lowat)
 {
 	bool tcp = k->kind == FIB_FD_TCP;
 
 	if ((!tcp && k->kind != FIB_FD_STREAM) || (flags & ~IN_PARTS) ||
+	    ((flags & MSG_WAITALL) && lowat > 1) ||
 	    (!tcp && nr == SYS_recvfrom && a[4]))
 		return false;
 	return !fib_load(&fib_fd_glue_used, relaxed) || !is_not_glued(k);
 }
 
 static long receive_parts(struct fib_known *k, long nr, const long a[6],
-			  long flags, const struct msghdr *h, size_t all)
+			  long flags, const struct msghdr *h, size_t all,
+			  size_t target)
 {
 	long at_once[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
 	struct whole c = { .p = { .io = FIB_HOOK_IO(k, FIB_IO_READ),
@@ -208,9 +217,12 @@ static long receive_parts(struct fib_known *k, long nr, const long a[6],
 				  .n = h->msg_iovlen,
 				  .nr = nr,
 				  .first = at_once,
-				  .flags = (int)(flags | MSG_DONTWAIT) },
+				  .flags = (int)(flags | MSG_DONTWAIT),
+				  .at_last = !(flags & MSG_WAITALL) },
 			   .h = *h,
 			   .all = all,
+			   .target = target,
+			   .lowat = !(flags & MSG_WAITALL),
 			   .tcp = k->kind == FIB_FD_TCP };
 	struct fib_parts *p = &c.p;
 	long r;
@@ -218,11 +230,11 @@ static long receive_parts(struct fib_known *k, long nr, const long a[6],
 	at_once[nr == SYS_recvfrom ? 3 : 2] = c.p.flags;
 	p->io.shared = true;
 	p->io.closes = fib_iom_enter(k->slot);
-	p->blocked = !is_refused(h) && fib_io_waits_first(&p->io);
+	p->blocked = !c.lowat && !is_refused(h) && fib_io_waits_first(&p->io);
 	if (!p->blocked && !FIB_CHAOS_ODDS(would_block, 16)) {
 		fib_io_begin(&p->io);
 		r = receive_part(p, k->fd, NULL, 0);
-		if (r >= (long)all || (r <= 0 && r != -EAGAIN)) {
+		if (r >= (long)target || (r <= 0 && r != -EAGAIN)) {
 			fib_iom_leave(k->slot);
 			return r;
 		}
@@ -297,28 +309,29 @@ static bool receive_rest(struct fib_rest *rest, long r, long *nr, long v[6])
 }
 
 long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
-			 long flags, bool first)
+			 long flags, size_t lowat)
 {
 	struct receive c = { .rest.next = receive_rest, .flags = flags };
 	struct msghdr h = { .msg_iov = &c.all, .msg_iovlen = 1 };
-	size_t all;
+	size_t all, target;
+	bool first;
 
 	if (nr == SYS_recvfrom)
 		c.all = (struct iovec){ (void *)a[1], (size_t)a[2] };
 	else if (fib_copy(&h, (void *)a[1], sizeof(h)))
 		return -EFAULT;
 	all = fib_io_message_length(&h);
-	if (first && all && goes_in_parts(k, nr, a, flags))
-		return receive_parts(k, nr, a, flags, &h, all);
+	target = (flags & MSG_WAITALL) || lowat > all ? all : lowat;
+	if (target && goes_in_parts(k, nr, a, flags, lowat))
+		return receive_parts(k, nr, a, flags, &h, all, target);
 	c.left.iov = h.msg_iov;
 	c.left.n = h.msg_iovlen;
 	c.asked = all;
-	c.target = flags & MSG_WAITALL ? all : fib_fd_lowat(k);
-	if (c.target > all)
-		c.target = all;
+	c.target = target;
 	/* It may end with what came beside the data. */
 	c.alone = k->kind == FIB_FD_DGRAM || h.msg_controllen;
 	/* By the terms of when it began, which may change while it waits in a fiber. */
-	first = first && k->kind == FIB_FD_DGRAM && !is_refused(&h);
+	first = k->kind == FIB_FD_DGRAM && lowat <= 1 && !(flags & MSG_PEEK) &&
+		!is_refused(&h);
 	return fib_io_whole(k, FIB_IO_READ, first, nr, a, &c.rest, NULL);
 }

@@ -67,9 +67,9 @@ static bool asks_nothing(long nr, const long a[6])
 	return nr == SYS_recvfrom ? a[2] == 0 : has_no_room(a);
 }
 
-static bool has_lowat(struct fib_known *k)
+static size_t lowat_of(struct fib_known *k)
 {
-	return fib_load(&fib_fd_lowat_used, relaxed) && fib_fd_lowat(k) > 1;
+	return fib_load(&fib_fd_lowat_used, relaxed) ? fib_fd_lowat(k) : 1;
 }
 
 /* Does the wait go by more than poll knows of? */
@@ -114,17 +114,18 @@ end_of_wait(long nr, const long a[6])
 static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 		    long nr, long a[6], long *flags)
 {
-	bool lowat = has_lowat(k);
-	/* Who only looks at what has woken it would keep it from the others. */
-	bool first = !lowat && !(*flags & MSG_PEEK);
+	size_t lowat = lowat_of(k);
+	bool first;
 	long r;
 
 	if (is_odd_wait(k, nr, a, *flags))
 		return fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
-	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat)) {
+	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat > 1)) {
 		if (nr != SYS_recvmmsg)
-			return fib_io_receive_much(k, nr, a, *flags, first);
-		first = first && !fib_io_is_first_refused((void *)a[1]);
+			return fib_io_receive_much(k, nr, a, *flags, lowat);
+		/* Who only looks at what has woken it would keep it from others. */
+		first = lowat <= 1 && !(*flags & MSG_PEEK) &&
+			!fib_io_is_first_refused((void *)a[1]);
 		return fib_io_in_kernel(k, FIB_IO_READ, first, nr, a);
 	}
 	*flags |= MSG_DONTWAIT;
@@ -253,8 +254,8 @@ static long receive_each(struct fib_known *k, struct mmsghdr *vec, unsigned n,
 		a[2] = n - i;
 		/* The kernel would wait for all of them. */
 		if (deadline != FIB_NEVER &&
-		    (fib_ns_left(deadline) <= ONE_BY_ONE_NS || has_lowat(k) ||
-		     is_odd_wait(k, SYS_recvmmsg, a, flags)))
+		    (fib_ns_left(deadline) <= ONE_BY_ONE_NS ||
+		     lowat_of(k) > 1 || is_odd_wait(k, SYS_recvmmsg, a, flags)))
 			a[2] = 1;
 		if (i && (flags & MSG_WAITFORONE)) {
 			a[3] |= MSG_DONTWAIT;

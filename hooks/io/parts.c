@@ -120,6 +120,18 @@ static bool hold(struct fib_parts *p)
 	return true;
 }
 
+static void take_last(struct fib_parts *p)
+{
+	long r;
+
+	p->waited = false;
+	r = one_part(p);
+	if (r > 0) {
+		p->done += r;
+		has_moved(p, r);
+	}
+}
+
 long fib_io_parts(struct fib_parts *p)
 {
 	const struct iovec *iov = p->iov;
@@ -162,8 +174,11 @@ long fib_io_parts(struct fib_parts *p)
 		if (r != -EAGAIN)
 			break;
 		r = wait_for_part(p);
-		if (r)
+		if (r) {
+			if (p->at_last)
+				take_last(p);
 			break;
+		}
 	}
 	fib_desc_queue_leave(f);
 	if (f->io.hold)

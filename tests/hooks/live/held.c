@@ -25,6 +25,8 @@
  * t-case: open_fifo_write
  * t-case: waitall
  * t-case: waitall_tcp
+ * t-case: lowat
+ * t-case: lowat_tcp
  */
 #include "held.h"
 #include <sys/ioctl.h>
@@ -478,21 +480,59 @@ static void setup_records_tcp(void)
 	setup_records(t_tcp_pair);
 }
 
-static long call_waitall(void)
+static void set_lowat(void)
+{
+	int n = 8;
+
+	for (int i = 0; i < N; i++)
+		CHECK(setsockopt(ends[i][0], SOL_SOCKET, SO_RCVLOWAT, &n,
+				 sizeof(n)) == 0);
+}
+
+static void setup_lowat_unix(void)
+{
+	setup_records_unix();
+	set_lowat();
+}
+
+static void setup_lowat_tcp(void)
+{
+	setup_records_tcp();
+	set_lowat();
+}
+
+static long record(int flags)
 {
 	static int next;
 	int i = __atomic_fetch_add(&next, 1, __ATOMIC_SEQ_CST);
 	char b[8];
 
-	CHECK(recv(ends[i][0], b, sizeof(b), MSG_WAITALL) == sizeof(b));
+	CHECK(recv(ends[i][0], b, sizeof(b), flags) == sizeof(b));
 	CHECK(memcmp(b, "headbody", sizeof(b)) == 0);
 	return sizeof(b);
+}
+
+static long call_waitall(void)
+{
+	return record(MSG_WAITALL);
+}
+
+static long call_lowat(void)
+{
+	return record(0);
 }
 
 static void feed_records(void)
 {
 	for (int i = 0; i < N; i++)
 		t_write(ends[i][1], "body", 4);
+}
+
+/* Fewer than SO_RCVLOWAT wake nobody, of TCP, even if they are all that is missing. */
+static void feed_more(void)
+{
+	for (int i = 0; i < N; i++)
+		t_write(ends[i][1], "bodymore", 8);
 }
 
 static const struct wait waits[] = {
@@ -522,6 +562,8 @@ static const struct wait waits[] = {
 	{ "open_fifo_write", setup_fifo, call_open_write, feed_reader, 0 },
 	{ "waitall", setup_records_unix, call_waitall, feed_records, 0 },
 	{ "waitall_tcp", setup_records_tcp, call_waitall, feed_records, 0 },
+	{ "lowat", setup_lowat_unix, call_lowat, feed_records, 0 },
+	{ "lowat_tcp", setup_lowat_tcp, call_lowat, feed_more, 0 },
 };
 
 int main(int argc, char **argv)

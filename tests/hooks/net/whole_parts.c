@@ -15,6 +15,15 @@ struct one {
 	size_t room, control;
 };
 
+/* By recv() with no flag. */
+static long receive_some(void *arg)
+{
+	struct one *o = arg;
+	long r = recv(o->fd, o->got, WHOLE, 0);
+
+	return r < 0 ? -errno : r;
+}
+
 static long receive(void *arg)
 {
 	struct one *o = arg;
@@ -161,6 +170,35 @@ static void nonblock(void (*make)(int[2]))
 	close_both(s);
 }
 
+/* SO_RCVLOWAT: so many end it. Of TCP, fewer than that wake nobody. */
+static void at_least(void (*make)(int[2]))
+{
+	struct t_call c;
+	struct one o;
+	int s[2], n = 6;
+
+	make(s);
+	CHECK(setsockopt(s[0], SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n)) == 0);
+	for (int i = 0; i < 3; i++) {
+		o = (struct one){ .fd = s[0] };
+		t_begin(&c, receive_some, &o);
+		put(s[1], "ab");
+		t_waits(&c);
+		put(s[1], "cd");
+		t_waits(&c);
+		if (i == 0)
+			put(s[1], "efghij");
+		else if (i == 1)
+			pthread_kill(c.th, SIGUSR1);
+		else
+			CHECK(shutdown(s[1], SHUT_WR) == 0);
+		told("at least six", &c, &o);
+		while (recv(s[0], o.got, WHOLE, MSG_DONTWAIT) > 0)
+			;
+	}
+	close_both(s);
+}
+
 static void all(const char *what, void (*make)(int[2]))
 {
 	t_say("%s:", what);
@@ -169,6 +207,7 @@ static void all(const char *what, void (*make)(int[2]))
 	interrupted(make, 0);
 	interrupted(make, SA_RESTART);
 	nonblock(make);
+	at_least(make);
 }
 
 /* --- TCP ------------------------------------------------------------------------ */
