@@ -194,23 +194,29 @@ static long list_fds(int fd, char *buf, size_t room)
 	}
 }
 
+bool fib_procfs_is(int fd, const char *name)
+{
+	char path[FIB_FD_LINK], text[64];
+	size_t n = strlen(name);
+
+	fib_fd_link(path, fd);
+	return fib_raw(SYS_readlink, path, text, sizeof(text)) == (long)n &&
+	       !memcmp(text, name, n);
+}
+
 /* --- signalfds that were there before ------------------------------------ */
 
 /* What @fd shows, if it is a signalfd: the line "sigmask:" of proc(5). */
 static uint64_t sigmask_of(int fd)
 {
-	static const char what[] = "anon_inode:[signalfd]",
-			  key[] = "sigmask:\t";
+	static const char key[] = "sigmask:\t";
 	char path[FIB_FD_LINK + 4], text[512 + sizeof(key)];
 	struct stat st;
 	long info, n;
 
 	/* A file that is of no type, which costs much less to be told. */
-	if (fib_raw(SYS_fstat, fd, &st) < 0 || (st.st_mode & S_IFMT))
-		return 0;
-	fib_fd_link(path, fd);
-	n = fib_raw(SYS_readlink, path, text, sizeof(text));
-	if (n != sizeof(what) - 1 || memcmp(text, what, sizeof(what) - 1))
+	if (fib_raw(SYS_fstat, fd, &st) < 0 || (st.st_mode & S_IFMT) ||
+	    !fib_procfs_is(fd, "anon_inode:[signalfd]"))
 		return 0;
 	memcpy(path, "/proc/self/fdinfo/", 18);
 	fib_put_decimal(path + 18, (unsigned)fd);

@@ -14,6 +14,8 @@
  */
 bool fib_procfs_of_thread(const char *path, int flags,
 			  char to[FIB_PROCFS_PATH]);
+/** Is @fd what /proc calls @name? */
+bool fib_procfs_is(int fd, const char *name);
 /** The signals that the process's signalfds show. */
 uint64_t fib_procfs_signalfds(void);
 

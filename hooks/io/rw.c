@@ -3,6 +3,7 @@
 #include <linux/fs.h>
 #include <sys/stat.h>
 #include "hooks/core/hook.h"
+#include "hooks/fd/procfs.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
@@ -52,6 +53,14 @@ static long read_fifo(struct fib_known *k, short ready, long nr,
 /* The kernel is too old, or a filter has it not. */
 static _Atomic bool no_preadv2;
 
+/* inotify_read() and fanotify_read() look at O_NONBLOCK again before they do at signals. */
+static bool looks_again(struct fib_known *k)
+{
+	return fib_fd_nonblock(k) && fib_fd_asks() &&
+	       (fib_procfs_is(k->fd, "anon_inode:inotify") ||
+		fib_procfs_is(k->fd, "anon_inode:[fanotify]"));
+}
+
 /* What knows of no way not to block: polled first, if it is for @ev, @len bytes, at all. */
 static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 		   const long a[6])
@@ -83,6 +92,8 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 				return read_fifo(k, ready, nr, a);
 		}
 		r = fib_io_polled(&io, fib_fd_shows_end(k) ? len : 0, nr, a);
+		if (fib_unlikely(r == -FIB_ERESTARTSYS) && looks_again(k))
+			r = -EAGAIN;
 		/* A handler ends it: read_nothing() is next. */
 		if (fib_unlikely(r < 0) && k->kind == FIB_FD_POLLED)
 			fib_iom_pass(io.s, FIB_IO_READ);
