@@ -197,7 +197,7 @@ static long list_fds(int fd, char *buf, size_t room)
 bool fib_procfs_is(int fd, const char *name)
 {
 	char path[FIB_FD_LINK], text[64];
-	size_t n = strlen(name);
+	size_t n = strlen_of(name);
 
 	fib_fd_link(path, fd);
 	return fib_raw(SYS_readlink, path, text, sizeof(text)) == (long)n &&
