@@ -69,6 +69,9 @@ static uint64_t mask_for_handler(struct fib *f, int sig,
 	if (!(a->flags & SA_NODEFER))
 		mask |= FIB_SIG(sig);
 	fib_store(&f->sig.mask, mask, seq_cst);
+	if (f->sig.shared)
+		fib_sig_merge(f, sig);
+	f->sig.shared = false;
 	fib_sig_retarget(f);
 	return before;
 }
@@ -181,7 +184,7 @@ bool fib_attention_clear(struct fib *f)
 
 bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 {
-	bool again = finding >= FIB_FINDS_RESTART, ran = false;
+	bool again = finding >= FIB_FINDS_RESTART, ran = false, process;
 	siginfo_t info;
 	int sig;
 
@@ -189,7 +192,8 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 	fib_sig_host->attention(f);
 	if (finding != FIB_FINDS_NO_CALL && fib_unlikely(fib_cancel_is_near()))
 		fib_signal_deliver_cancel(f);
-	while ((sig = fib_signal_dequeue(f, fib_sig_deliverable(f), &info))) {
+	while ((sig = fib_sig_dequeue(f, fib_sig_deliverable(f), &info,
+				      &process))) {
 		struct fib_kernel_sigaction a =
 			fib_sig_delivery_action(sig, &info);
 
@@ -202,6 +206,7 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 		    finding != FIB_FINDS_AGAIN)
 			again = false;
 		ran = true;
+		f->sig.shared = process;
 		fib_sig_run_handler(f, sig, &info, &a, again);
 	}
 	if (f->hook.restore_mask) {

@@ -159,12 +159,13 @@ uint64_t fib_sig_ahead(struct fib *f, uint64_t set)
 	return set;
 }
 
-int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
+int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info, bool *process)
 {
 	struct fib_siginfo_node **at, **best = NULL, *n;
 	uint64_t ready, rest = 0;
 	int sig = 0;
 
+	*process = false;
 	fib_lock(&fib_sig_lock);
 	ready = fib_load(&f->sig.pending, relaxed) & set;
 	if (!ready)
@@ -177,6 +178,7 @@ int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 		n = *best;
 		*best = n->next;
 		*info = n->info;
+		*process = n->process;
 		node_put_locked(n);
 		sig = info->si_signo;
 	} else { /* there was no memory for it */
@@ -191,6 +193,13 @@ int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 out:
 	fib_unlock(&fib_sig_lock);
 	return sig;
+}
+
+int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
+{
+	bool process;
+
+	return fib_sig_dequeue(f, set, info, &process);
 }
 
 void fib_sig_queue_process(int sig, const siginfo_t *info)
@@ -315,6 +324,26 @@ bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info)
 		fib_and(&f->sig.pending, ~FIB_SIG(info->si_signo), relaxed);
 	fib_unlock(&fib_sig_lock);
 	return found;
+}
+
+void fib_sig_drop_process(struct fib *f, int sig)
+{
+	struct fib_siginfo_node **at, *n;
+
+	if (!(fib_load(&f->sig.pending, acquire) & FIB_SIG(sig)))
+		return;
+	fib_lock(&fib_sig_lock);
+	for (at = &f->sig.queue; (n = *at);) {
+		if (n->process && n->info.si_signo == sig &&
+		    n->info.si_code != SI_TIMER) {
+			*at = n->next;
+			node_put_locked(n);
+			unpend_locked(f, sig);
+		} else {
+			at = &n->next;
+		}
+	}
+	fib_unlock(&fib_sig_lock);
 }
 
 bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process)

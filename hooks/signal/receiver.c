@@ -187,6 +187,34 @@ void fib_sig_forward(uint64_t set)
 }
 
 /*
+ * A signal that is no real-time one pends once, until it is dequeued (legacy_queue()). One
+ * that was dequeued here for a fiber pends on at that one, and the kernel takes the same
+ * again, which may have come to that fiber by now: all that is dropped, when its handler
+ * is about to run, and has closed the mask. (Timers queue theirs in any case:
+ * send_sigqueue().)
+ */
+void fib_sig_merge(struct fib *f, int sig)
+{
+	uint64_t set = FIB_SIG(sig) & watchable();
+	struct timespec now = { 0, 0 };
+	siginfo_t info;
+
+	if (!set || sig >= FIB_SIGRTMIN)
+		return;
+	fib_lock(&forward_lock);
+	fib_sig_drop_process(f, sig);
+	if (!fib_filtered() &&
+	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) == sig) {
+		continues += sig == SIGCONT;
+		if (info.si_code == SI_TIMER) {
+			fib_sig_queue_process(sig, &info);
+			forward_locked(set);
+		}
+	}
+	fib_unlock(&forward_lock);
+}
+
+/*
  * The receiver takes some time. A call that has caused a signal, or stopped what
  * sends it, must not return before that signal is with its fiber: it waits here
  * for what others are forwarding, and forwards the rest itself.
@@ -302,8 +330,7 @@ void fib_signal_exit(struct fib *f)
 	bool process;
 
 	while (!fib_sig_close(f, &info, &process))
-		if (process &&
-		    !fib_signal_send_process(info.si_signo, &info))
+		if (process && !fib_signal_send_process(info.si_signo, &info))
 			fib_signal_pend_process(info.si_signo, &info);
 	fib_signal_rewatch(pending);
 }

@@ -87,6 +87,11 @@ const struct fib_siginfo_node *fib_sig_process_queue_locked(void);
 void fib_sig_flush_locked(uint64_t set);
 /* What of @set, pending for the process, would come before what @f has of it. */
 uint64_t fib_sig_ahead(struct fib *f, uint64_t set);
+/* As fib_signal_dequeue(); *@process: it was sent to the process. */
+int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info,
+		    bool *process);
+/* Of @sig, what was sent to the process leaves @f's queue. */
+void fib_sig_drop_process(struct fib *f, int sig);
 /* One that was sent to the process, is in @f's queue, and blocked by now. */
 bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info);
 /* @f ends: one that is left in its queue; or true, there is none, and it is gone. */
@@ -126,6 +131,8 @@ void fib_sig_shown_add(struct fib *f, uint64_t set);
 
 /* The kernel has @set pending for the process: to the fibers that want it. */
 void fib_sig_forward(uint64_t set);
+/* @f is about to handle @sig, sent to the process: the same again was that one. */
+void fib_sig_merge(struct fib *f, int sig);
 /* What @f has of the process's, and blocks by now, is another one's. */
 void fib_sig_retarget(struct fib *f);
 /* One of the FIB_FAULTS was sent by somebody. In a kernel's handler. */
