@@ -110,7 +110,8 @@ struct fib_in_signal {
 	uintptr_t altstack_sp;
 	size_t altstack_size;
 	int altstack_flags;
-	bool shared; /* what is about to be handled was sent to the process */
+	_Atomic uint8_t
+		merges; /* a signal to the process, about to be handled */
 	/* directed at this fiber */
 	_Atomic uint64_t pending __attribute__((aligned(16)));
 	_Atomic uint64_t mask;

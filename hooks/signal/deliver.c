@@ -68,10 +68,7 @@ static uint64_t mask_for_handler(struct fib *f, int sig,
 	mask |= a->mask & ~FIB_UNBLOCKABLE;
 	if (!(a->flags & SA_NODEFER))
 		mask |= FIB_SIG(sig);
-	fib_store(&f->sig.mask, mask, seq_cst);
-	if (f->sig.shared)
-		fib_sig_merge(f, sig);
-	f->sig.shared = false;
+	fib_sig_close_mask(f, sig, mask);
 	fib_sig_retarget(f);
 	return before;
 }
@@ -159,9 +156,10 @@ handle_with_vectors(struct fib *f, int sig, siginfo_t *info,
 void fib_sig_run_handler(struct fib *f, int sig, siginfo_t *info,
 			 const struct fib_kernel_sigaction *a, bool again)
 {
-	if (overflows_altstack(f, a))
+	if (overflows_altstack(f, a)) {
+		fib_sig_close_mask(f, sig, fib_load(&f->sig.mask, relaxed));
 		force_segv(f, sig);
-	else if (f->sig.frame)
+	} else if (f->sig.frame)
 		call_handler(f, sig, info, a, (ucontext_t *)&f->sig.frame->uc,
 			     &f->sig.frame->uc.uc_sigmask);
 	else if (f->hook.door == FIB_DOOR_SITE)
@@ -184,7 +182,7 @@ bool fib_attention_clear(struct fib *f)
 
 bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 {
-	bool again = finding >= FIB_FINDS_RESTART, ran = false, process;
+	bool again = finding >= FIB_FINDS_RESTART, ran = false;
 	siginfo_t info;
 	int sig;
 
@@ -192,12 +190,13 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 	fib_sig_host->attention(f);
 	if (finding != FIB_FINDS_NO_CALL && fib_unlikely(fib_cancel_is_near()))
 		fib_signal_deliver_cancel(f);
-	while ((sig = fib_sig_dequeue(f, fib_sig_deliverable(f), &info,
-				      &process))) {
+	while ((sig = fib_sig_dequeue(f, fib_sig_deliverable(f), &info))) {
 		struct fib_kernel_sigaction a =
 			fib_sig_delivery_action(sig, &info);
 
 		if (a.handler <= 1 || sig == FIB_KICK) {
+			fib_sig_close_mask(f, sig,
+					   fib_load(&f->sig.mask, relaxed));
 			fib_signal_rewatch(FIB_SIG(sig));
 			continue;
 		}
@@ -206,7 +205,6 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 		    finding != FIB_FINDS_AGAIN)
 			again = false;
 		ran = true;
-		f->sig.shared = process;
 		fib_sig_run_handler(f, sig, &info, &a, again);
 	}
 	if (f->hook.restore_mask) {

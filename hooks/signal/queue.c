@@ -159,13 +159,12 @@ uint64_t fib_sig_ahead(struct fib *f, uint64_t set)
 	return set;
 }
 
-int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info, bool *process)
+int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 {
 	struct fib_siginfo_node **at, **best = NULL, *n;
 	uint64_t ready, rest = 0;
 	int sig = 0;
 
-	*process = false;
 	fib_lock(&fib_sig_lock);
 	ready = fib_load(&f->sig.pending, relaxed) & set;
 	if (!ready)
@@ -178,7 +177,10 @@ int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info, bool *process)
 		n = *best;
 		*best = n->next;
 		*info = n->info;
-		*process = n->process;
+		/* The same is not for this fiber until its mask has closed. */
+		if (n->process)
+			fib_store(&f->sig.merges, (uint8_t)n->info.si_signo,
+				  seq_cst);
 		node_put_locked(n);
 		sig = info->si_signo;
 	} else { /* there was no memory for it */
@@ -197,9 +199,10 @@ out:
 
 int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 {
-	bool process;
+	int sig = fib_sig_dequeue(f, set, info);
 
-	return fib_sig_dequeue(f, set, info, &process);
+	fib_store(&f->sig.merges, 0, seq_cst);
+	return sig;
 }
 
 void fib_sig_queue_process(int sig, const siginfo_t *info)

@@ -44,7 +44,8 @@ static bool wants_one(int sig)
 {
 	struct fib *f = fib_signal_target(sig);
 
-	return f && !(fib_load(&f->sig.pending, seq_cst) & FIB_SIG(sig));
+	return f && !(fib_load(&f->sig.pending, seq_cst) & FIB_SIG(sig)) &&
+	       fib_load(&f->sig.merges, seq_cst) != sig;
 }
 
 static uint32_t continues; /* SIGCONT that were dequeued here */
@@ -189,28 +190,37 @@ void fib_sig_forward(uint64_t set)
 /*
  * A signal that is no real-time one pends once, until it is dequeued (legacy_queue()). One
  * that was dequeued here for a fiber pends on at that one, and the kernel takes the same
- * again, which may have come to that fiber by now: all that is dropped, when its handler
- * is about to run, and has closed the mask. (Timers queue theirs in any case:
- * send_sigqueue().)
+ * again: that is dropped when the mask closes for the handler. Until then it is for
+ * nobody (merges). (Timers queue theirs in any case: send_sigqueue().)
  */
-void fib_sig_merge(struct fib *f, int sig)
+static void merge_locked(struct fib *f, int sig)
 {
 	uint64_t set = FIB_SIG(sig) & watchable();
 	struct timespec now = { 0, 0 };
 	siginfo_t info;
 
-	if (!set || sig >= FIB_SIGRTMIN)
-		return;
-	fib_lock(&forward_lock);
 	fib_sig_drop_process(f, sig);
-	if (!fib_filtered() &&
-	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) == sig) {
-		continues += sig == SIGCONT;
-		if (info.si_code == SI_TIMER) {
-			fib_sig_queue_process(sig, &info);
-			forward_locked(set);
-		}
+	if (!set || fib_filtered() ||
+	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
+		return;
+	continues += sig == SIGCONT;
+	if (info.si_code == SI_TIMER) {
+		fib_sig_queue_process(sig, &info);
+		forward_locked(set);
 	}
+}
+
+void fib_sig_close_mask(struct fib *f, int sig, uint64_t mask)
+{
+	if (fib_load(&f->sig.merges, relaxed) != sig) {
+		fib_store(&f->sig.mask, mask, seq_cst);
+		return;
+	}
+	fib_lock(&forward_lock);
+	fib_store(&f->sig.mask, mask, seq_cst);
+	fib_store(&f->sig.merges, 0, seq_cst);
+	if (sig < FIB_SIGRTMIN)
+		merge_locked(f, sig);
 	fib_unlock(&forward_lock);
 }
 

@@ -87,9 +87,11 @@ const struct fib_siginfo_node *fib_sig_process_queue_locked(void);
 void fib_sig_flush_locked(uint64_t set);
 /* What of @set, pending for the process, would come before what @f has of it. */
 uint64_t fib_sig_ahead(struct fib *f, uint64_t set);
-/* As fib_signal_dequeue(); *@process: it was sent to the process. */
-int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info,
-		    bool *process);
+/*
+ * As fib_signal_dequeue(), for a handler: if it was sent to the process,
+ * fib_sig_close_mask() is to follow.
+ */
+int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info);
 /* Of @sig, what was sent to the process leaves @f's queue. */
 void fib_sig_drop_process(struct fib *f, int sig);
 /* One that was sent to the process, is in @f's queue, and blocked by now. */
@@ -131,8 +133,11 @@ void fib_sig_shown_add(struct fib *f, uint64_t set);
 
 /* The kernel has @set pending for the process: to the fibers that want it. */
 void fib_sig_forward(uint64_t set);
-/* @f is about to handle @sig, sent to the process: the same again was that one. */
-void fib_sig_merge(struct fib *f, int sig);
+/*
+ * @mask is @f's from now on, which handles @sig, or drops it: if that was sent to the
+ * process, what has been sent since was the same.
+ */
+void fib_sig_close_mask(struct fib *f, int sig, uint64_t mask);
 /* What @f has of the process's, and blocks by now, is another one's. */
 void fib_sig_retarget(struct fib *f);
 /* One of the FIB_FAULTS was sent by somebody. In a kernel's handler. */
