@@ -25,13 +25,18 @@ struct fib_timer_heap {
 };
 
 /* Who waits at a descriptor: iom.h. */
+enum {
+	FIB_WOKEN_FOR_IT = 1, /* what it waits for has happened */
+	FIB_WOKEN_ON,	      /* who was woken for it is done: iom.h */
+};
+
 struct fib_waiter {
 	struct fib_list node; /* empty: not waiting (any more) */
 	struct fib *fib;
 	uint8_t events;
 	bool observer;
 	bool hold;
-	_Atomic bool woken;
+	_Atomic uint8_t woken;	     /* 0, FIB_WOKEN_* */
 	uint32_t turn;		     /* of a consumer */
 	struct fib_fd *_Atomic slot; /* where it is published */
 };

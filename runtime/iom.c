@@ -179,7 +179,7 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	w->observer = observer;
 	w->hold = keeps;
 	fib_store(&w->slot, s, relaxed);
-	fib_store(&w->woken, false, relaxed);
+	fib_store(&w->woken, 0, relaxed);
 	fib_list_init(&w->node);
 	FIB_CHAOS_POINT(iom_publish);
 	fib_lock(&s->lock);
@@ -252,14 +252,14 @@ void fib_iom_retract(struct fib_waiter *w)
 	fib_unlock(&s->lock);
 }
 
-static void wake_locked(struct fib_fd *s, struct fib_waiter *w)
+static void wake_locked(struct fib_fd *s, struct fib_waiter *w, uint8_t how)
 {
 	struct fib *f = w->fib;
 
 	fib_iom_unlink_locked(s, w);
 	/* The waiter's frame may be gone as soon as woken is seen and the
 	 * lock is free: f was read before. */
-	fib_store(&w->woken, true, release);
+	fib_store(&w->woken, how, release);
 	fib_wake(f);
 }
 
@@ -273,6 +273,7 @@ static void mark_sent_locked(struct fib_fd *s, uint8_t events)
 
 void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, uint8_t observers)
 {
+	uint8_t how = observers ? FIB_WOKEN_FOR_IT : FIB_WOKEN_ON;
 	uint8_t left = events;
 
 	fib_iom_edge_locked(s);
@@ -282,10 +283,10 @@ void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, uint8_t observers)
 
 		if (w->observer) {
 			if (w->events & observers)
-				wake_locked(s, w);
+				wake_locked(s, w, how);
 		} else if (w->events & left) {
 			left &= (uint8_t)~w->events;
-			wake_locked(s, w);
+			wake_locked(s, w, how);
 		}
 	}
 	mark_sent_locked(s, events & (uint8_t)~left);
@@ -307,7 +308,7 @@ void fib_iom_all_again(struct fib_fd *s)
 			fib_container_of(it, struct fib_waiter, node);
 
 		if (w->events)
-			wake_locked(s, w);
+			wake_locked(s, w, FIB_WOKEN_FOR_IT);
 	}
 	fib_unlock(&s->lock);
 }
@@ -341,7 +342,7 @@ static void wake_by_hint_locked(struct fib_fd *s, struct fib_waiter *x)
 	struct fib_worker *w = fib_worker_self();
 
 	w->hints = true; /* (N) */
-	wake_locked(s, x);
+	wake_locked(s, x, FIB_WOKEN_FOR_IT);
 	w->hints = false;
 	s->hinted = true;
 }

@@ -43,6 +43,7 @@ int fib_io_park(struct fib_io *io)
 	struct fib_waiter own, *w = fib_host_waiter(fib_self(), &own);
 	int r = fib_iom_publish_turn(io->s, w, io->ev, io->seq, &io->turn);
 
+	io->handed = false;
 	if (r)
 		return r > 0 ? 0 : r;
 	fib_worker_count(fib_worker_self(), FIB_STAT_io_waits, 1);
@@ -59,6 +60,7 @@ int fib_io_park(struct fib_io *io)
 	if (!woken(w))
 		return io->doubts && fib_io_ready(io->s->fd, POLLIN) ? 0 : r;
 	io->woken = true;
+	io->handed = fib_load(&w->woken, relaxed) == FIB_WOKEN_ON;
 	return 0;
 }
 

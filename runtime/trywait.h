@@ -62,9 +62,10 @@ struct fib_io {
 	bool limited; /* deadline_ns is known */
 	bool never;   /* it does not wait, as is known */
 	bool woken;   /* by an edge: others may want to know */
-	bool doubts;  /* it waits by what is presumed: doubt.h */
-	bool polled;  /* somebody has waited for it by poll before */
-	bool moved;   /* the descriptor was closed; s is a duplicate's slot */
+	bool handed; /* by one of these, and it is to see whether any is left */
+	bool doubts; /* it waits by what is presumed: doubt.h */
+	bool polled; /* somebody has waited for it by poll before */
+	bool moved;  /* the descriptor was closed; s is a duplicate's slot */
 	bool parked;
 	int hung_up; /* in the place of 0, where a hang-up has ended a wait */
 	FIB_HOST_IO

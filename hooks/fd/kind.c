@@ -57,8 +57,10 @@ uint8_t fib_fd_find_kind(int fd)
 			fib_store(&fib_fd_lowat_used, true, relaxed);
 		if (sock_opt(fd, SO_PEEK_OFF) >= 0)
 			fib_store(&fib_fd_peek_off_used, true, relaxed);
-		if (domain == AF_UNIX && (sock_opt(fd, SO_PASSCRED) > 0 ||
-					  sock_opt(fd, SO_PASSPIDFD) > 0))
+		if (type == SOCK_STREAM && domain == AF_UNIX &&
+		    (sock_opt(fd, SO_PASSCRED) > 0 ||
+		     sock_opt(fd, SO_PASSPIDFD) > 0 ||
+		     sock_opt(fd, SO_PASSSEC) > 0))
 			fib_store(&fib_fd_glue_used, true, relaxed);
 		if (type == SOCK_STREAM &&
 		    (domain == AF_INET || domain == AF_INET6) &&

@@ -147,12 +147,25 @@ static long try_next(const struct whole *c, int fd, struct msghdr *m)
 	return r;
 }
 
+/*
+ * Does one call not glue together what two would? A unix socket that tells of its
+ * senders: what is of different ones (unix_skb_scm_eq()). TCP with TLS: records of
+ * different types.
+ */
+static bool is_not_glued(const struct fib_known *k)
+{
+	if (k->kind == FIB_FD_TCP)
+		return has_option(k->fd, SOL_TCP, TCP_ULP);
+	return has_option(k->fd, SOL_SOCKET, SO_PASSCRED) ||
+	       has_option(k->fd, SOL_SOCKET, SO_PASSPIDFD) ||
+	       has_option(k->fd, SOL_SOCKET, SO_PASSSEC);
+}
+
 static long receive_part(struct fib_parts *p, int fd, struct iovec *v,
 			 unsigned n)
 {
 	struct whole *c = fib_container_of(p, struct whole, p);
 	struct msghdr m = c->h;
-	bool shows = !c->lowat;
 	size_t asked = c->all;
 	uint32_t turn;
 	long r;
@@ -175,22 +188,12 @@ static long receive_part(struct fib_parts *p, int fd, struct iovec *v,
 	r = p->done ? try_next(c, fd, &m) : try_first(c, fd, &m);
 	c->ended = !c->tcp && r > 0 &&
 		   (m.msg_controllen || (m.msg_flags & MSG_CTRUNC));
-	fib_io_tried(&p->io, turn, shows && !c->ended ? asked : FIB_IO_ANY, r);
+	/* Another process may have set such an option: the next one is the kernel's. */
+	if (c->ended && is_not_glued(fib_fd_of(p->io.s)))
+		fib_store(&fib_fd_glue_used, true, relaxed);
+	fib_io_tried(&p->io, turn, c->lowat || c->ended ? FIB_IO_ANY : asked,
+		     r);
 	return r;
-}
-
-/*
- * Does one call not glue together what two would? A unix socket that tells of its
- * senders: what is of different ones (unix_skb_scm_eq()). TCP with TLS: records of
- * different types.
- */
-static bool is_not_glued(const struct fib_known *k)
-{
-	if (k->kind == FIB_FD_TCP)
-		return has_option(k->fd, SOL_TCP, TCP_ULP);
-	return has_option(k->fd, SOL_SOCKET, SO_PASSCRED) ||
-	       has_option(k->fd, SOL_SOCKET, SO_PASSPIDFD) ||
-	       has_option(k->fd, SOL_SOCKET, SO_PASSSEC);
 }
 
 /* (tcp_data_ready() goes by SO_RCVLOWAT for MSG_WAITALL as well: not both.) */

@@ -87,10 +87,12 @@ static bool is_odd_wait(struct fib_known *k, long nr, const long a[6],
  * its kin leave a call that has been told so, with no bytes from nobody.
  */
 static long __attribute__((noinline, cold))
-end_of_wait(long nr, const long a[6])
+end_of_wait(long nr, const long a[6], long flags)
 {
+	struct msghdr none = { .msg_flags = (int)flags & MSG_CMSG_CLOEXEC };
 	struct mmsghdr *m = (void *)a[1];
-	struct msghdr *h = (void *)a[1], none = { 0 };
+	struct msghdr *h = (void *)a[1];
+	unsigned bytes = 0;
 	bool fails;
 
 	if (nr == SYS_recvfrom)
@@ -106,7 +108,7 @@ end_of_wait(long nr, const long a[6])
 			 sizeof(none.msg_flags));
 	if (nr == SYS_recvmsg)
 		return fails ? -EFAULT : 0;
-	fails |= fib_copy(&m->msg_len, &none.msg_flags, sizeof(m->msg_len));
+	fails |= fib_copy(&m->msg_len, &bytes, sizeof(bytes));
 	return fails ? -EFAULT : 1;
 }
 
@@ -138,7 +140,7 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 		plain = FIB_IO_ANY;
 	r = fib_io_shared_call(io, plain, nr, a);
 	if (fib_unlikely(r == -EAGAIN) && io->flags && !(*flags & MSG_DONTWAIT))
-		r = end_of_wait(nr, a);
+		r = end_of_wait(nr, a, *flags);
 	return r;
 }
 

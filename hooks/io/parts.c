@@ -175,7 +175,8 @@ long fib_io_parts(struct fib_parts *p)
 			break;
 		r = wait_for_part(p);
 		if (r) {
-			if (p->at_last)
+			/* Under a filter, this is not what the program asks for. */
+			if (p->at_last && !fib_filtered())
 				take_last(p);
 			break;
 		}
