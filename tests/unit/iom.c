@@ -120,7 +120,9 @@ FIBER_TEST(pass_wakes_the_next, 1)
 	for (int i = 0; i < 3; i++) {
 		for (int k = 0; k < 3; k++)
 			ck_assert_int_eq(fib_load(&w[k].woken, acquire),
-					 k <= i);
+					 k > i ? 0 :
+					 !k    ? FIB_WOKEN_FOR_IT :
+						 FIB_WOKEN_ON);
 		ck_assert_int_eq(take(sv[0]), 1);
 		fib_iom_pass(s, FIB_IO_READ);
 	}
