@@ -75,7 +75,8 @@ struct fib {
 	_Atomic uint32_t attention; /* leave waits: fib_host_attention() */
 	FIB_HOST_FIBER_FIRST
 	uint8_t wait;		       /* enum fib_wait */
-	uint8_t passed_over;	       /* for a futex, in a row: sched.h */
+	uint8_t passed_over : 4;       /* for a futex, in a row: sched.h */
+	uint8_t too_late : 4;	       /* the same: hooks/futex/futex.c */
 	int16_t brief;		       /* its worker's: keep.h */
 	_Atomic int state;	       /* enum fib_fiber_state */
 	struct fib_worker *_Atomic on; /* the worker that runs it */
