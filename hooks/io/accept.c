@@ -62,7 +62,7 @@ bool fib_io_listens(struct fib_known *k)
  *	  no event is for them any more
  *	for each, by turns:
  *	  turn = BEGUN; wake the first	(B)	sees -n: binds itself
- *	  wait until turn is a thread	(C)	turn = its kernel thread
+ *	  wait until turn is a thread	(C)	turn = its kernel thread, if it is BEGUN
  *	    and that sleeps, or DONE		its number is free; accept4 (D)
  *						turn = DONE, if it is this one's
  *	turn = LAST | its own thread	(E)
@@ -75,7 +75,8 @@ bool fib_io_listens(struct fib_known *k)
  * Who sleeps after (C) is in the kernel's queue, or has been served. Numbers: all
  * below the conductor's, the lowest that is free, are taken, so that each finds the
  * one that it gives back. (Who else makes or closes a descriptor in that instant may
- * change that.) One that is cancelled is waited for no longer than STEP_NS.
+ * change that.) One that does not come, as it is cancelled or the machine has no time
+ * for it, is waited for no longer than STEP_NS; it leaves turn alone when it comes.
  * tests/model/over.pml has this for spin.
  */
 #define TURN_BEGUN (-1)
@@ -261,12 +262,12 @@ static long accept_in_kernel(struct fib_known *k, const long a[6])
 static long go_over(struct fib_known *k, const struct fib_io *io,
 		    const long a[6])
 {
-	int tid;
+	int tid, begun = TURN_BEGUN;
 	long r;
 
 	fib_io_loops(false);
 	tid = own_tid();
-	fib_store(&k->turn, tid, seq_cst);
+	fib_cas(&k->turn, &begun, tid, seq_cst);
 	fib_raw(SYS_futex, &k->turn, FUTEX_WAKE_PRIVATE, 1);
 	FIB_CHAOS_POINT(accept_over);
 	if (!fib_io_lost(io))
