@@ -237,7 +237,8 @@ static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
 			      cmd == FUTEX_TRYLOCK_PI, is_fiber);
 	if (r < 0)
 		fib_cancel_end();
-	return r == -EINTR ? -FIB_ERESTARTSYS : r;
+	/* In whatever way a handler ends it: it has the lock, or not yet. */
+	return r == -EINTR ? -FIB_ERESTARTNOINTR : r;
 }
 
 static long wait_requeue_pi(int op, uint32_t *uaddr, uint32_t val,
@@ -316,7 +317,7 @@ long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
 		goto out;
 	r = fib_futex_waitv(word, n, deadline);
 	if (r == -EINTR)
-		r = ts ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;
+		r = -FIB_ERESTARTSYS; /* with a limit, too: it is absolute */
 out:
 	if (word != few)
 		fib_pages_free(word, n * sizeof(*word));

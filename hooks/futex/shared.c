@@ -69,26 +69,31 @@ static long wait_together(const long a[6], uint64_t deadline)
 	return r;
 }
 
-/* By itself, on a kernel thread. */
-static long wait_alone(const long a[6], uint64_t deadline)
+/*
+ * By itself, on a kernel thread. With a limit a handler ends it whatever its flags:
+ * futex_wait_restart() of kernel/futex/waitwake.c is for none.
+ */
+static long wait_alone(const long a[6], uint64_t deadline, _Atomic int *count)
 {
 	long left[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
 	struct timespec ts;
+	long r;
 
 	/* What is repeated has waited for a part of its time. */
 	if (a[1] == FUTEX_WAIT && fib_self()->hook.restarted)
 		left[3] = fib_time_left(deadline, &ts);
-	return fib_blocking_counted(SYS_futex, left, &held);
+	r = fib_blocking_counted(SYS_futex, left, count);
+	return r == -EINTR && a[3] ? -FIB_ERESTARTNOHAND : r;
 }
 
 long fib_futex_shared_wait(const long a[6])
 {
-	uint64_t deadline;
+	uint64_t deadline = FIB_NEVER;
 	long r;
 
-	if (fib_self()->bound || !fib_uring_allowed() || !is_plain(a) ||
-	    fib_futex_deadline((int)a[1], (const void *)a[3], &deadline))
-		return fib_blocking(SYS_futex, a);
+	if (fib_futex_deadline((int)a[1], (const void *)a[3], &deadline) ||
+	    fib_self()->bound || !fib_uring_allowed() || !is_plain(a))
+		return wait_alone(a, deadline, NULL);
 	if (fib_add(&held, 1, relaxed) >= FEW ||
 	    FIB_CHAOS_ODDS(uring_at_once, 2)) {
 		fib_sub(&held, 1, relaxed);
@@ -97,5 +102,5 @@ long fib_futex_shared_wait(const long a[6])
 			return r;
 		fib_add(&held, 1, relaxed);
 	}
-	return wait_alone(a, deadline);
+	return wait_alone(a, deadline, &held);
 }

@@ -1,6 +1,12 @@
 /* Actions: what changes them, and what a delivery finds. */
 #include "hooks/signal/state.h"
 
+/* UAPI_SA_FLAGS of include/linux/signal_types.h */
+#define KNOWN_FLAGS                                                            \
+	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK | SA_RESTART |  \
+	 SA_NODEFER | (unsigned)SA_RESETHAND | FIB_SA_RESTORER |               \
+	 0x800 /* SA_EXPOSE_TAGBITS */)
+
 int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 			  struct fib_kernel_sigaction *old)
 {
@@ -12,7 +18,10 @@ int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 	    sig != FIB_KICK)
 		r = fib_raw(SYS_rt_sigaction, sig, new, old, 8);
 	if (r == 0 && new) {
+		/* As do_sigaction() of kernel/signal.c does for the others. */
 		fib_sig_act[sig] = *new;
+		fib_sig_act[sig].mask &= ~FIB_UNBLOCKABLE;
+		fib_sig_act[sig].flags &= KNOWN_FLAGS;
 		fib_sig_update_handled(sig);
 		if (fib_sig_is_ignored(sig))
 			fib_sig_flush_locked(FIB_SIG(sig));

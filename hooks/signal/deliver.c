@@ -125,6 +125,9 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	fib_altstack_set(f, &uc->uc_stack, top ? top : sp, 0);
 	fib_store(&f->sig.mask, *uc_mask & ~FIB_UNBLOCKABLE, seq_cst);
 	fib_signal_mask_changed(f);
+	if (fib_unlikely(!fib_worker_self()))
+		fib_sig_to_kernel(
+			f); /* the handler forked, or left the runtime */
 	if (fib_unlikely(err))
 		force_segv(f, sig);
 }

@@ -27,6 +27,9 @@ void fib_sig_update_handled(int sig);
 /* What the kernel itself does with @sig: SIG_DFL or SIG_IGN. */
 void fib_sig_kernel_action(int sig, uintptr_t handler);
 
+/* The kernel thread, from now on the program's alone, has what @f expects of it. */
+void fib_sig_to_kernel(struct fib *f);
+
 static inline void fib_sig_kernel_mask(uint64_t mask)
 {
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);

@@ -14,6 +14,8 @@ static long sleep_until(uint64_t deadline, struct timespec *left)
 	if (left) {
 		uint64_t now = fib_now_ns();
 
+		if (deadline > INT64_MAX)
+			deadline = INT64_MAX; /* KTIME_MAX */
 		if (fib_timespec_put(left, deadline > now ? deadline - now : 0))
 			return -EFAULT;
 	}
