@@ -1,5 +1,6 @@
 /* How a descriptor ends, and calls on it that are neither read nor written. */
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <linux/close_range.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -231,10 +232,24 @@ long fib_sys_dup(int fd)
 				    duplicated(fd, files, fib_raw(SYS_dup, fd));
 }
 
+/* Before anything is closed: ksys_dup3() of fs/file.c. */
+static bool is_refused(int from, int to, int flags)
+{
+	struct rlimit lim = { .rlim_cur = RLIM_INFINITY };
+
+	if (from == to || (flags & ~O_CLOEXEC))
+		return true;
+	if (fib_filtered())
+		return false;
+	if (fib_fd_peek(to))
+		fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
+	return (unsigned)to >= lim.rlim_cur ||
+	       fib_raw(SYS_fcntl, from, F_GETFD) < 0;
+}
+
 static long dup_onto(int from, int to, long nr, int flags)
 {
-	bool closes = from != to && (fib_filtered() ||
-				     fib_raw(SYS_fcntl, from, F_GETFD) >= 0);
+	bool closes = !is_refused(from, to, flags);
 	bool wanted = closes && fib_fd_is_ours(to), moved = false;
 	uint32_t files = fib_fd_files(from);
 	long r;

@@ -428,7 +428,8 @@ long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
 	if (low == ~0ul && !flags)
 		return fib_sys_writev(fd, iov, n);
 	r = fib_slow_pass_intr(SYS_pwritev2, a);
-	if (r == -EPIPE)
+	/* The signal comes beside a part that went before, too. */
+	if (r == -EPIPE || (r > 0 && low == ~0ul))
 		fib_signal_raise(fib_self(), SIGPIPE, true);
 	return r;
 }
