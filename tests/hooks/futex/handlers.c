@@ -1,7 +1,8 @@
 /*
  * A handler runs while a thread waits for a word. A PI lock is tried again whatever
  * its flags; a word of memory that is shared, with a limit, ends with EINTR even under
- * SA_RESTART; many words, and words without a limit, go on under it.
+ * SA_RESTART; many words, and words without a limit, go on under it. What interrupts
+ * the kernel's wait alone, a change of affinity, does not make a limit longer.
  *
  * t-case: lock
  * t-case: lock_limit
@@ -10,6 +11,7 @@
  * t-case: shared_limit
  * t-case: shared
  * t-case: many_limit
+ * t-case: affinity
  */
 #include "../calls.h"
 #include "futex.h"
@@ -106,6 +108,23 @@ static void locked_word(void)
 	t_ended("lock the word", &c);
 }
 
+static void set_affinity(void)
+{
+	struct timespec ts = { 1, 0 };
+	long long begun = t_now();
+	struct t_call c;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	t_begin(&c, waits, &ts);
+	while (t_now() < begun + 700 * T_MS)
+		t_settle();
+	CHECK_0(pthread_setaffinity_np(c.th, sizeof(set), &set));
+	t_ended("affinity", &c);
+	T_TOOK(begun, T_SEC);
+}
+
 int main(int argc, char **argv)
 {
 	struct timespec ts = { 30, 0 };
@@ -139,6 +158,8 @@ int main(int argc, char **argv)
 		t_waits(&c);
 		f_wake_n(word, 1, 0);
 		t_ended(how, &c);
+	} else if (!strcmp(how, "affinity")) {
+		set_affinity();
 	} else {
 		CHECK(!strcmp(how, "many_limit"));
 		t_begin(&c, waits_many, NULL);
