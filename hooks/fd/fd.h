@@ -209,6 +209,8 @@ bool fib_fd_is_ours_alone(struct fib_known *k);
 unsigned fib_fd_late(struct fib_fd *s, uint8_t events);
 /** No other process has @fd, or its other end. */
 bool fib_fd_is_home(int fd);
+/** After a read of @fd that had less than it asked for there is nothing left. */
+bool fib_fd_short_is_last(int fd);
 /** setsockopt() has set a time limit of @fd: below 0, no call waits. */
 void fib_fd_limited(int fd, uint8_t ev, bool negative);
 /* A change by this process, by way of a number. */

@@ -237,6 +237,13 @@ static bool both_at_home(const struct fib_known *k, const struct fib_fd *s)
 	       fib_fd_is_home(p.slot->fd) && fib_fd_is_home(s->fd);
 }
 
+bool fib_fd_short_is_last(int fd)
+{
+	const struct fib_known *k = fib_fd_record_known(fd);
+
+	return k && (k->kind == FIB_FD_TCP || both_at_home(k, k->slot));
+}
+
 /*
  * Another process may shut a unix socket for sending: unix_poll() says nothing of it, and
  * who waits is woken natively (unix_shutdown()). What has no bytes is nothing to a

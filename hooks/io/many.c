@@ -79,7 +79,8 @@ static void note_quiet(const struct fib_many *m)
 /*
  * Poll would say nothing, and an edge is going to tell of whatever changes that. (It
  * may say nothing of what a read would not wait for: a FIFO that nobody has written
- * to, a listener. So what it has said is for poll alone.)
+ * to, a listener. So what it has said is for poll alone.) A short read says so where it
+ * is the last: not of a packet pipe, nor of what comes with descriptors.
  */
 static bool is_quiet(const struct fib_watch *x)
 {
@@ -87,7 +88,7 @@ static bool is_quiet(const struct fib_watch *x)
 	       (x->s->registered & FIB_IO_READ) &&
 	       !fib_load(&x->s->untrusted, relaxed) &&
 	       (fib_load(&x->s->quiet, relaxed) == quiet(x) ||
-		fib_io_is_empty(x->s));
+		(fib_io_is_empty(x->s) && fib_fd_short_is_last(x->fd)));
 }
 
 /*

@@ -7,16 +7,23 @@
 #include "hooks/wait/wait.h"
 #include "runtime/timer.h"
 
+/* What is waited for is what the vector said at first: do_sys_poll() copies it. */
 struct poll_args {
-	struct pollfd *fds;
+	struct pollfd *fds; /* the copy, if there is one */
+	struct pollfd *user;
 	unsigned n;
 };
 
 static long ask_poll(void *arg)
 {
 	const struct poll_args *p = arg;
+	long r = fib_raw(SYS_poll, p->fds, p->n, 0);
 
-	return fib_raw(SYS_poll, p->fds, p->n, 0);
+	for (unsigned i = 0; r >= 0 && p->fds != p->user && i < p->n; i++)
+		if (fib_copy(&p->user[i].revents, &p->fds[i].revents,
+			     sizeof(p->fds->revents)))
+			return -EFAULT;
+	return r;
 }
 
 /* No memory here, or epoll has none. */
@@ -30,28 +37,18 @@ static long poll_in_kernel(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 
-#define POLL_CHUNK 32u
-
 /* Which to watch: those with a negative number are only skipped. */
-static bool poll_watches(struct fib_many *m, const struct pollfd *fds,
+static void poll_watches(struct fib_many *m, const struct pollfd *fds,
 			 unsigned n)
 {
-	struct pollfd p[POLL_CHUNK];
-
 	m->n = 0;
 	for (unsigned i = 0; i < n; i++) {
-		unsigned k = i % POLL_CHUNK, left = n - i;
 		struct fib_watch *x = &m->watch[m->n];
-		short e;
+		short e = fds[i].events;
 
-		if (k == 0 && fib_copy(p, &fds[i],
-				       (left < POLL_CHUNK ? left : POLL_CHUNK) *
-					       sizeof(*p)))
-			return false;
-		if (p[k].fd < 0)
+		if (fds[i].fd < 0)
 			continue;
-		e = p[k].events;
-		x->fd = p[k].fd;
+		x->fd = fds[i].fd;
 		x->want = e;
 		if (e & (POLLOUT | POLLWRNORM | POLLWRBAND))
 			x->events |= FIB_IO_WRITE;
@@ -60,38 +57,50 @@ static bool poll_watches(struct fib_many *m, const struct pollfd *fds,
 			x->events |= FIB_IO_READ;
 		m->n++;
 	}
-	return true;
 }
 
 /* Ask, of those that are watched from now on. */
-static long watch_poll(struct fib_many *m, struct fib_watch *few)
+static long watch_poll(struct fib_many *m, struct fib_watch *few,
+		       struct pollfd *copy)
 {
-	const struct poll_args *p = m->arg;
+	struct poll_args *p = m->arg;
+	size_t size = p->n * sizeof(*copy);
 
 	if (!fib_many_room(m, few, p->n)) {
 		m->pages = 0;
 		return -ENOMEM;
 	}
-	return poll_watches(m, p->fds, p->n) ? fib_many_ask(m) : -EFAULT;
+	if (m->pages) {
+		copy = m->also = fib_pages_alloc(size);
+		m->also_size = size;
+		if (!copy)
+			return -ENOMEM;
+	}
+	p->fds = copy;
+	if (fib_copy(copy, p->user, size))
+		return -EFAULT;
+	poll_watches(m, copy, p->n);
+	return fib_many_ask(m);
 }
 
 static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 {
-	struct poll_args args = { fds, n };
+	struct poll_args args = { fds, fds, n };
 	struct fib_watch few[FIB_FEW];
+	struct pollfd copy[FIB_FEW];
 	struct fib_many m = { .ask = ask_poll,
 			      .arg = &args,
 			      .deadline_ns = deadline_ns };
 	/* Pages for many are taken when there is no answer yet. */
 	bool at_once = deadline_ns && n <= FIB_FEW;
-	long r = at_once ? watch_poll(&m, few) : ask_poll(&args);
+	long r = at_once ? watch_poll(&m, few, copy) : ask_poll(&args);
 
 	if (r == 0)
 		r = fib_signal_mask_open();
 	if (r == 0 && deadline_ns && fib_self()->call.own_files)
 		r = -ENOMEM;
 	if (r == 0 && deadline_ns && !at_once)
-		r = watch_poll(&m, few);
+		r = watch_poll(&m, few, copy);
 	if (r == 0 && deadline_ns)
 		r = fib_many_wait(&m);
 	else
