@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include "hooks/core/hook.h"
 #include "hooks/fd/fd.h"
+#include "runtime/digits.h"
 
 _Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used, fib_fd_glue_used;
 
@@ -42,6 +43,18 @@ uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol)
 	return FIB_FD_DGRAM;
 }
 
+/* perf_poll() tells of an event once, to whoever asks first: as files of /proc do. */
+static bool is_perf(int fd)
+{
+	static const char want[] = "anon_inode:[perf_event]";
+	char path[FIB_FD_LINK], is[sizeof(want)];
+
+	fib_fd_link(path, fd);
+	return fib_raw(SYS_readlink, path, is, sizeof(is)) ==
+		       sizeof(want) - 1 &&
+	       !memcmp(is, want, sizeof(want) - 1);
+}
+
 uint8_t fib_fd_find_kind(int fd)
 {
 	struct stat st;
@@ -79,6 +92,6 @@ uint8_t fib_fd_find_kind(int fd)
 	case S_IFCHR:
 		return FIB_FD_POLLED;
 	default:
-		return FIB_FD_NOWAIT;
+		return is_perf(fd) ? FIB_FD_ALWAYS : FIB_FD_NOWAIT;
 	}
 }

@@ -41,16 +41,28 @@
 #include "runtime/trywait.h"
 
 #define LOOP_WAITS 64
-#define PROC_MAGIC 0x9fa0 /* PROC_SUPER_MAGIC of linux/magic.h */
 
-static bool is_of_proc(int fd)
+/* The file systems of those that do, of linux/magic.h. */
+static const long telling[] = {
+	0x9fa0,	    /* PROC_SUPER_MAGIC */
+	0x63677270, /* CGROUP2_SUPER_MAGIC: psi_trigger_poll() */
+	0x09041934, /* ANON_INODE_FS_MAGIC: perf_poll(), see kind.c */
+};
+
+static bool may_tell_once(int fd)
 {
 	uint8_t kind = fib_fd_kind(fd);
 	struct statfs fs;
+	size_t i = 0;
 
-	/* Those are regular files. */
-	return (kind == FIB_FD_UNKNOWN || kind == FIB_FD_ALWAYS) &&
-	       !fib_raw(SYS_fstatfs, fd, &fs) && fs.f_type == PROC_MAGIC;
+	/* Those are regular files, or taken for such. */
+	if ((kind != FIB_FD_UNKNOWN && kind != FIB_FD_ALWAYS) ||
+	    fib_raw(SYS_fstatfs, fd, &fs))
+		return false;
+	while (i < sizeof(telling) / sizeof(*telling) &&
+	       fs.f_type != telling[i])
+		i++;
+	return i < sizeof(telling) / sizeof(*telling);
 }
 
 static void leave_to_kernel(void)
@@ -72,7 +84,7 @@ static void leave_to_kernel(void)
 long fib_sys_epoll_ctl(int ep, int op, int fd, void *event)
 {
 	if (op == EPOLL_CTL_ADD && !fib_load(&fib_fd_tells_once, relaxed) &&
-	    is_of_proc(fd))
+	    may_tell_once(fd))
 		leave_to_kernel();
 	return fib_raw(SYS_epoll_ctl, ep, op, fd, event);
 }

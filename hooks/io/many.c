@@ -35,8 +35,8 @@ static void left(struct fib_watch *x)
 }
 
 /*
- * Files of /proc whose poll functions tell of a change once, to whoever asks first:
- * mounts_poll(), swaps_poll(), proc_sys_poll(). That would be epoll. So may the
+ * Files whose poll functions tell of a change once, to whoever asks first:
+ * mounts_poll(), swaps_poll(), proc_sys_poll(), perf_poll(). That would be epoll. So may the
  * program's epoll descriptors, with one of them in it: epoll.c.
  */
 static bool tells_once(const struct fib_fd *s)
