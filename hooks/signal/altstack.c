@@ -30,3 +30,11 @@ bool fib_altstack_wanted(const struct fib *f, unsigned long flags, uintptr_t sp)
 	return (flags & SA_ONSTACK) && f->sig.altstack_size &&
 	       !fib_altstack_in_use(f, sp);
 }
+
+void fib_sig_to_kernel(struct fib *f)
+{
+	stack_t ss = fib_altstack_get(f);
+
+	fib_raw(SYS_sigaltstack, &ss, 0);
+	fib_sig_kernel_mask(fib_load(&f->sig.mask, relaxed));
+}

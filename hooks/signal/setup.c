@@ -137,14 +137,6 @@ static void restore_kernel_actions(void)
 			fib_raw(SYS_rt_sigaction, sig, &fib_sig_act[sig], 0, 8);
 }
 
-void fib_sig_to_kernel(struct fib *f)
-{
-	stack_t ss = fib_altstack_get(f);
-
-	fib_raw(SYS_sigaltstack, &ss, 0);
-	fib_sig_kernel_mask(fib_load(&f->sig.mask, relaxed));
-}
-
 void fib_signal_fork_child(struct fib *f)
 {
 	restore_kernel_actions();
