@@ -468,6 +468,13 @@ static void protect_sealed(int prot)
 		fib_sealed_end - fib_sealed_start, prot);
 }
 
+/* Text that an earlier start has rewritten asks for a worker, and is to find none. */
+static void give_back_host_reg(void)
+{
+	if (!rewritten)
+		fib_cpu_host_reg_give_back();
+}
+
 static const char *start(uint64_t mask)
 {
 	int n = fib_options.workers ? fib_options.workers : fib_cpus();
@@ -482,7 +489,7 @@ static const char *start(uint64_t mask)
 	fib_cpu_host_reg_take();
 	f = adopt_caller();
 	if (!f) {
-		fib_cpu_host_reg_give_back();
+		give_back_host_reg();
 		return because("fibers", -ENOMEM);
 	}
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
@@ -502,7 +509,7 @@ static const char *start(uint64_t mask)
 	if (why) {
 		fib_store(&f->tid, 0, relaxed);
 		fib_free(f);
-		fib_cpu_host_reg_give_back();
+		give_back_host_reg();
 		return why;
 	}
 	fib_store(&fib_fd_may_ask, !filtered || may_ask, relaxed);
