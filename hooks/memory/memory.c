@@ -11,6 +11,7 @@
 #include "runtime/stack.h"
 
 #define STACK_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK)
+#define USER_LIMIT  ((1ul << 47) - FIB_PAGE)
 
 long fib_sys_mmap(uintptr_t addr, size_t len, long prot, long flags, long fd,
 		  long off)
@@ -31,12 +32,27 @@ long fib_sys_mmap(uintptr_t addr, size_t len, long prot, long flags, long fd,
 	return r;
 }
 
+/*
+ * What is cut out before the call is not cut out of what another thread maps there
+ * after it. So nothing is that the kernel refuses to unmap.
+ */
 long fib_sys_munmap(uintptr_t addr, size_t len)
 {
+	bool shared;
+	long r;
+
 	if (fib_stack_unmap(addr, len, true))
 		return 0;
+	if ((addr & (FIB_PAGE - 1)) || !len || addr >= USER_LIMIT ||
+	    len > USER_LIMIT - addr)
+		return fib_raw(SYS_munmap, addr, len);
+	shared = fib_shared_at(addr) && fib_shared_at(addr + len - 1);
 	fib_shared_map(addr, len, false);
-	return fib_raw(SYS_munmap, addr, len);
+	r = fib_raw(SYS_munmap, addr, len);
+	/* Sealed, or too many pieces. */
+	if (r < 0 && shared)
+		fib_shared_map(addr, len, true);
+	return r;
 }
 
 long fib_sys_mremap(uintptr_t from, size_t len, size_t new_len, long flags,
@@ -81,8 +97,9 @@ long fib_sys_shmdt(const void *addr)
 
 long fib_sys_mprotect(uintptr_t addr, size_t len, long prot)
 {
-	int r = fib_self()->thread.creating ? fib_stack_protect(addr, len, (int)prot) :
-					  1;
+	int r = fib_self()->thread.creating ?
+			fib_stack_protect(addr, len, (int)prot) :
+			1;
 
 	return r > 0 ? fib_raw(SYS_mprotect, addr, len, prot) : r;
 }

@@ -1,9 +1,11 @@
 /*
- * A futex word shared with a child process, by mapping alone.
+ * A futex word shared with a child process, by mapping alone; or by one that is to
+ * be unmapped, which the kernel refuses.
  *
  * t-case: mmap
  * t-case: shmat
  * t-case: mremap
+ * t-case: refused
  */
 #include <sys/shm.h>
 #include "futex.h"
@@ -68,6 +70,17 @@ static void *move(void)
 	return to;
 }
 
+static void *keep(void) /* munmap() fails */
+{
+	char *at = map(MAP_SHARED);
+
+	CHECK_ERR(munmap(at + 4, 4096), EINVAL);
+	CHECK_ERR(munmap(at, 0), EINVAL);
+	CHECK_ERR(munmap(at, SIZE_MAX), EINVAL);
+	CHECK_ERR(munmap(at, SIZE_MAX / 2), EINVAL);
+	return at;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -75,7 +88,10 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	t_be_threaded();
-	s = how[0] == 's' ? attach() : how[1] == 'r' ? move() : map(MAP_SHARED);
+	s = how[0] == 's' ? attach() :
+	    how[0] == 'r' ? keep() :
+	    how[1] == 'r' ? move() :
+			    map(MAP_SHARED);
 	for (int i = 0; i < 5; i++)
 		th[i] = t_thread(wait_go, NULL);
 	t_settle();
