@@ -114,15 +114,19 @@ void fib_tids_real(bool active)
 
 /* --- those with a kernel thread unlike the others' -------------------------- */
 
+void fib_set_apart(struct fib *f)
+{
+	if (!fib_xchg(fib_shared(&f->thread.apart), true, seq_cst))
+		fib_add(&aparts, 1, seq_cst);
+}
+
 int fib_dedicate(void)
 {
 	struct fib *f = fib_self();
 	int r = fib_bind_self();
 
-	if (r == 0 && !f->thread.apart) {
-		f->thread.apart = true;
-		fib_add(&aparts, 1, seq_cst);
-	}
+	if (r == 0 && !f->thread.apart)
+		fib_set_apart(f);
 	return r;
 }
 

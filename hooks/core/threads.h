@@ -49,6 +49,8 @@ int fib_threads_live(void);
  * or -EAGAIN. What it creates inherits from that one.
  */
 int fib_dedicate(void);
+/** @f, which is bound and does not end meanwhile, is unlike the others. */
+void fib_set_apart(struct fib *f);
 /**
  * The caller, an event loop, has a kernel thread to itself from now on; unless there
  * are very many such, or no thread is to be had.

@@ -6,7 +6,8 @@
  * that the caller is on; a dedicated fiber's is that of its worker. All that are
  * not dedicated have the same attributes, so what is asked about one is answered
  * for any worker. A change of another fiber's attributes is made by that
- * fiber (taskwork.c), but for one that asks for what it has.
+ * fiber (taskwork.c), but for one that asks for what it has; and by the caller, once
+ * the other one is bound, or where the two may not do the same.
  */
 #include <linux/close_range.h>
 #include <sched.h>
@@ -71,9 +72,11 @@ int fib_dedicated_tid(struct fib *f)
 		return own ? own : (int)fib_raw(SYS_gettid);
 	}
 	own = own_thread(f, tid);
-	return own && f->thread.apart ?
-		       own :
-		       (int)fib_taskwork_call(f, SYS_gettid, (long[6]){ 0 });
+	/* It may be where nobody reaches it, as in vfork(). */
+	if (own > 0 && !f->thread.apart && !fib_taskwork_apart(f, tid))
+		own = -ESRCH;
+	return own ? own :
+		     (int)fib_taskwork_call(f, SYS_gettid, (long[6]){ 0 });
 }
 
 /* Not where and when it runs, but what it may do. */
@@ -138,13 +141,16 @@ static long change(long nr, unsigned i, long a[6])
 		return fib_pass(nr, a);
 	if (own < 0)
 		return own;
+	if (f != self && (own || self->thread.apart)) {
+		own = fib_dedicated_tid(f);
+		if (own < 0)
+			return own;
+		a[i] = own;
+		return fib_pass(nr, a);
+	}
 	a[i] = 0;
-	if (f == self)
-		return fib_dedicated_call(nr, a);
-	if (!own || !f->thread.apart)
-		return fib_taskwork_call(f, nr, a);
-	a[i] = own;
-	return fib_pass(nr, a);
+	return f == self ? fib_dedicated_call(nr, a) :
+			   fib_taskwork_call(f, nr, a);
 }
 
 /* --- scheduling ---------------------------------------------------------- */
@@ -227,7 +233,8 @@ long fib_sys_sched_setparam(int tid, const void *param)
 
 long fib_sys_sched_getattr(int tid, void *attr, unsigned size, unsigned flags)
 {
-	return fib_raw(SYS_sched_getattr, fib_kernel_tid(tid), attr, size, flags);
+	return fib_raw(SYS_sched_getattr, fib_kernel_tid(tid), attr, size,
+		       flags);
 }
 
 /* GLib sets what it has read, once it makes a pool and then in each thread. */

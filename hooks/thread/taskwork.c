@@ -6,7 +6,8 @@
  * makes the call, as the kernel's task_work is done by the task it is for: at
  * the end of a hook, or where a kick finds it in its own code, whatever
  * signals it blocks. It becomes dedicated first. A park ends for this, and its
- * call is repeated, as after a signal without a handler.
+ * call is repeated, as after a signal without a handler. Of one that is bound the
+ * kernel knows already whom the call is for (fib_dedicated_tid()).
  *
  *	caller				target f
  *	------				--------
@@ -87,6 +88,19 @@ void fib_taskwork_exit(struct fib *f)
 
 	while ((w = take(f)))
 		finish(w, -ESRCH);
+}
+
+bool fib_taskwork_apart(struct fib *f, int tid)
+{
+	bool lives;
+
+	fib_lock(&work_lock);
+	/* As above: it is not counted as ended before this is unlocked. */
+	lives = fib_load(&f->tid, seq_cst) == tid;
+	if (lives)
+		fib_set_apart(f);
+	fib_unlock(&work_lock);
+	return lives;
 }
 
 long fib_taskwork_call(struct fib *f, long nr, const long a[6])

@@ -134,6 +134,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 		.flags = (flags & ANEW) | (~flags & SHARES),
 	};
 	struct fib_regs *child;
+	bool apart;
 	int tid;
 
 	if ((flags & ~(MAY | SHARES | ANEW)) ||
@@ -145,9 +146,10 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	f = fib_alloc();
 	if (!f)
 		return -EAGAIN;
-	if (fib_unlikely(self->thread.apart || fib_tids_are_real() ||
-			 parting.flags) &&
-	    fib_bind(f)) {
+	/* Another one may change the caller's just now: once. */
+	apart = fib_load(fib_shared(&self->thread.apart), relaxed) ||
+		parting.flags;
+	if (fib_unlikely(apart || fib_tids_are_real()) && fib_bind(f)) {
 		fib_free(f);
 		return -EAGAIN;
 	}
@@ -165,7 +167,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 		f->pkru = fib_rdpkru() ^ FIB_PKRU_INIT;
 	memcpy(f->name, self->name, sizeof(f->name));
 	f->thread.parting = parting.flags ? &parting : NULL;
-	f->thread.apart = self->thread.apart || parting.flags;
+	f->thread.apart = apart;
 	if (self->thread.creating) {
 		f->sig.open = self->sig.open;
 		f->thread.stack = fib_stack_begin(stack) ? stack : 0;

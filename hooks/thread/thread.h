@@ -54,6 +54,8 @@ long fib_dedicated_call(long nr, const long a[6]);
  * is no kernel thread to be had. Parks.
  */
 long fib_taskwork_call(struct fib *f, long nr, const long a[6]);
+/** Fiber @f, which is bound, is apart from now on; false: it is not @tid any more. */
+bool fib_taskwork_apart(struct fib *f, int tid);
 /** Do what others asked of the calling fiber @f. */
 void fib_taskwork_run(struct fib *f);
 /** @f is gone, its tid zero. */
