@@ -613,3 +613,12 @@ void fib_stack_unlock(void)
 {
 	fib_unlock(&lock);
 }
+
+void fib_stack_forget(void)
+{
+	fib_lock_init(&lock, STACK);
+	table = NULL;
+	slots = used = nrecent = 0;
+	fib_store(&live, 0, relaxed);
+	memset(pools, 0, sizeof(pools));
+}

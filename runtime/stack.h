@@ -70,5 +70,7 @@ bool fib_stack_trim(bool all);
 
 void fib_stack_lock(void);
 void fib_stack_unlock(void);
+/** In a fork child whose parent did not lock: what there was is the program's. */
+void fib_stack_forget(void);
 
 #endif

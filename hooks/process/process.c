@@ -5,7 +5,7 @@
  * ordinary single-threaded process: %gs is zero, no worker, no epoll. Its text
  * stays rewritten, and calls go straight to the kernel, until its first thread
  * starts the runtime anew. What the child keeps (the stack pool) is locked
- * around the fork; all else it resets.
+ * around the fork; all else it resets, and with CLONE_VFORK that as well.
  *
  * A child is the kernel thread's that made it: PR_SET_PDEATHSIG tells it of that
  * one's end, __WNOTHREAD and ptrace want to be called there. So who makes one has
@@ -111,22 +111,21 @@ static uintptr_t lay_child(const struct fib_regs *r, uintptr_t stack,
 
 /*
  * A process of its own: make the very call, but on a stack prepared. Without a
- * stack it is a fork, whatever it asks for: a child that shared this one would
- * run our frames on it.
+ * stack its memory is a copy, whatever it asks for: a child that shared this one
+ * would run our frames on it.
  */
 static long clone_process(const struct fib_regs *r, uint64_t mask)
 {
 	const long a[6] = FIB_REGS_ARGS(r);
 	struct clone_args c;
-	uint64_t vfork = CLONE_VM | CLONE_VFORK;
 	uintptr_t at;
 	size_t size;
 	long err;
 
 	if (fib_regs_nr(r) == SYS_clone) {
 		if (!a[1])
-			return fib_raw(SYS_clone, (uint64_t)a[0] & ~vfork, 0,
-				       a[2], a[3], a[4]);
+			return fib_raw(SYS_clone, a[0] & ~CLONE_VM, 0, a[2],
+				       a[3], a[4]);
 		at = lay_child(r, (uintptr_t)a[1], (uint64_t)a[0], mask);
 		return fib_regs_clone(SYS_clone, a[0], (long)at, a[2], a[3],
 				      a[4]);
@@ -136,7 +135,7 @@ static long clone_process(const struct fib_regs *r, uint64_t mask)
 	if (err)
 		return err;
 	if (!c.stack) {
-		c.flags &= ~vfork;
+		c.flags &= ~(uint64_t)CLONE_VM;
 		return fib_raw(SYS_clone3, &c, size);
 	}
 	at = lay_child(r, c.stack + c.stack_size, c.flags, mask);
@@ -153,6 +152,10 @@ static void begin_child(struct fib *f, unsigned long flags)
 {
 	char name[FIB_NAME_MAX];
 
+	if (flags & CLONE_VFORK)
+		fib_stack_forget();
+	else
+		fib_stack_unlock();
 	if (flags & CLONE_FILES)
 		fib_fd_leave_hidden();
 	if (fib_raw(SYS_prctl, PR_GET_NAME, name) == 0 &&
@@ -167,7 +170,6 @@ void fib_clone_child(struct fib_regs *regs)
 	struct fib_worker *w = fib_worker_self();
 
 	if (!(CHILD_FLAGS(regs) & CLONE_VM) && w && w->cur) {
-		fib_stack_unlock();
 		begin_child(w->cur, CHILD_FLAGS(regs));
 		return;
 	}
@@ -198,18 +200,26 @@ static void fork_begin(struct fork *k, unsigned long flags, bool elsewhere)
 
 	k->flags = flags;
 	fib_fd_shared();
-	fib_stack_lock();
+	/* Which others need: until the child has exec'd it may be long. */
+	if (flags & CLONE_VFORK)
+		fib_block_enter(false);
+	else
+		fib_stack_lock();
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &k->mask, 8);
-	fib_open_fork_begin(k->open, elsewhere || (flags & CLONE_FILES));
+	fib_open_fork_begin(k->open,
+			    elsewhere || (flags & (CLONE_FILES | CLONE_VFORK)));
 }
 
 static long fork_end(struct fork *k, struct fib *f, long pid)
 {
 	if (pid)
 		fib_open_fork_made(k->open);
-	fib_stack_unlock();
 	if (pid == 0)
 		begin_child(f, k->flags);
+	else if (k->flags & CLONE_VFORK)
+		fib_block_leave();
+	else
+		fib_stack_unlock();
 	fib_open_fork_end(k->open, pid > 0);
 	if (pid)
 		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &k->mask, 0, 8);
@@ -288,7 +298,15 @@ long fib_sys_fork(void)
 /* libc's vfork() is a stub in tramp.S; this is syscall(SYS_vfork). */
 long fib_sys_vfork(void)
 {
-	return fib_sys_fork();
+	struct fib *f = fib_self();
+	struct fork k;
+
+	if (fib_filtered())
+		return fib_sys_fork();
+	fib_bind_self();
+	fork_begin(&k, CLONE_VFORK, false);
+	return fork_end(&k, f,
+			fib_raw(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0));
 }
 
 bool fib_clone_foreign(struct fib_regs *r)
