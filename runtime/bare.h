@@ -73,11 +73,11 @@ void fib_worker_end(struct fib_worker *w);
 /** So does that of a fiber of the engine's own, as if it had not been there. */
 void fib_worker_quit(struct fib_worker *w);
 
-/** Bind the calling fiber to a kernel thread: 0, or -EAGAIN. */
+/** Bind the calling fiber to a kernel thread: 0 or -errno. */
 int fib_bind_self(void);
 /**
  * Bind @f, which was never launched, to a new kernel thread, cloned from the
- * caller's: 0, or -EAGAIN.
+ * caller's: 0 or -errno, as the kernel has it.
  */
 int fib_bind(struct fib *f);
 /** The fiber that is bound to kernel thread @tid and has its id, or NULL. */

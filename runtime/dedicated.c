@@ -7,18 +7,27 @@
 #include "runtime/runq.h"
 #include "runtime/uring.h"
 
+static int create(struct fib_sched *s, struct fib *bound,
+		  struct fib_worker **made)
+{
+	struct fib_worker *w;
+	int r;
+
+	fib_lock(&s->workers_lock);
+	w = fib_worker_add(s, bound);
+	r = w ? fib_worker_start(w) : -EAGAIN;
+	if (r < 0 && bound)
+		bound->bound = NULL;
+	fib_unlock(&s->workers_lock);
+	*made = r < 0 ? NULL : w;
+	return r;
+}
+
 struct fib_worker *fib_worker_create(struct fib_sched *s, struct fib *bound)
 {
 	struct fib_worker *w;
 
-	fib_lock(&s->workers_lock);
-	w = fib_worker_add(s, bound);
-	if (w && fib_worker_start(w) < 0) {
-		if (bound)
-			bound->bound = NULL;
-		w = NULL;
-	}
-	fib_unlock(&s->workers_lock);
+	create(s, bound, &w);
 	return w;
 }
 
@@ -245,7 +254,9 @@ void fib_sched_renew(struct fib_sched *s)
 
 int fib_bind(struct fib *f)
 {
-	return fib_worker_create(fib_sched_here(), f) ? 0 : -EAGAIN;
+	struct fib_worker *w;
+
+	return create(fib_sched_here(), f, &w);
 }
 
 struct fib *fib_bound_to(int tid)

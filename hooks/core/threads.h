@@ -45,8 +45,8 @@ void fib_thread_ended(const struct fib *f);
 int fib_threads_live(void);
 
 /**
- * Bind the caller to a kernel thread that is unlike the others, or will be: 0,
- * or -EAGAIN. What it creates inherits from that one.
+ * Bind the caller to a kernel thread that is unlike the others, or will be: 0 or
+ * -errno. What it creates inherits from that one.
  */
 int fib_dedicate(void);
 /** @f, which is bound and does not end meanwhile, is unlike the others. */

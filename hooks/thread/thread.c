@@ -135,7 +135,7 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	};
 	struct fib_regs *child;
 	bool apart;
-	int tid;
+	int tid, r;
 
 	if ((flags & ~(MAY | SHARES | ANEW)) ||
 	    (flags & (CLONE_NEWNS | CLONE_FS)) == (CLONE_NEWNS | CLONE_FS))
@@ -149,9 +149,9 @@ int fib_thread_clone_fiber(const struct fib_regs *regs, unsigned long flags,
 	/* Another one may change the caller's just now: once. */
 	apart = fib_load(fib_shared(&self->thread.apart), relaxed) ||
 		parting.flags;
-	if (fib_unlikely(apart || fib_tids_are_real()) && fib_bind(f)) {
+	if (fib_unlikely(apart || fib_tids_are_real()) && (r = fib_bind(f))) {
 		fib_free(f);
-		return -EAGAIN;
+		return r;
 	}
 	tid = fib_new_tid(f);
 	f->fsbase = flags & CLONE_SETTLS ? tls : self->fsbase;
