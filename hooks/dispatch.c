@@ -389,6 +389,11 @@ static void dispatch_foreign(struct fib_regs *r)
 			return;
 		}
 		break;
+	case SYS_futex_wait:
+	case SYS_futex_waitv:
+		fib_regs_set_result(r,
+				    fib_futex_foreign_wait(fib_regs_nr(r), a));
+		return;
 	}
 	fib_regs_set_result(r, fib_pass(fib_regs_nr(r), a));
 }

@@ -129,7 +129,7 @@ static long wait(int op, uint32_t *uaddr, uint32_t val,
 	return r;
 }
 
-static long wake(uint32_t *uaddr, int n, uint32_t bitset, long nr_op)
+static long wake(int op, uint32_t *uaddr, int n, uint32_t bitset)
 {
 	long woken;
 
@@ -139,8 +139,7 @@ static long wake(uint32_t *uaddr, int n, uint32_t bitset, long nr_op)
 	if (woken < 0)
 		return woken;
 	if (fib_unlikely(fib_load(&foreign_waiters, seq_cst)) && woken < n) {
-		long r = fib_raw(SYS_futex, uaddr, nr_op, n - woken, 0, 0,
-				 bitset);
+		long r = fib_raw(SYS_futex, uaddr, op, n - woken, 0, 0, bitset);
 
 		if (r > 0)
 			woken += r;
@@ -339,9 +338,9 @@ long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 	case FUTEX_WAIT_BITSET:
 		return wait(op, uaddr, val, ts, val3);
 	case FUTEX_WAKE:
-		return wake(uaddr, (int)val, FIB_FUTEX_ANY, FUTEX_WAKE);
+		return wake(op, uaddr, (int)val, FIB_FUTEX_ANY);
 	case FUTEX_WAKE_BITSET:
-		return wake(uaddr, (int)val, val3, FUTEX_WAKE_BITSET);
+		return wake(op, uaddr, (int)val, val3);
 	case FUTEX_REQUEUE:
 	case FUTEX_CMP_REQUEUE:
 		if ((int)val < 0 || (int)timeout < 0)
@@ -378,6 +377,16 @@ shared:
  * A thread that is no fiber: what it wakes may be fibers, and while it waits
  * in the kernel, fibers wake there as well.
  */
+long fib_futex_foreign_wait(long nr, const long a[6])
+{
+	long r;
+
+	fib_add(&foreign_waiters, 1, seq_cst);
+	r = fib_pass(nr, a);
+	fib_sub(&foreign_waiters, 1, seq_cst);
+	return r;
+}
+
 long fib_futex_foreign(const long a[6])
 {
 	int cmd = (int)a[1] & FUTEX_CMD_MASK;
@@ -387,10 +396,7 @@ long fib_futex_foreign(const long a[6])
 	switch (cmd) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
-		fib_add(&foreign_waiters, 1, seq_cst);
-		r = fib_pass(SYS_futex, a);
-		fib_sub(&foreign_waiters, 1, seq_cst);
-		return r;
+		return fib_futex_foreign_wait(SYS_futex, a);
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
 		woken = fib_futex_wake(uaddr, (int)a[2],

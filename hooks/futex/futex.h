@@ -20,5 +20,7 @@ long fib_futex_deadline(int op, const struct timespec *ts, uint64_t *deadline);
 long fib_futex_shared_wait(const long a[6]);
 /** The call from a thread that is no fiber: it may wake fibers. */
 long fib_futex_foreign(const long a[6]);
+/** Another call of such a one that waits for words: @nr. */
+long fib_futex_foreign_wait(long nr, const long a[6]);
 
 #endif

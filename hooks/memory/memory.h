@@ -11,6 +11,8 @@
 /** Scan the mappings once, then keep track. Is there a ring of io_uring among them? */
 bool fib_shared_init(void);
 void fib_shared_map(uintptr_t addr, size_t len, bool shared);
+/** The kernel wakes who waits for @word. */
+void fib_shared_word(const uint32_t *word);
 /** What shmat() mapped at @addr is gone. */
 void fib_shared_detach(uintptr_t addr);
 /** Too much is not known: from now on any word may be shared. */

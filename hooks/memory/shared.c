@@ -1,6 +1,7 @@
 /*
  * Which memory other processes may see: what is mapped with MAP_SHARED, or by
- * shmat. Filled from /proc/self/maps when the runtime starts, and kept by the
+ * shmat; and words of ours that the kernel clears when a process ends that has our
+ * memory. Filled from /proc/self/maps when the runtime starts, and kept by the
  * hooks of mmap, mremap and shmat.
  */
 #include <fcntl.h>
@@ -46,9 +47,8 @@ static void cut_locked(uintptr_t from, uintptr_t to)
 	fib_store(&nranges, out, release);
 }
 
-void fib_shared_map(uintptr_t addr, size_t len, bool shared)
+static void put(uintptr_t addr, uintptr_t to, bool shared)
 {
-	uintptr_t to = addr + FIB_ALIGN_UP(len, FIB_PAGE);
 	uint32_t n;
 
 	if (!shared && !fib_load(&nranges, relaxed))
@@ -63,6 +63,16 @@ void fib_shared_map(uintptr_t addr, size_t len, bool shared)
 		fib_store(&nranges, n + 1, release);
 	}
 	fib_unlock(&ranges_lock);
+}
+
+void fib_shared_map(uintptr_t addr, size_t len, bool shared)
+{
+	put(addr, addr + FIB_ALIGN_UP(len, FIB_PAGE), shared);
+}
+
+void fib_shared_word(const uint32_t *word)
+{
+	put((uintptr_t)word, (uintptr_t)(word + 1), true);
 }
 
 void fib_shared_lose(void)

@@ -21,6 +21,7 @@
 #include "hooks/core/hook.h"
 #include "hooks/fd/fd.h"
 #include "hooks/io/io.h"
+#include "hooks/memory/memory.h"
 #include "hooks/process/process.h"
 #include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
@@ -254,6 +255,8 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 	if (!(flags & CLONE_VM) || !stack)
 		return fork_process(f, r, flags, stack);
 	fib_fd_shared();
+	if (flags & CLONE_CHILD_CLEARTID)
+		fib_shared_word((const uint32_t *)ctid);
 	if (flags & CLONE_VFORK)
 		fib_block_enter(false);
 	pid = clone_process(r, fib_load(&f->sig.mask, relaxed));
