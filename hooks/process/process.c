@@ -494,11 +494,23 @@ static bool try_waitid(const long a[6], long *r)
 	return pid;
 }
 
+/*
+ * The children of main that it has from before its first thread are the first kernel
+ * thread's, on which others run as well: these have none, and a kernel thread of
+ * their own says so.
+ */
+static void for_own_children(int options)
+{
+	if (options & __WNOTHREAD)
+		fib_bind_self();
+}
+
 long fib_sys_wait4(int pid, int *status, int options, void *usage)
 {
 	struct fib_place p = { .key = { SYS_wait4, (uint64_t)pid,
 					(uint64_t)options } };
 
+	for_own_children(options);
 	return wait_for(SYS_wait4,
 			(long[6]){ pid, (long)status, options, (long)usage },
 			line_for(&p), try_wait4);
@@ -510,6 +522,7 @@ long fib_sys_waitid(int type, int id, void *info, int options, void *usage)
 	struct fib_place p = { .key = { SYS_waitid, (uint64_t)type,
 					(uint64_t)id, (uint64_t)options } };
 
+	for_own_children(options);
 	if (options & WNOHANG)
 		return reaped(fib_pass(SYS_waitid, a));
 	/* A pidfd's number may be another's by then. */
