@@ -109,6 +109,18 @@ int fib_reserved_fill(int at, int fd, int flags)
 	return r < 0 ? fd : at;
 }
 
+int fib_reserved_open(int at, const char *path, int flags)
+{
+	long fd;
+
+	fib_lock(&lock);
+	forget_locked(at);
+	fib_raw(SYS_close, at);
+	fd = fib_raw(SYS_openat, AT_FDCWD, path, flags, 0);
+	fib_unlock(&lock);
+	return (int)fd;
+}
+
 void fib_reserved_free(int at)
 {
 	fib_lock(&lock);

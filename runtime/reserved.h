@@ -28,6 +28,11 @@ bool fib_reserved_hold(int fd);
 void fib_reserved_give(int at);
 /** @fd takes the reserved number @at, with @flags as of dup3(): what it is now. */
 int fib_reserved_fill(int at, int fd, int flags);
+/**
+ * The same for want of any other number: @path is opened, with @flags. Which one that
+ * is; or -errno, and @at is free: somebody may have taken it in between.
+ */
+int fib_reserved_open(int at, const char *path, int flags);
 /** dup2() or dup3(), @nr, from @from to @to: -EBUSY if that is reserved. */
 long fib_reserved_put(int from, int to, long nr, int flags);
 /** The reserved number @at is free again. */

@@ -28,6 +28,7 @@
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
 #include "runtime/digits.h"
+#include "runtime/hidden.h"
 #include "runtime/reserved.h"
 #include "runtime/timer.h"
 
@@ -66,8 +67,37 @@ static int without_path(const struct writer *w)
 	return (w->flags & ~BY_PATH) | O_NONBLOCK | O_CLOEXEC;
 }
 
+/*
+ * The table is full, but for its own number. Meanwhile one of the library's is the
+ * FIFO, or the reader that has gone.
+ */
+static bool open_in_place(struct writer *w)
+{
+	int own = fib_fd_dup_hidden(w->fd);
+	char path[FIB_FD_LINK];
+	long fd;
+
+	if (own < 0)
+		return false;
+	fib_fd_link(path, own);
+	fd = fib_reserved_open(w->fd, path, without_path(w));
+	if (fd == -ENXIO) {
+		fd = open_again(own, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (fd >= 0) {
+			fib_raw(SYS_dup3, fd, own, O_CLOEXEC);
+			fib_raw(SYS_close, fd);
+			fd = open_again(own, without_path(w));
+		}
+	}
+	if (fd >= 0)
+		fib_open_as_asked((int)fd, w->flags);
+	w->fd = (int)fd;
+	fib_fd_give_back(own, fib_sched.iom.wakefd);
+	return true;
+}
+
 /* A reader has come, and may have gone again, which is nothing to who has waited. */
-static bool open_for(const struct writer *w)
+static bool open_for(struct writer *w)
 {
 	long fd = open_again(w->fd, without_path(w)), reader;
 
@@ -77,6 +107,8 @@ static bool open_for(const struct writer *w)
 		if (reader >= 0)
 			fib_raw(SYS_close, reader);
 	}
+	if (fd == -EMFILE)
+		return open_in_place(w);
 	if (fd < 0)
 		return false;
 	fib_open_as_asked((int)fd, O_CLOEXEC);
