@@ -5,11 +5,15 @@
  * clocks shift them by three), and names the slab entry and its generation, so
  * that it is not soon given again. Main's is the process id.
  */
+#include <sched.h>
 #include "hooks/core/threads.h"
 #include "hooks/core/hook.h"
 
 #define TID_FIRST (1 << 22)
 #define TID_LIMIT (1 << 28)
+
+#define DEADLINE   6  /* SCHED_DEADLINE, linux/sched.h */
+#define ATTR_WORDS 14 /* SCHED_ATTR_SIZE_VER1 / 4, linux/sched/types.h */
 
 struct fib *fib_main_fiber;
 static uint32_t tid_base; /* added to all, so that processes differ */
@@ -128,6 +132,42 @@ int fib_dedicate(void)
 	if (r == 0 && !f->thread.apart)
 		fib_set_apart(f);
 	return r;
+}
+
+int fib_common_tid(void)
+{
+	for (uint32_t i = 0; i < fib_load(&fib_sched.workers, acquire); i++) {
+		struct fib_worker *w = fib_sched.worker[i];
+
+		if (!w->bound && !fib_load(&w->gone, relaxed))
+			return fib_load(&w->tid, relaxed);
+	}
+	return 0;
+}
+
+/* As the kernel counts it: the lower, the more. Not known: as all are by default. */
+static int kernel_prio(int tid)
+{
+	uint32_t a[ATTR_WORDS]; /* size, policy, flags, flags, nice, priority */
+
+	if (fib_raw(SYS_sched_getattr, tid, a, sizeof(a), 0) < 0)
+		return 120;
+	if (a[1] == DEADLINE)
+		return -1;
+	if (a[1] == SCHED_FIFO || a[1] == SCHED_RR)
+		return 99 - (int)a[5];
+	return 120 + (int)a[4];
+}
+
+bool fib_is_above(void)
+{
+	struct fib *f = fib_self();
+	int common;
+
+	if (fib_likely(!f->bound) || !f->thread.apart || fib_filtered())
+		return false;
+	common = fib_common_tid();
+	return common && kernel_prio(0) < kernel_prio(common);
 }
 
 #define LOOPS_MOST 64

@@ -51,6 +51,10 @@ int fib_threads_live(void);
 int fib_dedicate(void);
 /** @f, which is bound and does not end meanwhile, is unlike the others. */
 void fib_set_apart(struct fib *f);
+/** The kernel's id of a thread that is not dedicated; 0: there is none. */
+int fib_common_tid(void);
+/** Has the caller a higher priority than those have? */
+bool fib_is_above(void);
 /**
  * The caller, an event loop, has a kernel thread to itself from now on; unless there
  * are very many such, or no thread is to be had.

@@ -6,10 +6,14 @@
  *
  * No flag says that a call is not to wait. A time limit that has passed does. Who had
  * to wait last time is not tried again, but first in line at once, where nobody is.
+ *
+ * The kernel's queue is ordered by priority (wq_add()), the line is not. So who has a
+ * higher one than those in line does not stand there, but in the kernel before all.
  */
 #include <fcntl.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
+#include "hooks/core/threads.h"
 #include "hooks/fd/fd.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
@@ -98,6 +102,8 @@ static long exchange(long nr, const long a[6])
 
 	if (r)
 		return r;
+	if (fib_is_above())
+		return fib_blocking(nr, a);
 	fib_fd_try(&p, (int)a[0]);
 	if (*waits && p.slot) {
 		/* Behind others it would wait, though it may be refused. */

@@ -20,20 +20,6 @@
 #define DEADLINE   6  /* SCHED_DEADLINE, linux/sched.h */
 #define ATTR_WORDS 14 /* SCHED_ATTR_SIZE_VER1 / 4, linux/sched/types.h */
 
-/* A worker that is not dedicated; the caller's if there is none. */
-static int common_tid(void)
-{
-	struct fib_sched *s = fib_symtab.sched;
-
-	for (uint32_t i = 0; i < fib_load(&s->workers, acquire); i++) {
-		struct fib_worker *w = s->worker[i];
-
-		if (!w->bound && !fib_load(&w->gone, relaxed))
-			return fib_load(&w->tid, relaxed);
-	}
-	return 0;
-}
-
 /*
  * The kernel thread that fiber @f, known as @tid, has to itself: its id, or 0 if
  * it shares one. -ESRCH: @f ends just now, and its worker may be another's.
@@ -60,7 +46,7 @@ int fib_kernel_tid(int tid)
 		return tid;
 	if (f == self || (!own && !self->thread.apart))
 		return 0;
-	return own ? own : common_tid();
+	return own ? own : fib_common_tid();
 }
 
 int fib_dedicated_tid(struct fib *f)
