@@ -76,13 +76,10 @@ static void read_all(const char *what, int fd)
 	t_close(fd);
 }
 
-static void wait_first(void)
+static void begin_first(struct t_call c[FIRST], struct how *h)
 {
-	static struct t_call c[FIRST];
-	int fd;
-
 	for (int i = 0; i < FIRST; i++) {
-		c[i] = (struct t_call){ .fn = opens, .arg = &plain };
+		c[i] = (struct t_call){ .fn = opens, .arg = h };
 		CHECK(sem_init(&c[i].begun, 0, 0) == 0);
 		c[i].th = t_thread(t_call_body, &c[i]);
 	}
@@ -90,6 +87,14 @@ static void wait_first(void)
 		while (sem_wait(&c[i].begun))
 			CHECK(errno == EINTR);
 	t_pause();
+}
+
+static void wait_first(void)
+{
+	static struct t_call c[FIRST];
+	int fd;
+
+	begin_first(c, &plain);
 	fd = open(path, O_RDWR);
 	CHECK(fd >= 0);
 	for (int i = 0; i < FIRST; i++)
@@ -374,6 +379,24 @@ static void storm(void)
 	t_say("%d opens each", STORM);
 }
 
+/* A FIFO cannot be opened for packets: open() says so when it has waited. */
+static void direct(const char *what, int mode)
+{
+	struct how h = { path, mode | O_DIRECT, 0 };
+	struct t_call c[FIRST];
+	int fd;
+
+	begin_first(c, &h);
+	for (int i = 0; i < FIRST; i++)
+		CHECK(!atomic_load(&c[i].ended));
+	fd = open(path, O_RDWR);
+	CHECK(fd >= 0);
+	for (int i = 0; i < FIRST; i++)
+		CHECK(t_end(&c[i]) == -EINVAL);
+	t_close(fd);
+	t_say("O_DIRECT, %s: EINVAL", what);
+}
+
 int main(void)
 {
 	int fd;
@@ -399,6 +422,8 @@ int main(void)
 	interrupted(SA_RESTART);
 	stopped();
 	cancelled();
+	direct("to read", O_RDONLY);
+	direct("to write", O_WRONLY);
 	storm();
 	return 0;
 }
