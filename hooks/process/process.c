@@ -162,6 +162,7 @@ static void begin_child(struct fib *f, unsigned long flags)
 	if (fib_raw(SYS_prctl, PR_GET_NAME, name) == 0 &&
 	    memcmp(name, f->name, sizeof(name)) != 0)
 		fib_raw(SYS_prctl, PR_SET_NAME, f->name);
+	fib_signal_timer_forget();
 	fib_runtime_fork_child(f);
 }
 

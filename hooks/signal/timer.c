@@ -49,6 +49,12 @@ void fib_signal_timer_remove(int id)
 	}
 }
 
+void fib_signal_timer_forget(void)
+{
+	if (fib_xchg(&timer_signals, 0, relaxed))
+		memset(thread_timer, 0, sizeof(thread_timer));
+}
+
 struct fib *fib_sig_timer_target(const siginfo_t *info)
 {
 	if (info->si_code != SI_TIMER)
