@@ -115,8 +115,11 @@ struct fib_kernel_sigaction fib_sig_delivery_action(int sig,
 
 /* Is there a timer that sends @sig to one thread? */
 bool fib_sig_has_timer(int sig);
-/* The fiber that the timer behind @info was made for, or NULL. */
-struct fib *fib_sig_timer_target(const siginfo_t *info);
+/*
+ * Is @info of a timer that signals one thread? Then it is for *@f, and for nobody if that
+ * is NULL: the thread has ended.
+ */
+bool fib_sig_timer_target(const siginfo_t *info, struct fib **f);
 /*
  * The default actions of those of @pending, in the kernel's queue for the process,
  * that some fiber does not block. The monitor's thread alone.

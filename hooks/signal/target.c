@@ -68,12 +68,13 @@ static struct fib *target_by_cpu(int sig)
 
 bool fib_signal_send_process(int sig, const siginfo_t *info)
 {
-	struct fib *timed = fib_sig_timer_target(info);
+	struct fib *timed;
 	bool cpu = info->si_code == SI_KERNEL &&
 		   (sig == SIGPROF || sig == SIGVTALRM);
 
-	if (timed) {
-		fib_signal_send(timed, sig, info, false);
+	if (fib_sig_timer_target(info, &timed)) {
+		if (timed)
+			fib_signal_send(timed, sig, info, false);
 		return true;
 	}
 	for (;;) {

@@ -55,14 +55,16 @@ void fib_signal_timer_forget(void)
 		memset(thread_timer, 0, sizeof(thread_timer));
 }
 
-struct fib *fib_sig_timer_target(const siginfo_t *info)
+bool fib_sig_timer_target(const siginfo_t *info, struct fib **f)
 {
 	if (info->si_code != SI_TIMER)
-		return NULL;
+		return false;
 	for (unsigned i = 0; i < TIMERS; i++)
 		if (fib_load(&thread_timer[i].used, relaxed) ==
-		    info->si_timerid + 1)
-			return fib_by_tid(
+		    info->si_timerid + 1) {
+			*f = fib_by_tid(
 				fib_load(&thread_timer[i].tid, acquire));
-	return NULL;
+			return true;
+		}
+	return false;
 }

@@ -39,8 +39,11 @@ long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 
 long fib_sys_timer_delete(int id)
 {
+	long r = synced(fib_raw(SYS_timer_delete, id), ~0ull);
+
+	/* What it has sent is its thread's still. */
 	fib_signal_timer_remove(id);
-	return synced(fib_raw(SYS_timer_delete, id), ~0ull);
+	return r;
 }
 
 long fib_sys_timer_settime(int id, int flags, const void *new, void *old)
