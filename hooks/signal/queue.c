@@ -77,9 +77,30 @@ static void unpend_locked(struct fib *f, int sig)
 	fib_and(&f->sig.pending, ~FIB_SIG(sig), relaxed);
 }
 
+/*
+ * posixtimer_send_sigqueue() of the kernel: a timer has one signal, which is queued
+ * whatever else of its number is, and while it is, what expires are overruns.
+ */
+static bool overrun_locked(struct fib *f, const siginfo_t *info)
+{
+	struct fib_siginfo_node *n = f->sig.queue;
+	long sum;
+
+	while (n && (n->process || n->info.si_code != SI_TIMER ||
+		     n->info.si_timerid != info->si_timerid))
+		n = n->next;
+	if (!n)
+		return false;
+	sum = 1l + n->info.si_overrun + info->si_overrun;
+	n->info.si_overrun = sum < INT_MAX ? (int)sum : INT_MAX;
+	return true;
+}
+
 int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 {
 	struct fib_siginfo_node *n, **at;
+	struct fib *its;
+	bool timed = !process && fib_sig_timer_target(info, &its);
 	int r;
 
 	fib_lock(&fib_sig_lock);
@@ -98,8 +119,9 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 	}
 	if ((fib_signal_wants(f, sig) && fib_sig_is_ignored(sig) &&
 	     !(fib_load(&f->sig.awaited, relaxed) & FIB_SIG(sig))) ||
-	    (sig < FIB_SIGRTMIN &&
-	     (fib_load(&f->sig.pending, relaxed) & FIB_SIG(sig)))) {
+	    (timed ? overrun_locked(f, info) :
+		     sig < FIB_SIGRTMIN && (fib_load(&f->sig.pending, relaxed) &
+					    FIB_SIG(sig)))) {
 		fib_unlock(&fib_sig_lock);
 		return 0;
 	}
@@ -181,6 +203,8 @@ int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 		if (n->process)
 			fib_store(&f->sig.merges, (uint8_t)n->info.si_signo,
 				  seq_cst);
+		else if (n->info.si_code == SI_TIMER)
+			fib_sig_timer_dequeued(&n->info);
 		node_put_locked(n);
 		sig = info->si_signo;
 	} else { /* there was no memory for it */

@@ -314,6 +314,8 @@ int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
 	if (ahead)
 		sig = (int)fib_raw(SYS_rt_sigtimedwait, &ahead, info, &now, 8);
 	continues += sig == SIGCONT;
+	if (sig > 0 && info->si_code == SI_TIMER)
+		fib_sig_timer_dequeued(info);
 	if (sig <= 0)
 		sig = fib_signal_dequeue_process(here, info);
 	if (sig <= 0)

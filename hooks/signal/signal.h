@@ -159,6 +159,8 @@ void fib_signal_timer_expect(int sig);
 /** Timer @id signals thread @tid. False: there are too many. */
 bool fib_signal_timer_add(int id, int tid);
 void fib_signal_timer_remove(int id);
+/** The overruns of what it sent last; -1: the kernel knows. */
+int fib_signal_timer_overrun(int id);
 /** In a fork child, which has none, and whose first one has the first id again. */
 void fib_signal_timer_forget(void);
 

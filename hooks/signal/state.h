@@ -120,6 +120,8 @@ bool fib_sig_has_timer(int sig);
  * is NULL: the thread has ended.
  */
 bool fib_sig_timer_target(const siginfo_t *info, struct fib **f);
+/* Its thread has dequeued @info, which timer_getoverrun() tells of. */
+void fib_sig_timer_dequeued(const siginfo_t *info);
 /*
  * The default actions of those of @pending, in the kernel's queue for the process,
  * that some fiber does not block. The monitor's thread alone.

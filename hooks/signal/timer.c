@@ -4,15 +4,20 @@
  * SIGEV_THREAD_ID names a thread that the kernel does not know. The kernel
  * signals the process instead, and the receiver finds the fiber by the timer's
  * id, which the signal carries (si_code SI_TIMER).
+ *
+ * The kernel counts the overruns of what it has in its queue. What has left that
+ * for the fiber's and is still there is the same signal, and counts on here.
  */
 #include "hooks/signal/state.h"
 
 #define TIMERS 1024
 
-static struct {
+static struct thread_timer {
 	_Atomic int used; /* timer id + 1 */
 	_Atomic int tid;
-} thread_timer[TIMERS];
+	_Atomic int
+		overrun; /* of the last one that was dequeued; -1: none was */
+} timers[TIMERS];
 static _Atomic uint64_t timer_signals; /* what any of them ever sent */
 
 bool fib_sig_has_timer(int sig)
@@ -28,43 +33,61 @@ void fib_signal_timer_expect(int sig)
 
 bool fib_signal_timer_add(int id, int tid)
 {
-	for (unsigned i = 0; i < TIMERS; i++) {
+	for (struct thread_timer *t = timers; t < timers + TIMERS; t++) {
 		int none = 0;
 
-		if (fib_cas(&thread_timer[i].used, &none, id + 1, seq_cst)) {
-			fib_store(&thread_timer[i].tid, tid, release);
+		if (fib_cas(&t->used, &none, id + 1, seq_cst)) {
+			fib_store(&t->overrun, -1, relaxed);
+			fib_store(&t->tid, tid, release);
 			return true;
 		}
 	}
 	return false;
 }
 
+static struct thread_timer *find(int id)
+{
+	for (struct thread_timer *t = timers; t < timers + TIMERS; t++)
+		if (fib_load(&t->used, relaxed) == id + 1)
+			return t;
+	return NULL;
+}
+
 void fib_signal_timer_remove(int id)
 {
-	for (unsigned i = 0; i < TIMERS; i++) {
-		int want = id + 1;
+	struct thread_timer *t = find(id);
 
-		if (fib_cas(&thread_timer[i].used, &want, 0, seq_cst))
-			break;
-	}
+	if (t)
+		fib_store(&t->used, 0, seq_cst);
 }
 
 void fib_signal_timer_forget(void)
 {
 	if (fib_xchg(&timer_signals, 0, relaxed))
-		memset(thread_timer, 0, sizeof(thread_timer));
+		memset(timers, 0, sizeof(timers));
 }
 
 bool fib_sig_timer_target(const siginfo_t *info, struct fib **f)
 {
-	if (info->si_code != SI_TIMER)
-		return false;
-	for (unsigned i = 0; i < TIMERS; i++)
-		if (fib_load(&thread_timer[i].used, relaxed) ==
-		    info->si_timerid + 1) {
-			*f = fib_by_tid(
-				fib_load(&thread_timer[i].tid, acquire));
-			return true;
-		}
-	return false;
+	struct thread_timer *t =
+		info->si_code == SI_TIMER ? find(info->si_timerid) : NULL;
+
+	if (t)
+		*f = fib_by_tid(fib_load(&t->tid, acquire));
+	return t;
+}
+
+void fib_sig_timer_dequeued(const siginfo_t *info)
+{
+	struct thread_timer *t = find(info->si_timerid);
+
+	if (t)
+		fib_store(&t->overrun, info->si_overrun, relaxed);
+}
+
+int fib_signal_timer_overrun(int id)
+{
+	struct thread_timer *t = find(id);
+
+	return t ? fib_load(&t->overrun, relaxed) : -1;
 }

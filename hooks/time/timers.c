@@ -51,6 +51,13 @@ long fib_sys_timer_settime(int id, int flags, const void *new, void *old)
 	return synced(fib_raw(SYS_timer_settime, id, flags, new, old), ~0ull);
 }
 
+long fib_sys_timer_getoverrun(int id)
+{
+	int n = fib_signal_timer_overrun(id);
+
+	return n < 0 ? fib_raw(SYS_timer_getoverrun, id) : n;
+}
+
 long fib_sys_setitimer(int which, const void *new, void *old)
 {
 	return synced(fib_raw(SYS_setitimer, which, new, old),
