@@ -123,3 +123,55 @@ long fib_io_read_tty(struct fib_known *k, long nr, const long a[6])
 				      (size_t)(a[2] - done));
 	return done ? done : r;
 }
+
+/* --- sends ----------------------------------------------------------------- */
+
+struct sending {
+	struct fib_rest rest;
+	struct fib_parts left; /* its vector, and how much of it is done */
+	struct iovec v[FIB_PART_VECTOR];
+	struct msghdr m;
+	int flags;
+	size_t asked; /* of the last call */
+};
+
+/*
+ * The rest goes as in net.c's parts, and makes no connection and no notification of
+ * its own. An error after a part stays with the socket.
+ */
+static bool send_rest(struct fib_rest *rest, long r, long *nr, long v[6])
+{
+	struct sending *c = fib_container_of(rest, struct sending, rest);
+	bool whole = (size_t)r >= c->asked;
+	long n;
+
+	rest->done = c->left.done += r;
+	c->left.skip += (size_t)r;
+	if ((!whole && !fib_io_was_cut()) ||
+	    (fib_io_ready((int)v[0], POLLOUT) & POLLHUP))
+		return false;
+	n = fib_io_window(&c->left, c->v);
+	if (n <= 0)
+		return false;
+	c->asked = fib_io_length(c->v, (int)n);
+	c->m = (struct msghdr){ .msg_iov = c->v, .msg_iovlen = (size_t)n };
+	*nr = SYS_sendmsg;
+	v[1] = (long)&c->m;
+	v[2] = (c->flags & ~(MSG_ZEROCOPY | MSG_FASTOPEN)) | MSG_NOSIGNAL;
+	return true;
+}
+
+long fib_io_send_whole(struct fib_known *k, long nr, const long a[6],
+		       long flags, const struct iovec *iov, size_t n,
+		       size_t len)
+{
+	struct sending c = { .rest.next = send_rest,
+			     .left = { .iov = iov, .n = n },
+			     .flags = (int)flags,
+			     .asked = len };
+
+	/* A message goes whole, or not at all. */
+	if (k->kind == FIB_FD_DGRAM)
+		return fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a);
+	return fib_io_whole(k, FIB_IO_WRITE, false, nr, a, &c.rest, NULL);
+}

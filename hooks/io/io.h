@@ -151,6 +151,10 @@ bool fib_io_goes_on(long r, size_t asked);
 /** After @done bytes of @iov: how many are written in the end, or -errno if none. */
 long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 		       const struct iovec *iov, size_t n, long done);
+/** Send by call @nr with @flags the @len bytes of @iov, in the kernel. */
+long fib_io_send_whole(struct fib_known *k, long nr, const long a[6],
+		       long flags, const struct iovec *iov, size_t n,
+		       size_t len);
 /** Read from a terminal, by call @nr: the kernel does. */
 long fib_io_read_tty(struct fib_known *k, long nr, const long a[6]);
 /** Of the program's vector. */

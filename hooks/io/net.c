@@ -388,6 +388,15 @@ static long unix_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 	return send_part(p, fd, v, n);
 }
 
+static long send_in_kernel(struct fib_known *k, const struct iovec *iov,
+			   size_t n, size_t len, long nr, const long a[6],
+			   long flags)
+{
+	long r = fib_io_send_whole(k, nr, a, flags, iov, n, len);
+
+	return fib_fd_wrote(k, fib_io_sent(r, flags));
+}
+
 /* What send_all() has begun: @r came of the first try, if it was @tried. */
 static long __attribute__((noinline))
 send_rest(struct fib_known *k, const struct iovec *iov, size_t n, long nr,
@@ -431,8 +440,7 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 	if ((asked & MSG_DONTWAIT) || never_waits(k, flags))
 		return fib_fd_wrote(k, fib_io_sent(fib_pass(nr, a), asked));
 	if (fib_unlikely(asked & ~PLAIN_SEND))
-		return fib_io_sent(
-			fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a), asked);
+		return send_in_kernel(k, iov, n, len, nr, a, asked);
 	if (k->kind == FIB_FD_DGRAM)
 		return fib_fd_wrote(k, fib_io_send_datagram(k, nr, a, flags));
 	*flags |= MSG_DONTWAIT;
@@ -523,7 +531,7 @@ long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 	unsigned i;
 	long r = 0;
 
-	if (!k || (flags & ~PLAIN_SEND)) {
+	if (!k || (flags & MSG_DONTWAIT)) {
 		long a[6] = { fd, (long)vec, n, flags };
 
 		if (has_control(v, n))
