@@ -53,6 +53,7 @@ enum fib_fd_kind {
 	FIB_FD_UNKNOWN = 0,
 	FIB_FD_TCP,    /* TCP and nothing like it (MPTCP, SCTP) */
 	FIB_FD_STREAM, /* AF_UNIX, SOCK_STREAM */
+	FIB_FD_OTHER,  /* streams of other kinds: MPTCP, vsock, ... */
 	FIB_FD_DGRAM,  /* all other sockets: a send seldom blocks */
 	FIB_FD_PIPE,   /* and FIFOs: RWF_NOWAIT works */
 	FIB_FD_NOWAIT, /* as it does for eventfd and the like */

@@ -31,6 +31,14 @@ static bool is_tcp(int fd)
 	return fib_load(&plain, relaxed);
 }
 
+/* One of SCTP has messages. */
+static uint8_t other_kind(int fd, bool stream)
+{
+	return stream && sock_opt(fd, SO_PROTOCOL) != IPPROTO_SCTP ?
+		       FIB_FD_OTHER :
+		       FIB_FD_DGRAM;
+}
+
 uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol)
 {
 	bool stream = (type & SOCK_TYPE) == SOCK_STREAM;
@@ -40,7 +48,7 @@ uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol)
 	if (stream && (domain == AF_INET || domain == AF_INET6) &&
 	    (protocol == 0 || protocol == IPPROTO_TCP))
 		return is_tcp(fd) ? FIB_FD_TCP : FIB_FD_UNKNOWN;
-	return FIB_FD_DGRAM;
+	return other_kind(fd, stream);
 }
 
 /* perf_poll() tells of an event once, to whoever asks first: as files of /proc do. */
@@ -81,7 +89,7 @@ uint8_t fib_fd_find_kind(int fd)
 			return FIB_FD_TCP;
 		return type == SOCK_STREAM && domain == AF_UNIX ?
 			       FIB_FD_STREAM :
-			       FIB_FD_DGRAM;
+			       other_kind(fd, type == SOCK_STREAM);
 	case S_IFREG:
 	case S_IFDIR:
 	case S_IFBLK:

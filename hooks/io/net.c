@@ -131,7 +131,7 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 		return fib_io_in_kernel(k, FIB_IO_READ, first, nr, a);
 	}
 	*flags |= MSG_DONTWAIT;
-	if (k->kind == FIB_FD_DGRAM)
+	if (k->kind >= FIB_FD_OTHER)
 		io->flags = flags;
 	/* After an accept() a listener is known to be empty, and cannot be read. */
 	if (k->listening)
@@ -439,7 +439,7 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 
 	if ((asked & MSG_DONTWAIT) || never_waits(k, flags))
 		return fib_fd_wrote(k, fib_io_sent(fib_pass(nr, a), asked));
-	if (fib_unlikely(asked & ~PLAIN_SEND))
+	if (fib_unlikely((asked & ~PLAIN_SEND) || k->kind == FIB_FD_OTHER))
 		return send_in_kernel(k, iov, n, len, nr, a, asked);
 	if (k->kind == FIB_FD_DGRAM)
 		return fib_fd_wrote(k, fib_io_send_datagram(k, nr, a, flags));
