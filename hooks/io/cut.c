@@ -126,6 +126,37 @@ long fib_io_read_tty(struct fib_known *k, long nr, const long a[6])
 
 /* --- sends ----------------------------------------------------------------- */
 
+void fib_io_find_creds(const struct msghdr *h, struct fib_creds *c)
+{
+	const char *at = h->msg_control;
+	size_t left = h->msg_controllen;
+	struct fib_creds m;
+
+	c->h.cmsg_len = 0;
+	while (left >= sizeof(m.h) && !fib_copy(&m.h, at, sizeof(m.h)) &&
+	       m.h.cmsg_len >= sizeof(m.h) && m.h.cmsg_len <= left) {
+		size_t all = CMSG_ALIGN(m.h.cmsg_len);
+
+		if (m.h.cmsg_level == SOL_SOCKET &&
+		    m.h.cmsg_type == SCM_CREDENTIALS &&
+		    m.h.cmsg_len == CMSG_LEN(sizeof(m.c)) &&
+		    !fib_copy(&m, at, sizeof(m)))
+			*c = m;
+		if (all >= left)
+			break;
+		at += all;
+		left -= all;
+	}
+}
+
+void fib_io_put_creds(struct fib_creds *c, struct msghdr *h)
+{
+	if (fib_unlikely(c->h.cmsg_len)) {
+		h->msg_control = c;
+		h->msg_controllen = sizeof(*c);
+	}
+}
+
 struct sending {
 	struct fib_rest rest;
 	struct fib_parts left; /* its vector, and how much of it is done */
@@ -155,6 +186,7 @@ static bool send_rest(struct fib_rest *rest, long r, long *nr, long v[6])
 		return false;
 	c->asked = fib_io_length(c->v, (int)n);
 	c->m = (struct msghdr){ .msg_iov = c->v, .msg_iovlen = (size_t)n };
+	fib_io_put_creds(&c->left.creds, &c->m);
 	*nr = SYS_sendmsg;
 	v[1] = (long)&c->m;
 	v[2] = (c->flags & ~(MSG_ZEROCOPY | MSG_FASTOPEN)) | MSG_NOSIGNAL;
@@ -169,9 +201,13 @@ long fib_io_send_whole(struct fib_known *k, long nr, const long a[6],
 			     .left = { .iov = iov, .n = n },
 			     .flags = (int)flags,
 			     .asked = len };
+	struct msghdr h;
 
 	/* A message goes whole, or not at all. */
 	if (k->kind == FIB_FD_DGRAM)
 		return fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a);
+	if (nr == SYS_sendmsg && k->kind == FIB_FD_STREAM &&
+	    !fib_copy(&h, (void *)a[1], sizeof(h)))
+		fib_io_find_creds(&h, &c.left.creds);
 	return fib_io_whole(k, FIB_IO_WRITE, false, nr, a, &c.rest, NULL);
 }

@@ -44,6 +44,11 @@ struct fib_rest {
 	bool (*next)(struct fib_rest *rest, long r, long *nr, long v[6]);
 	long done;
 };
+/* What is made of SCM_CREDENTIALS. */
+struct fib_creds {
+	struct cmsghdr h; /* cmsg_len is 0: there are none */
+	struct ucred c;
+};
 struct fib_place;
 /**
  * As fib_io_in_kernel(). @rest: what was cut follows, on the same file; @line: in
@@ -97,6 +102,7 @@ struct fib_parts {
 	long nr, *first; /* the call that the first part is made by */
 	long *first_flags;
 	int flags;
+	struct fib_creds creds; /* with each part */
 };
 
 #define FIB_PART_VECTOR 16
@@ -151,6 +157,10 @@ bool fib_io_goes_on(long r, size_t asked);
 /** After @done bytes of @iov: how many are written in the end, or -errno if none. */
 long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 		       const struct iovec *iov, size_t n, long done);
+/** The credentials that message @h says are the sender's. */
+void fib_io_find_creds(const struct msghdr *h, struct fib_creds *c);
+/** They are the control messages of @h, if there are any. */
+void fib_io_put_creds(struct fib_creds *c, struct msghdr *h);
 /** Send by call @nr with @flags the @len bytes of @iov, in the kernel. */
 long fib_io_send_whole(struct fib_known *k, long nr, const long a[6],
 		       long flags, const struct iovec *iov, size_t n,

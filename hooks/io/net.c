@@ -338,16 +338,18 @@ long fib_io_sent(long r, long flags)
 
 /*
  * The first part that goes is the program's own call, with its address and
- * control messages; the others follow by the bytes alone.
+ * control messages; the others follow by the bytes alone, of whom that says.
  */
 static long send_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 {
 	struct msghdr rest = { .msg_iov = v, .msg_iovlen = n };
 	const long *a = p->first;
 
-	if (p->done)
+	if (p->done) {
+		fib_io_put_creds(&p->creds, &rest);
 		return fib_raw(SYS_sendmsg, fd, &rest,
 			       p->flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
 	return fib_io_sent(fib_raw6(p->nr, fd, a[1], a[2], a[3], a[4], a[5]),
 			   *p->first_flags);
 }
@@ -404,6 +406,7 @@ send_rest(struct fib_known *k, const struct iovec *iov, size_t n, long nr,
 	  long r)
 {
 	size_t done = r < 0 ? 0 : (size_t)r;
+	struct msghdr h = { 0 };
 	struct fib_parts p = { .io = { .s = k->slot,
 				       .rules = &fib_io_hooked,
 				       .ev = FIB_IO_WRITE,
@@ -426,6 +429,9 @@ send_rest(struct fib_known *k, const struct iovec *iov, size_t n, long nr,
 		fib_iom_leave(k->slot);
 		return fib_fd_wrote(k, r);
 	}
+	if (nr == SYS_sendmsg && k->kind == FIB_FD_STREAM)
+		fib_copy(&h, (void *)a[1], sizeof(h));
+	fib_io_find_creds(&h, &p.creds);
 	return fib_io_parts(&p);
 }
 
