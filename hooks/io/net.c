@@ -431,6 +431,13 @@ send_rest(struct fib_known *k, const struct iovec *iov, size_t n, long nr,
 	}
 	if (nr == SYS_sendmsg && k->kind == FIB_FD_STREAM)
 		fib_copy(&h, (void *)a[1], sizeof(h));
+	/* scm_send() takes its descriptors before it waits. */
+	if (fib_unlikely(h.msg_controllen) && !done) {
+		fib_iom_leave(k->slot);
+		*flags = p.flags;
+		return send_in_kernel(k, iov, n, fib_io_message_length(&h), nr,
+				      a, *flags);
+	}
 	fib_io_find_creds(&h, &p.creds);
 	return fib_io_parts(&p);
 }
@@ -484,6 +491,28 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 		   fib_io_sent(fib_pass(SYS_sendto, a), flags);
 }
 
+/*
+ * A packet with control messages, whose descriptors scm_send() takes before it waits.
+ * False: it is as any other.
+ */
+static bool send_control(struct fib_known *k, const long a[6], long *result)
+{
+	long v[6] = { a[0], a[1], a[2] | MSG_DONTWAIT };
+	long r;
+
+	if ((a[2] & ~PLAIN_SEND) || k->kind != FIB_FD_DGRAM)
+		return false;
+	r = fib_io_sent(fib_pass(SYS_sendmsg, v), a[2]);
+	if (fib_unlikely(r == -EAGAIN) && !fib_fd_nonblock(k)) {
+		if (fib_io_option(k, SO_DOMAIN, 0) != AF_UNIX)
+			return false;
+		r = fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_sendmsg, a);
+		r = fib_io_sent(r, a[2]);
+	}
+	*result = fib_fd_wrote(k, r);
+	return true;
+}
+
 /* *@whole: nothing of it is left. */
 static long send_message(struct fib_known *k, int fd, struct msghdr *msg,
 			 int flags, bool *whole)
@@ -496,7 +525,9 @@ static long send_message(struct fib_known *k, int fd, struct msghdr *msg,
 	if (fib_copy(&h, msg, sizeof(h)))
 		return -EFAULT;
 	len = fib_io_message_length(&h);
-	r = send_all(k, h.msg_iov, h.msg_iovlen, len, SYS_sendmsg, a, &a[2]);
+	if (fib_likely(!h.msg_controllen) || !send_control(k, a, &r))
+		r = send_all(k, h.msg_iov, h.msg_iovlen, len, SYS_sendmsg, a,
+			     &a[2]);
 	/* A descriptor may have gone to another process. */
 	if (r >= 0 && h.msg_controllen)
 		fib_fd_shared();
