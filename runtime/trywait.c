@@ -231,9 +231,17 @@ bool fib_io_waits_first(struct fib_io *io)
 	return true;
 }
 
-long fib_io_first(struct fib_io *io)
+static bool refuses(const struct fib_io *io, long nr, const long a[6])
 {
-	long r = fib_io_waits_first(io) ? fib_io_again(io) : 0;
+	return io->ev == FIB_IO_READ && io->rules->refused &&
+	       io->rules->refused(nr, a);
+}
+
+/* The first look. 0: try; else what the call returns, which was known to wait. */
+static long first(struct fib_io *io, long nr, const long a[6])
+{
+	bool waits = fib_io_waits_first(io) && !refuses(io, nr, a);
+	long r = waits ? fib_io_again(io) : 0;
 
 	io->doubts = false;
 	return r;
@@ -276,7 +284,7 @@ long fib_io_open_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 	fib_io_start(io);
 	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
 		return r;
-	if (plain && (r = fib_io_first(io)))
+	if (plain && (r = first(io, nr, a)))
 		return r;
 	for (;;) {
 		if (plain)
@@ -334,8 +342,9 @@ static long once(struct fib_io *io, long nr, const long a[6], short *ready,
 	if (r == -ENOSYS) {
 		*ready = fib_io_ready(io->s->fd,
 				      io->ev == FIB_IO_READ ? POLLIN : POLLOUT);
-		r = *ready ? fib_host_call_may_block(nr, io->s->fd, a) :
-			     -EAGAIN;
+		r = *ready || refuses(io, nr, a) ?
+			    fib_host_call_may_block(nr, io->s->fd, a) :
+			    -EAGAIN;
 	}
 	fib_iom_release(io->s, io->ev);
 	return r;
@@ -352,7 +361,7 @@ long fib_io_polled(struct fib_io *io, size_t plain, long nr, const long a[6])
 	fib_io_start(io);
 	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
 		goto out;
-	if (tells && (r = fib_io_first(io)))
+	if (tells && (r = first(io, nr, a)))
 		goto out;
 	for (;;) {
 		if (tells)

@@ -47,6 +47,11 @@ struct fib_io_rules {
 	 */
 	long (*at_once)(struct fib_io *io, long nr, const long a[6],
 			enum fib_left *left);
+	/**
+	 * NULL, or of a call that reads: does the kernel refuse it before it waits,
+	 * or may it? Then it is tried, whatever is known of the file.
+	 */
+	bool (*refused)(long nr, const long a[6]);
 };
 
 /* One call on one descriptor. */
@@ -134,12 +139,7 @@ extern _Atomic bool fib_io_urgent;
 /** What is ready of @events, POLLHUP and the like; a signal is no answer. */
 short fib_io_ready(int fd, short events);
 /**
- * For who tries in its own way: the first look, 0: try; else what the call returns,
- * which was known to wait.
- */
-long fib_io_first(struct fib_io *io);
-/**
- * The same, for who waits in its own way too: is it to wait before it tries? It is known,
+ * For who tries and waits in its own way: is it to wait before it tries? It is known,
  * or presumed (io->doubts, for that wait), that there is nothing.
  */
 bool fib_io_waits_first(struct fib_io *io);
