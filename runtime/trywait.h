@@ -133,7 +133,8 @@ long fib_io_open_call(struct fib_io *io, size_t plain, long nr,
 		      const long a[6]);
 /**
  * Somebody has received urgent data, before an edge told of it perhaps, or has
- * made a pipe one of packets: a read that ends at a mark is short, too.
+ * made a pipe one of packets: a read that ends at a mark is short, too. Or data may
+ * come without an edge (TCP_REPAIR).
  */
 extern _Atomic bool fib_io_urgent;
 /** What is ready of @events, POLLHUP and the like; a signal is no answer. */

@@ -141,6 +141,9 @@ static void note_use(int level, int name)
 {
 	if (level == SOL_TCP && name == TCP_ULP)
 		fib_store(&fib_fd_glue_used, true, relaxed);
+	/* Data is put there without an edge, and a read fails at once meanwhile. */
+	if (level == SOL_TCP && name == TCP_REPAIR)
+		fib_store(&fib_io_urgent, true, relaxed);
 	if (level != SOL_SOCKET)
 		return;
 	switch (name) {
