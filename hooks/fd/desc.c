@@ -8,7 +8,7 @@
 
 #define POOL 512 /* records that are made at once */
 
-_Atomic bool fib_desc_async_used;
+_Atomic bool fib_desc_async_used, fib_desc_odd_used;
 static _Atomic uint32_t share_epoch = 1;
 static struct fib_lock pool_lock = FIB_LOCK(DESCRIPTIONS);
 static struct fib_desc *spare;
@@ -60,6 +60,7 @@ struct fib_desc *fib_desc_create(void)
 	fib_store(&d->born, 0, relaxed);
 	fib_store(&d->apart, 0, relaxed);
 	d->impatient = d->changed = 0;
+	fib_store(&d->odd, 0, relaxed);
 	d->home = false;
 	/* Who counts in them yet has lost the file before, and leaves. */
 	for (int i = 0; i < 2; i++)
@@ -146,6 +147,14 @@ void fib_desc_put(struct fib_desc *d)
 	d->next = spare;
 	spare = d;
 	fib_unlock(&pool_lock);
+}
+
+void fib_desc_be_odd(struct fib_desc *d, uint8_t events)
+{
+	if (events && d != &nobody) {
+		fib_store(&fib_desc_odd_used, true, relaxed);
+		fib_or(&d->odd, events, relaxed);
+	}
 }
 
 void fib_desc_born(struct fib_desc *d, int flags, bool home)

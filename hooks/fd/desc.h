@@ -95,6 +95,8 @@ enum fib_desc_part {
 
 /** O_ASYNC is set on some descriptor, or was. */
 extern _Atomic bool fib_desc_async_used;
+/** Some description is odd, or was. */
+extern _Atomic bool fib_desc_odd_used;
 
 /* Where those stand who wait for a description that has several numbers. */
 struct fib_queue {
@@ -115,6 +117,7 @@ struct fib_desc {
 	bool nonblock;
 	uint8_t access;		/* O_ACCMODE */
 	uint8_t impatient;	/* FIB_IO_*: limits below 0: does not wait */
+	_Atomic uint8_t odd;	/* FIB_IO_*: what waits does so in the kernel */
 	_Atomic uint8_t undone; /* by this process: fib_fd_undone() */
 	uint8_t changed;	/* parts that this process has set, ever */
 	_Atomic uint32_t begun; /* hooks/io/conn.c */
@@ -151,6 +154,8 @@ void fib_desc_queue_leave(struct fib *f);
 /** There are other numbers than that of @own, where some may wait by now. */
 bool fib_desc_has_twins(struct fib_desc *d, struct fib_fd *own, uint32_t files);
 void fib_desc_put(struct fib_desc *d);
+/** From now on the kernel makes the calls on @d that wait for @events. */
+void fib_desc_be_odd(struct fib_desc *d, uint8_t events);
 /**
  * @d is a description that nobody else has, with no limits, opened with @flags;
  * @home: what it is the other end of was born here as well.

@@ -191,6 +191,14 @@ bool fib_fd_terms(struct fib_known *k, uint8_t ev, struct fib_fd_terms *t);
 uint64_t fib_fd_deadline(struct fib_known *k, uint8_t ev);
 /** Is the limit below 0, so that no call waits? */
 bool fib_fd_impatient(struct fib_known *k, uint8_t ev);
+/** Does the kernel make what waits for @ev? */
+bool fib_fd_is_odd_itself(struct fib_known *k, uint8_t ev);
+static inline bool fib_fd_is_odd(struct fib_known *k, uint8_t ev)
+{
+	return fib_unlikely(fib_load(&fib_desc_odd_used, relaxed)) &&
+	       fib_fd_is_odd_itself(k, ev);
+}
+void fib_fd_be_odd(struct fib_known *k, uint8_t ev);
 /** Has it a limit, of either kind? */
 static inline bool fib_fd_timed(struct fib_known *k)
 {

@@ -105,8 +105,10 @@ void fib_fd_begin_locked(struct fib_known *k, uint32_t files,
 	if (!d)
 		return;
 	/* It cannot be asked, and may have been set since the number was left. */
-	if (left < FIB_FILE_LEFT && old)
+	if (left < FIB_FILE_LEFT && old) {
 		d->impatient |= old->impatient;
+		fib_desc_be_odd(d, fib_load(&old->odd, relaxed));
+	}
 	fib_fd_lead_locked(k, d);
 	/* pairs with fib_fd_kind_of() */
 	fib_store(&k->files, files, release);

@@ -154,6 +154,16 @@ bool fib_fd_impatient(struct fib_known *k, uint8_t ev)
 	return fib_fd_desc(k)->impatient & ev;
 }
 
+bool fib_fd_is_odd_itself(struct fib_known *k, uint8_t ev)
+{
+	return fib_load(&fib_fd_desc(k)->odd, relaxed) & ev;
+}
+
+void fib_fd_be_odd(struct fib_known *k, uint8_t ev)
+{
+	fib_desc_be_odd(fib_fd_desc(k), ev);
+}
+
 bool fib_fd_is_home(int fd)
 {
 	const struct fib_known *k = fib_fd_record_known(fd);

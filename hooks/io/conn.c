@@ -136,6 +136,8 @@ static uint8_t part_of(int level, int name)
 	return 0;
 }
 
+static _Atomic bool fastopen_used;
+
 /* Of few sockets: until one has it, none is asked. */
 static void note_use(int level, int name)
 {
@@ -144,6 +146,8 @@ static void note_use(int level, int name)
 	/* Data is put there without an edge, and a read fails at once meanwhile. */
 	if (level == SOL_TCP && name == TCP_REPAIR)
 		fib_store(&fib_io_urgent, true, relaxed);
+	if (level == SOL_TCP && name == TCP_FASTOPEN_CONNECT)
+		fib_store(&fastopen_used, true, relaxed);
 	if (level != SOL_SOCKET)
 		return;
 	switch (name) {
@@ -352,6 +356,18 @@ static long connect_tcp(struct fib_known *k, const long a[6])
 }
 
 /*
+ * TCP_FASTOPEN_CONNECT: the first send is to connect, and to wait for that, or with
+ * MSG_DONTWAIT not to (tcp_sendmsg_fastopen()).
+ */
+static long note_deferred(struct fib_known *k, long r)
+{
+	if (fib_unlikely(r == 0 && fib_load(&fastopen_used, relaxed)) &&
+	    tcp_state(k->fd) == TCP_SYN_SENT)
+		fib_fd_be_odd(k, FIB_IO_WRITE);
+	return r;
+}
+
+/*
  * There is no flag for one connect that does not block, and what comes of one
  * depends on what else is done with the socket meanwhile: the kernel waits, but
  * for what connect_tcp() can do. (A datagram's is done at once.)
@@ -368,7 +384,7 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 	    !fib_copy(&family, addr, sizeof(family)) && family == AF_UNSPEC)
 		return undo(k, a);
 	if (k->kind == FIB_FD_TCP)
-		return connect_tcp(k, a);
+		return note_deferred(k, connect_tcp(k, a));
 	return k->kind == FIB_FD_STREAM ?
 		       fib_io_connect_unix(k, a) :
 		       fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);

@@ -78,6 +78,7 @@ static bool is_odd_wait(struct fib_known *k, long nr, const long a[6],
 {
 	return fib_unlikely((flags & MSG_PEEK) && has_offset(k)) ||
 	       (k->kind == FIB_FD_TCP && fib_unlikely(asks_nothing(nr, a))) ||
+	       fib_fd_is_odd(k, FIB_IO_READ) ||
 	       (fib_unlikely(fib_load(&fib_desc_async_used, relaxed)) &&
 		is_async(k));
 }
@@ -452,7 +453,8 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 
 	if ((asked & MSG_DONTWAIT) || never_waits(k, flags))
 		return fib_fd_wrote(k, fib_io_sent(fib_pass(nr, a), asked));
-	if (fib_unlikely((asked & ~PLAIN_SEND) || k->kind == FIB_FD_OTHER))
+	if (fib_unlikely((asked & ~PLAIN_SEND) || k->kind == FIB_FD_OTHER ||
+			 fib_fd_is_odd(k, FIB_IO_WRITE)))
 		return send_in_kernel(k, iov, n, len, nr, a, asked);
 	if (k->kind == FIB_FD_DGRAM)
 		return fib_fd_wrote(k, fib_io_send_datagram(k, nr, a, flags));
