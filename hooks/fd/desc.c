@@ -198,8 +198,8 @@ void fib_desc_inherit(struct fib_desc *d, struct fib_desc *l)
 		d->limit_ns[0] = limit[0];
 	if (had & FIB_DESC_WRITE)
 		d->limit_ns[1] = limit[1];
-	d->impatient = impatient;
 	fib_unlock(&d->lock);
+	fib_desc_be_odd(d, impatient);
 }
 
 /* --- asking ---------------------------------------------------------------- */

@@ -164,7 +164,8 @@ void fib_desc_born(struct fib_desc *d, int flags, bool home);
 /**
  * @d, just born, is a connection of listener @l (NULL: which is not known), and has
  * what that had when it came. If @l is ours alone, and this process never set that, it
- * is what is known of @l, or else it is to be asked.
+ * is what is known of @l, or else it is to be asked. Of a limit below 0 that cannot be:
+ * the kernel knows whether it was set before that, and whether it is inherited.
  */
 void fib_desc_inherit(struct fib_desc *d, struct fib_desc *l);
 /** No other process can have it, nor a number that is a stranger. */

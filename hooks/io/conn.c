@@ -325,7 +325,8 @@ static long connect_tcp(struct fib_known *k, const long a[6])
 	long r = -ENOSYS;
 
 	if (fib_self()->bound || fib_filtered() || fib_fd_nonblock(k) ||
-	    c.len > sizeof(c.to) || fib_copy(&c.to, (const void *)a[1], c.len))
+	    fib_fd_impatient(k, FIB_IO_WRITE) || c.len > sizeof(c.to) ||
+	    fib_copy(&c.to, (const void *)a[1], c.len))
 		return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
 	fib_cancel_begin();
 	c.undone = fib_load(fib_fd_undone(k), acquire);
