@@ -141,7 +141,9 @@ static _Atomic bool fastopen_used;
 /* Of few sockets: until one has it, none is asked. */
 static void note_use(int level, int name)
 {
-	if (level == SOL_TCP && name == TCP_ULP)
+	if ((level == SOL_TCP && name == TCP_ULP) ||
+	    (level == SOL_IP && name == IP_RECVERR) ||
+	    (level == SOL_IPV6 && name == IPV6_RECVERR))
 		fib_store(&fib_fd_glue_used, true, relaxed);
 	/* Data is put there without an edge, and a read fails at once meanwhile. */
 	if (level == SOL_TCP && name == TCP_REPAIR)
@@ -151,6 +153,10 @@ static void note_use(int level, int name)
 	if (level != SOL_SOCKET)
 		return;
 	switch (name) {
+	case SO_INQ:
+		fib_store(&fib_io_inq_used, true, relaxed);
+		fib_store(&fib_fd_glue_used, true, relaxed);
+		break;
 	case SO_RCVLOWAT:
 		fib_store(&fib_fd_lowat_used, true, relaxed);
 		break;

@@ -80,6 +80,11 @@ bool fib_io_is_first_refused(const void *vec);
  */
 long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 			 long flags, size_t lowat);
+#ifndef SO_INQ
+#define SO_INQ 84 /* linux/socket.h, since Linux 6.17 */
+#endif
+/** SO_INQ is set on some unix socket. */
+extern _Atomic bool fib_io_inq_used;
 
 /*
  * A transfer in parts, each by a call that does not block. It is one call to the

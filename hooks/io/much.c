@@ -56,6 +56,8 @@ bool fib_io_is_first_refused(const void *vec)
 	return fib_copy(&h, vec, sizeof(h)) || is_refused(&h);
 }
 
+_Atomic bool fib_io_inq_used;
+
 /* --- a stream, in parts ------------------------------------------------------- */
 
 /* With no other flag; and a short read tells that nothing is left. */
@@ -86,12 +88,22 @@ static bool has_option(int fd, int level, int name)
 	return val;
 }
 
+/* An ICMP error is one of the connection then: tcp_v4_err(). */
+static bool reports_errors(int fd)
+{
+	return has_option(fd, SOL_IP, IP_RECVERR) ||
+	       has_option(fd, SOL_IPV6, IPV6_RECVERR);
+}
+
 /* POLLERR alone may be for the queue of errors, which ends nothing. */
 static bool is_over(int fd, short ready)
 {
-	return (ready & (POLLHUP | POLLRDHUP)) ||
-	       ((ready & POLLERR) && (has_option(fd, SOL_IP, IP_RECVERR) ||
-				      has_option(fd, SOL_IPV6, IPV6_RECVERR)));
+	if (ready & (POLLHUP | POLLRDHUP))
+		return true;
+	if (!(ready & POLLERR) || !reports_errors(fd))
+		return false;
+	fib_store(&fib_fd_glue_used, true, relaxed);
+	return true;
 }
 
 /* FIONREAD: what came before the end is there once poll tells of it. */
@@ -150,15 +162,53 @@ static long try_next(const struct whole *c, int fd, struct msghdr *m)
 /*
  * Does one call not glue together what two would? A unix socket that tells of its
  * senders: what is of different ones (unix_skb_scm_eq()). TCP with TLS: records of
- * different types.
+ * different types. And where it cannot be told what ends a call: of a unix socket with
+ * SO_INQ, for which there is no getsockopt(); of TCP with IP_RECVERR, where POLLERR may
+ * be for either.
  */
 static bool is_not_glued(const struct fib_known *k)
 {
 	if (k->kind == FIB_FD_TCP)
-		return has_option(k->fd, SOL_TCP, TCP_ULP);
-	return has_option(k->fd, SOL_SOCKET, SO_PASSCRED) ||
+		return has_option(k->fd, SOL_TCP, TCP_ULP) ||
+		       reports_errors(k->fd);
+	return fib_load(&fib_io_inq_used, relaxed) ||
+	       has_option(k->fd, SOL_SOCKET, SO_PASSCRED) ||
 	       has_option(k->fd, SOL_SOCKET, SO_PASSPIDFD) ||
 	       has_option(k->fd, SOL_SOCKET, SO_PASSSEC);
+}
+
+static bool brings_descriptors(const struct msghdr *m)
+{
+	const char *at = m->msg_control, *end = at + m->msg_controllen;
+	struct cmsghdr h;
+
+	while ((size_t)(end - at) >= sizeof(h) &&
+	       !fib_copy(&h, at, sizeof(h)) && h.cmsg_len >= sizeof(h) &&
+	       h.cmsg_len <= (size_t)(end - at)) {
+		if (h.cmsg_level == SOL_SOCKET && h.cmsg_type == SCM_RIGHTS)
+			return true;
+		if (CMSG_ALIGN(h.cmsg_len) >= (size_t)(end - at))
+			break;
+		at += CMSG_ALIGN(h.cmsg_len);
+	}
+	return false;
+}
+
+/*
+ * Of a unix socket, does the call end with what came? Where other things come as well,
+ * which other processes may have asked for or this one meanwhile, MSG_CTRUNC may be for
+ * these, and the next call is the kernel's.
+ */
+static bool is_end(const struct whole *c, const struct msghdr *m)
+{
+	bool glued;
+
+	if (!m->msg_controllen && !(m->msg_flags & MSG_CTRUNC))
+		return false;
+	glued = !is_not_glued(fib_fd_of(c->p.io.s));
+	if (!glued)
+		fib_store(&fib_fd_glue_used, true, relaxed);
+	return (glued && (m->msg_flags & MSG_CTRUNC)) || brings_descriptors(m);
 }
 
 static long receive_part(struct fib_parts *p, int fd, struct iovec *v,
@@ -186,11 +236,7 @@ static long receive_part(struct fib_parts *p, int fd, struct iovec *v,
 	}
 	turn = fib_io_turn(&p->io);
 	r = p->done ? try_next(c, fd, &m) : try_first(c, fd, &m);
-	c->ended = !c->tcp && r > 0 &&
-		   (m.msg_controllen || (m.msg_flags & MSG_CTRUNC));
-	/* Another process may have set such an option: the next one is the kernel's. */
-	if (c->ended && is_not_glued(fib_fd_of(p->io.s)))
-		fib_store(&fib_fd_glue_used, true, relaxed);
+	c->ended = !c->tcp && r > 0 && is_end(c, &m);
 	fib_io_tried(&p->io, turn, c->lowat || c->ended ? FIB_IO_ANY : asked,
 		     r);
 	return r;
