@@ -417,11 +417,8 @@ long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
 	bool timed = fib_fd_limit(k, ev) != FIB_NEVER;
 	long r = 0;
 
-	/* A limit is for the whole call, and not for what is left of it. */
 	if (fib_fd_nonblock(k))
 		return fib_pass(nr, a);
-	if (timed)
-		first = false;
 	fib_io_start(&io);
 	while (first && r == 0) {
 		fib_io_begin(&io);

@@ -5,6 +5,7 @@
  *
  * t-case: pipe
  * t-case: dgram
+ * t-case: recvmmsg
  * t-case: accept
  * t-case: epoll
  * t-case: fifo
@@ -60,6 +61,24 @@ static long recv_one(void)
 	return recv(at, &c, 1, 0);
 }
 
+/* The last one by a call for two, which the kernel makes: there is a limit. */
+static long receive_two(void)
+{
+	static atomic_int calls;
+	char c[2];
+	struct iovec v[2] = { { &c[0], 1 }, { &c[1], 1 } };
+	struct mmsghdr m[2];
+
+	if (atomic_fetch_add(&calls, 1) < N - 1)
+		return recv_one();
+	memset(m, 0, sizeof(m));
+	for (int i = 0; i < 2; i++)
+		m[i].msg_hdr =
+			(struct msghdr){ .msg_iov = &v[i], .msg_iovlen = 1 };
+	CHECK(recvmmsg(at, m, 2, 0, NULL) == 2);
+	return 2;
+}
+
 static long accept_one(void)
 {
 	return accept(at, NULL, NULL);
@@ -82,6 +101,24 @@ static void feed(int fd)
 		t_put(fd, 'x');
 		wait_served(i);
 	}
+}
+
+static void run_recvmmsg(int p[2])
+{
+	struct timeval hour = { 3600, 0 };
+
+	at = p[0];
+	CHECK(setsockopt(at, SOL_SOCKET, SO_RCVTIMEO, &hour, sizeof(hour)) ==
+	      0);
+	one = receive_two;
+	begin_all();
+	for (int i = 1; i < N; i++) {
+		t_put(p[1], 'x');
+		wait_served(i);
+	}
+	t_write(p[1], "x", 1);
+	t_write(p[1], "x", 1);
+	end_all("recvmmsg");
 }
 
 static void run_accept(void)
@@ -172,6 +209,10 @@ int main(int argc, char **argv)
 		begin_all();
 		feed(p[1]);
 		end_all("datagrams");
+		return 0;
+	}
+	if (!strcmp(how, "recvmmsg")) {
+		run_recvmmsg(p);
 		return 0;
 	}
 	t_pipe(p);
