@@ -255,6 +255,21 @@ static bool has_queue(struct fib_io *io)
 	return !io->moved && fib_fd_queue(k, io->ev, io->closes, &closes);
 }
 
+/*
+ * A hint has woken it for fewer bytes than SO_RCVLOWAT, which may have been set while it
+ * waits: tcp_data_ready() wakes nobody for these. (Who waits by what is presumed has not
+ * tried yet.)
+ */
+static bool is_too_little(struct fib_io *io)
+{
+	if (fib_likely(!fib_load(&fib_fd_lowat_used, relaxed)) ||
+	    io->ev != FIB_IO_READ || io->opens || io->doubts ||
+	    fib_fd_of(io->s)->kind != FIB_FD_TCP || fib_io_lost(io))
+		return false;
+	fib_io_begin(io);
+	return !fib_io_ready(io->s->fd, POLLIN | POLLRDHUP);
+}
+
 static long block(struct fib_io *io)
 {
 	long r = limit_again(io);
@@ -278,8 +293,9 @@ static long block(struct fib_io *io)
 	/* sock_intr_errno(); and whoever has done a part leaves it at that */
 	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)
 		fib_stop_ends();
-	r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
-
+	do
+		r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
+	while (r == 0 && is_too_little(io));
 	/* Who has only presumed that nothing is there tries first. */
 	if (r != 0 && r != -EINTR && r != -ETIMEDOUT)
 		r = io->doubts ? 0 : wait_in_kernel(io);

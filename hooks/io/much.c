@@ -220,10 +220,6 @@ static long receive_part(struct fib_parts *p, int fd, struct iovec *v,
 	uint32_t turn;
 	long r;
 
-	/* tcp_data_ready() wakes nobody for less; but here a hint may have. */
-	if (c->lowat && c->tcp && p->waited &&
-	    !fib_io_ready(fd, POLLIN | POLLRDHUP))
-		return -EAGAIN;
 	if (p->done) {
 		r = look(c, fd);
 		if (r <= 0)

@@ -113,6 +113,19 @@ end_of_wait(long nr, const long a[6], long flags)
 	return fails ? -EFAULT : 1;
 }
 
+/*
+ * Its wait has ended with @r. Of TCP it takes what is there then, which may be fewer bytes
+ * than SO_RCVLOWAT, if that has been set meanwhile.
+ */
+static bool may_have_less(struct fib_io *io, const struct fib_known *k, long r)
+{
+	return fib_load(&fib_fd_lowat_used, relaxed) && k->kind == FIB_FD_TCP &&
+	       io->parked && !io->own &&
+	       (r == -EAGAIN || r == -FIB_ERESTARTSYS ||
+		r == -FIB_ERESTARTNOHAND) &&
+	       !fib_filtered() && !fib_io_lost(io);
+}
+
 /* As fib_io_receive(), but that @io stays where it has moved to. */
 static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 		    long nr, long a[6], long *flags)
@@ -142,6 +155,12 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	r = fib_io_shared_call(io, plain, nr, a);
 	if (fib_unlikely(r == -EAGAIN) && io->flags && !(*flags & MSG_DONTWAIT))
 		r = end_of_wait(nr, a, *flags);
+	if (fib_unlikely(r < 0) && fib_unlikely(may_have_less(io, k, r))) {
+		long last =
+			fib_raw6(nr, io->s->fd, a[1], a[2], a[3], a[4], a[5]);
+
+		r = last == -EAGAIN ? r : last;
+	}
 	return r;
 }
 

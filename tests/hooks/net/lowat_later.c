@@ -1,0 +1,83 @@
+/*
+ * SO_RCVLOWAT of a TCP connection is set while a receive waits there. For fewer bytes
+ * nobody is woken; but whatever ends the wait, it takes what is there. (Both ends
+ * are the process's own, and have been used for a while: who writes may know who waits.)
+ */
+#include "../calls.h"
+#include <netinet/tcp.h>
+
+enum { ROOM = 50, TURNS = 300 };
+
+static char got[ROOM];
+
+static long receive(void *arg)
+{
+	return recv(*(int *)arg, got, ROOM, 0);
+}
+
+static void talk(const int s[2])
+{
+	int yes = 1;
+
+	for (int i = 0; i < 2; i++)
+		CHECK(setsockopt(s[i], SOL_TCP, TCP_NODELAY, &yes,
+				 sizeof(yes)) == 0);
+	for (int i = 0; i < TURNS; i++) {
+		t_write(s[1], "k", 1);
+		CHECK(recv(s[0], got, ROOM, 0) == 1);
+		t_write(s[0], "k", 1);
+		CHECK(recv(s[1], got, ROOM, 0) == 1);
+	}
+}
+
+static void set_lowat(int fd, int n)
+{
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n)) == 0);
+}
+
+static void begin(struct t_call *c, int s[2])
+{
+	set_lowat(s[0], 1);
+	t_begin(c, receive, &s[0]);
+	set_lowat(s[0], 10);
+	t_write(s[1], "abcde", 5);
+	t_waits(c);
+}
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+static void *run(void *arg)
+{
+	struct timeval limit = { 1, 0 };
+	struct t_call c;
+	int s[2];
+
+	t_tcp_pair(s);
+	talk(s);
+	begin(&c, s);
+	t_write(s[1], "fghijk", 6);
+	t_ended("enough", &c);
+	begin(&c, s);
+	set_lowat(s[0], 4);
+	t_ended("fewer suffice", &c);
+	t_handle(SIGUSR1, nothing, 0);
+	begin(&c, s);
+	pthread_kill(c.th, SIGUSR1);
+	t_ended("a handler", &c);
+	CHECK(setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &limit,
+			 sizeof(limit)) == 0);
+	t_begin(&c, receive, &s[0]);
+	set_lowat(s[0], 10);
+	t_write(s[1], "abcde", 5);
+	t_ended("a limit", &c);
+	return arg;
+}
+
+int main(void)
+{
+	t_join(t_thread(run, NULL));
+	return 0;
+}
