@@ -329,23 +329,8 @@ static long at_once(struct fib_io *io, long nr, const long a[6],
 	return r;
 }
 
-/* For what is known to be empty; it is not to cost those that find something. */
-static bool refused(long nr, const long a[6])
-{
-	struct iovec v = { (void *)a[1], (size_t)a[2] };
-	struct msghdr h = { .msg_iov = (void *)a[1],
-			    .msg_iovlen = (size_t)a[2] };
-
-	if (nr == SYS_accept4)
-		return false;
-	if (nr == SYS_recvmsg)
-		return fib_io_is_first_refused((void *)a[1]);
-	if (nr == SYS_recvfrom || nr == SYS_read)
-		h = (struct msghdr){ .msg_iov = &v, .msg_iovlen = 1 };
-	return fib_io_is_first_refused(&h);
-}
-
-const struct fib_io_rules fib_io_hooked = { limit, block, at_once, refused };
+const struct fib_io_rules fib_io_hooked = { limit, block, at_once,
+					    fib_io_refuses };
 
 /* What call @nr was ended by is for no handler, and not for a cancel. */
 static bool is_kick(struct fib *f, long r, struct fib_rest *rest, long *nr,

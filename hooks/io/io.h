@@ -72,8 +72,6 @@ static inline long fib_io_in_kernel(struct fib_known *k, uint8_t ev, bool first,
 
 /** How much the vector has. What is not there, the kernel will complain of. */
 size_t fib_io_message_length(const struct msghdr *h);
-/** The kernel refuses the first message of recvmmsg's @vec; or it may. */
-bool fib_io_is_first_refused(const void *vec);
 /**
  * recvfrom or recvmsg by arguments @a, with @flags, of a socket whose SO_RCVLOWAT is
  * @lowat. Its frame is large: it is not for those who wait otherwise.
@@ -239,6 +237,12 @@ long fib_io_receive_now(struct fib_known *k, long nr, const long a[6]);
 /** net.c: sendto() with the arguments @a, whose flags may change. */
 long fib_io_send(struct fib_known *k, long a[6]);
 
+/* refused.c: the kernel refuses it before it waits; or it may. */
+bool fib_io_is_refused(const struct msghdr *h);
+/** The same of the first message of recvmmsg's @vec. */
+bool fib_io_is_first_refused(const void *vec);
+/** The same of call @nr, which reads: for what is known to be empty. */
+bool fib_io_refuses(long nr, const long a[6]);
 /** flags.c: @flags of a receive without those that socket @k does not look at. */
 int fib_io_heeded(const struct fib_known *k, int flags);
 /** net.c: @r, which a send with @flags returns. */

@@ -30,32 +30,6 @@ size_t fib_io_message_length(const struct msghdr *h)
 	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
 }
 
-/* Where programs have no memory: TASK_SIZE_MAX, without five-level paging. */
-#define BEYOND ((1ul << 47) - FIB_PAGE)
-
-/* One that the kernel refuses, before it waits; or that it may. */
-static bool is_refused(const struct msghdr *h)
-{
-	struct iovec v;
-
-	if (h->msg_iovlen > FIB_IOV_MAX || (int)h->msg_namelen < 0)
-		return true;
-	for (size_t i = 0; i < h->msg_iovlen; i++)
-		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)) ||
-		    v.iov_len > BEYOND ||
-		    (uintptr_t)v.iov_base > BEYOND - v.iov_len)
-			return true;
-	return false;
-}
-
-/* The same of the first message of recvmmsg's @vec. */
-bool fib_io_is_first_refused(const void *vec)
-{
-	struct msghdr h;
-
-	return fib_copy(&h, vec, sizeof(h)) || is_refused(&h);
-}
-
 _Atomic bool fib_io_inq_used;
 
 /* --- a stream, in parts ------------------------------------------------------- */
@@ -275,7 +249,8 @@ static long receive_parts(struct fib_known *k, long nr, const long a[6],
 	at_once[nr == SYS_recvfrom ? 3 : 2] = c.p.flags;
 	p->io.shared = true;
 	p->io.closes = fib_iom_enter(k->slot);
-	p->blocked = !c.lowat && !is_refused(h) && fib_io_waits_first(&p->io);
+	p->blocked =
+		!c.lowat && !fib_io_is_refused(h) && fib_io_waits_first(&p->io);
 	if (!p->blocked && !FIB_CHAOS_ODDS(would_block, 16)) {
 		fib_io_begin(&p->io);
 		r = receive_part(p, k->fd, NULL, 0);
@@ -377,6 +352,6 @@ long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 	c.alone = k->kind == FIB_FD_DGRAM || h.msg_controllen;
 	/* By the terms of when it began, which may change while it waits in a fiber. */
 	first = k->kind == FIB_FD_DGRAM && lowat <= 1 && !(flags & MSG_PEEK) &&
-		!is_refused(&h);
+		!fib_io_is_refused(&h);
 	return fib_io_whole(k, FIB_IO_READ, first, nr, a, &c.rest, NULL);
 }
