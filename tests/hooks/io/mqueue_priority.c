@@ -1,6 +1,6 @@
 /*
  * A message goes to the one of those who wait for it that has the highest priority, and
- * room for one as well; those of the same priority are served as they have come.
+ * room for one as well; the others are served as they have come.
  */
 #include "../calls.h"
 #include <mqueue.h>
@@ -20,7 +20,7 @@ static mqd_t q;
 static sem_t served;
 static struct who common[] = { { .name = 'a' }, { .name = 'b' } },
 		  higher[] = { { .name = 'c', .nice = -5 },
-			       { .name = 'd', .nice = -5 },
+			       { .name = 'd', .nice = -10 },
 			       { .name = 'e', .realtime = 1 } },
 		  later = { .name = 'f' };
 
