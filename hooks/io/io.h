@@ -93,6 +93,8 @@ struct fib_parts {
 	struct fib_hold hold;
 	/** Try at descriptor @fd; > 0, -EAGAIN, or the end of it. */
 	long (*part)(struct fib_parts *p, int fd, struct iovec *v, unsigned n);
+	/** Or NULL: what comes of it, when that was > 0; closes do not wait for it. */
+	long (*then)(struct fib_parts *p, struct iovec *v, unsigned n, long r);
 	const struct iovec *iov; /* the program's; it may not be there */
 	size_t n;
 	size_t skip; /* bytes of iov that are done */
@@ -116,6 +118,11 @@ long fib_io_window(struct fib_parts *p, struct iovec *v);
  * has made the first try, or none, within fib_iom_enter(), which ends here.
  */
 long fib_io_parts(struct fib_parts *p);
+
+/** fifo.c: is that more than FIFO @k may take at once, and does the call wait? */
+bool fib_io_is_too_much(struct fib_known *k, const struct iovec *iov, int n);
+/** Then it goes in pieces. */
+long fib_io_write_fifo(struct fib_known *k, const struct iovec *iov, int n);
 
 /*
  * ends.c: a call that moves data from one descriptor to another, by tries that do

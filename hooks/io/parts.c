@@ -61,7 +61,8 @@ static long one_part(struct fib_parts *p)
 	fib_io_begin(&p->io);
 	r = p->part(p, p->io.s->fd, v, (unsigned)n);
 	fib_iom_tried(&p->hold);
-	return r;
+	return r > 0 && p->then && !p->refused ? p->then(p, v, (unsigned)n, r) :
+						 r;
 }
 
 /* As fib_io_again(), but that what has been held is not lost. */
@@ -118,6 +119,18 @@ static bool hold(struct fib_parts *p)
 	fib_iom_leave(own);
 	p->blocked = p->io.doubts = false;
 	return true;
+}
+
+static void let_go(void)
+{
+	struct fib *f = fib_self();
+	struct fib_hold *next;
+
+	for (struct fib_hold *h = f->io.hold; h; h = next) {
+		next = h->also;
+		fib_iom_let_go(h);
+	}
+	f->io.hold = NULL;
 }
 
 static void take_last(struct fib_parts *p)
@@ -182,9 +195,7 @@ long fib_io_parts(struct fib_parts *p)
 		}
 	}
 	fib_desc_queue_leave(f);
-	if (f->io.hold)
-		fib_iom_let_go(&p->hold);
-	f->io.hold = NULL;
+	let_go();
 	fib_io_end(&p->io);
 	return p->done ? p->done : r;
 }

@@ -23,6 +23,7 @@
  * t-case: open_fifo
  * t-case: open_fifos
  * t-case: open_fifo_write
+ * t-case: write_fifo
  * t-case: waitall
  * t-case: waitall_tcp
  * t-case: lowat
@@ -457,6 +458,41 @@ static void feed_reader(void)
 	CHECK(here[0] >= 0);
 }
 
+/* --- FIFOs that do not take all of a write ------------------------------------- */
+
+enum { FIFO_PART = 4096 };
+
+static void setup_fifo_small(void)
+{
+	char path[PATH_MAX];
+
+	need_descriptors(2 * N + 100);
+	for (int i = 0; i < N; i++) {
+		fifo_named(path, i);
+		CHECK(mkfifo(path, 0600) == 0);
+		here[i] = open(path, O_RDWR);
+		CHECK(here[i] >= 0);
+		CHECK(fcntl(here[i], F_SETPIPE_SZ, FIFO_PART) == FIFO_PART);
+	}
+}
+
+static long call_write_fifo(void)
+{
+	static int next;
+	int i = __atomic_fetch_add(&next, 1, __ATOMIC_SEQ_CST);
+
+	CHECK(write(here[i], big, 3 * FIFO_PART) == 3 * FIFO_PART);
+	return 1;
+}
+
+static void feed_readers(void)
+{
+	static char b[3 * FIFO_PART];
+
+	for (int i = 0; i < N; i++)
+		t_read(here[i], b, sizeof(b));
+}
+
 /* --- the rest of a record ------------------------------------------------------ */
 
 static int ends[N][2];
@@ -560,6 +596,7 @@ static const struct wait waits[] = {
 	{ "open_fifo", setup_fifo, call_open, feed_fifos, 0 },
 	{ "open_fifos", setup_fifo_each, call_open, feed_fifos, 0 },
 	{ "open_fifo_write", setup_fifo, call_open_write, feed_reader, 0 },
+	{ "write_fifo", setup_fifo_small, call_write_fifo, feed_readers, 0 },
 	{ "waitall", setup_records_unix, call_waitall, feed_records, 0 },
 	{ "waitall_tcp", setup_records_tcp, call_waitall, feed_records, 0 },
 	{ "lowat", setup_lowat_unix, call_lowat, feed_records, 0 },
