@@ -364,8 +364,8 @@ bool fib_fd_signals(void);
 /* --- jobs.c ---------------------------------------------------------------- */
 
 /**
- * Before a call on a terminal, perhaps: 0, or what it returns to a process in
- * the background.
+ * Before a call reads from @k or writes to it, a terminal perhaps: 0, or what it returns
+ * to a process in the background.
  */
 long fib_job_io(struct fib_known *k, uint8_t ev);
 long fib_job_ioctl(int fd, unsigned cmd);

@@ -7,6 +7,7 @@
  * does is done here, before the call. Whether a process group is an orphan, only
  * the kernel knows for sure; here the caller's own parent decides.
  */
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include "hooks/core/hook.h"
@@ -39,15 +40,28 @@ bool fib_job_is_master(int fd)
 	return fib_raw(SYS_ioctl, fd, TIOCGPTN, &number) == 0;
 }
 
-/* As __tty_check_change(): 0, -EIO, or -FIB_ERESTARTSYS: a signal was sent. */
-static long check_change(int fd, int sig)
+/* Is the other side of master @fd the terminal of the process's session? */
+static bool is_own_master(int fd)
+{
+	int session = 0;
+
+	return !fib_raw(SYS_ioctl, fd, TIOCGSID, &session) && session &&
+	       session == fib_raw(SYS_getsid, 0);
+}
+
+/*
+ * As __tty_check_change(): 0, -EIO, or -FIB_ERESTARTSYS: a signal was sent. @masters:
+ * a master's other side is looked at.
+ */
+static long check_change(int fd, int sig, bool masters)
 {
 	const struct fib *f = fib_self();
 	long group = fib_raw(SYS_getpgid, 0);
 	int foreground = 0;
 
 	if (fib_raw(SYS_ioctl, fd, TIOCGPGRP, &foreground) ||
-	    foreground == group || fib_job_is_master(fd))
+	    foreground == group ||
+	    (fib_job_is_master(fd) && !(masters && is_own_master(fd))))
 		return 0;
 	if ((fib_load(&f->sig.mask, relaxed) & FIB_SIG(sig)) ||
 	    fib_signal_action(sig).handler == (uintptr_t)SIG_IGN)
@@ -76,19 +90,24 @@ long fib_job_io(struct fib_known *k, uint8_t ev)
 {
 	struct modes m;
 
-	if (!is_tty(k))
+	if (k->kind != FIB_FD_POLLED || !is_tty(k) ||
+	    fib_fd_access(k) == (ev == FIB_IO_READ ? O_WRONLY : O_RDONLY))
 		return 0;
 	if (ev == FIB_IO_READ)
-		return check_change(k->fd, SIGTTIN);
+		return check_change(k->fd, SIGTTIN, false);
 	if (fib_raw(SYS_ioctl, k->fd, TCGETS, &m) || !(m.lflag & TOSTOP))
 		return 0;
-	return check_change(k->fd, SIGTTOU);
+	return check_change(k->fd, SIGTTOU, false);
 }
 
 long fib_job_ioctl(int fd, unsigned cmd)
 {
+	long r;
+
 	switch (cmd) {
 	case TIOCSPGRP:
+		r = check_change(fd, SIGTTOU, true);
+		return r == -EIO ? -ENOTTY : r;
 	case TCSETS:
 	case TCSETSW:
 	case TCSETSF:
@@ -98,6 +117,7 @@ long fib_job_ioctl(int fd, unsigned cmd)
 	case 0x402c542b: /* TCSETS2, TCSETSW2, TCSETSF2 */
 	case 0x402c542c:
 	case 0x402c542d:
+		return check_change(fd, SIGTTOU, true);
 	case TIOCSETD:
 	case TIOCSBRK:
 	case TIOCCBRK:
@@ -105,7 +125,7 @@ long fib_job_ioctl(int fd, unsigned cmd)
 	case TCSBRKP:
 	case TCXONC:
 	case TCFLSH:
-		return check_change(fd, SIGTTOU);
+		return check_change(fd, SIGTTOU, false);
 	}
 	return 0;
 }

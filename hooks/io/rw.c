@@ -222,9 +222,10 @@ long fib_sys_read(int fd, void *buf, size_t count)
 {
 	struct fib_known *k = fib_fd_know(fd);
 	long a[6] = { fd, (long)buf, (long)count };
+	long r;
 
 	while (fib_likely(k && fib_fd_is_socket(k) && count - 1 < TOO_MUCH)) {
-		long r = fib_io_receive(k, count, SYS_recvfrom, a, &a[3]);
+		r = fib_io_receive(k, count, SYS_recvfrom, a, &a[3]);
 
 		if (fib_unlikely(fib_is_denied(r)))
 			return fib_io_own(SYS_read, a);
@@ -234,6 +235,8 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	}
 	if (fib_unlikely(reads_nothing(k, count)))
 		return read_nothing(k, a);
+	if (!count && k && (r = fib_job_io(k, FIB_IO_READ)))
+		return r;
 	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH)
 		return fib_slow_pass(SYS_read, a);
 	return read_file(k, &(struct iovec){ buf, count }, 1, SYS_read, a);
@@ -361,9 +364,10 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 	struct fib_known *k = fib_fd_know(fd);
 	struct iovec iov = { (void *)buf, count };
 	long a[6] = { fd, (long)buf, (long)count };
+	long r;
 
 	while (fib_likely(k && fib_fd_is_socket(k) && count < TOO_MUCH)) {
-		long r = fib_io_send(k, a);
+		r = fib_io_send(k, a);
 
 		a[3] = 0;
 		if (fib_unlikely(fib_is_denied(r)))
@@ -372,9 +376,10 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 			return r;
 		k = fib_fd_relearn(k);
 	}
+	if (!count && k && (r = fib_job_io(k, FIB_IO_WRITE)))
+		return r;
 	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH) {
-		long r = fib_slow_pass(SYS_write, a);
-
+		r = fib_slow_pass(SYS_write, a);
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
 		return r;
@@ -407,6 +412,20 @@ long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
 	return write_file(k, iov, (int)n, SYS_writev, a);
 }
 
+/* With these flags a call on a terminal is as without. */
+#define PLAIN_FLAGS (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND)
+
+static long job_vector(int fd, uint8_t ev, const struct iovec *iov, unsigned n,
+		       int flags)
+{
+	struct fib_known *k = fib_fd_know(fd);
+
+	return k && k->kind == FIB_FD_POLLED && !(flags & ~PLAIN_FLAGS) &&
+			       !odd_vector(iov, n) ?
+		       fib_job_io(k, ev) :
+		       0;
+}
+
 /*
  * Without a position these are readv() and writev(), do_preadv() of the kernel;
  * with one they are for files that do not wait. Flags are the kernel's.
@@ -415,20 +434,27 @@ long fib_sys_preadv2(int fd, const struct iovec *iov, unsigned n,
 		     unsigned long low, unsigned long high, int flags)
 {
 	const long a[6] = { fd, (long)iov, n, (long)low, (long)high, flags };
+	long r = 0;
 
 	if (low == ~0ul && !flags)
 		return fib_sys_readv(fd, iov, n);
-	return fib_slow_pass_intr(SYS_preadv2, a);
+	if (low == ~0ul)
+		r = job_vector(fd, FIB_IO_READ, iov, n, flags);
+	return r ? r : fib_slow_pass_intr(SYS_preadv2, a);
 }
 
 long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
 		      unsigned long low, unsigned long high, int flags)
 {
 	const long a[6] = { fd, (long)iov, n, (long)low, (long)high, flags };
-	long r;
+	long r = 0;
 
 	if (low == ~0ul && !flags)
 		return fib_sys_writev(fd, iov, n);
+	if (low == ~0ul)
+		r = job_vector(fd, FIB_IO_WRITE, iov, n, flags);
+	if (r)
+		return r;
 	r = fib_slow_pass_intr(SYS_pwritev2, a);
 	/* The signal comes beside a part that went before, too. */
 	if (r == -EPIPE || (r > 0 && low == ~0ul))

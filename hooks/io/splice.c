@@ -31,7 +31,8 @@
 #include "hooks/wait/slow.h"
 #include "hooks/wait/wait.h"
 
-#define SPLICE_NONBLOCK 2u /* SPLICE_F_NONBLOCK of the kernel */
+#define SPLICE_NONBLOCK 2u  /* SPLICE_F_NONBLOCK of the kernel */
+#define SPLICE_ALL	15u /* SPLICE_F_ALL */
 #define UNIX_PAGE	4096u
 #define UNIX_PIPE	(16 * UNIX_PAGE)
 #define TCP_LITTLE	16384u
@@ -129,6 +130,27 @@ static bool is_pipe(const struct fib_known *k)
 static bool is_stream(const struct fib_known *k)
 {
 	return k->kind == FIB_FD_TCP || k->kind == FIB_FD_STREAM;
+}
+
+/*
+ * Is the caller in the background of a terminal that is one of the ends? The kernel looks
+ * when it has waited for the other end: here where that is ready.
+ */
+static long check_jobs(struct fib_known *from, struct fib_known *to)
+{
+	bool ready = false;
+
+	if (from->kind == FIB_FD_POLLED && is_pipe(to)) {
+		ready = fib_fd_access(to) != O_RDONLY &&
+			fib_io_ready(to->fd, POLLOUT) == POLLOUT;
+		return ready ? fib_job_io(from, FIB_IO_READ) : 0;
+	}
+	if (to->kind != FIB_FD_POLLED || fib_fd_access(from) == O_WRONLY ||
+	    (fib_raw(SYS_fcntl, to->fd, F_GETFL) & O_APPEND))
+		return 0;
+	ready = is_pipe(from) ? fib_io_ready(from->fd, POLLIN) & POLLIN :
+				from->kind == FIB_FD_ALWAYS;
+	return ready ? fib_job_io(to, FIB_IO_WRITE) : 0;
 }
 
 /* --- sendfile ------------------------------------------------------------- */
@@ -347,6 +369,17 @@ static bool sends_pieces(struct fib_known *to, struct fib_known *from)
 	       !fib_fd_nonblock(to) && !fib_fd_timed(to);
 }
 
+/* Of a file at its end nothing is written, and a terminal has no position. */
+static long sendfile_jobs(const struct fib_ends *e)
+{
+	if (!e->from || !e->to || (!is_pipe(e->to) && is_pipe(e->from)) ||
+	    (e->from->kind == FIB_FD_POLLED && !e->own) ||
+	    (e->to->kind == FIB_FD_POLLED &&
+	     at_end(e->from->fd, position(e, e->from->fd))))
+		return 0;
+	return check_jobs(e->from, e->to);
+}
+
 long fib_sys_sendfile(int to, int from, void *at, size_t count)
 {
 	struct fib_ends e = { .part = send_piece, .at = -1, .own = !at };
@@ -357,8 +390,12 @@ long fib_sys_sendfile(int to, int from, void *at, size_t count)
 	e.from = fib_fd_know(from);
 	if (at && fib_copy(&e.at, at, sizeof(e.at)))
 		return -EFAULT;
-	if (!count || (long)count < 0 || (at && e.at < 0) ||
-	    !sends_pieces(e.to, e.from))
+	if (!count || (long)count < 0 || (at && e.at < 0))
+		return sendfile_in_kernel(e.to, a);
+	r = sendfile_jobs(&e);
+	if (r)
+		return r;
+	if (!sends_pieces(e.to, e.from))
 		return sendfile_in_kernel(e.to, a);
 	e.whole = !is_pipe(e.to);
 	e.left = count < FIB_IO_MAX ? count : FIB_IO_MAX;
@@ -520,7 +557,14 @@ long fib_sys_splice(int from, void *from_at, int to, void *to_at, size_t len,
 	const long a[6] = { from,	 (long)from_at, to,
 			    (long)to_at, (long)len,	flags };
 	struct fib_ends e = { .nr = SYS_splice, .a = a, .left = len };
+	struct fib_known *in = fib_fd_know(from), *out = fib_fd_know(to);
+	long r = 0;
 
+	if (in && out && (ssize_t)len > 0 && !from_at && !to_at &&
+	    !(flags & ~SPLICE_ALL) && (is_pipe(in) || is_pipe(out)))
+		r = check_jobs(in, out);
+	if (r)
+		return r;
 	return between(&e, from, to, flags & SPLICE_NONBLOCK, from_at || to_at);
 }
 

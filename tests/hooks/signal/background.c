@@ -16,13 +16,37 @@
  * t-case: tcsetattr stops
  * t-case: tcsetattr ignored
  * t-case: tcsetpgrp stops
+ * t-case: tcsetpgrp orphan
  * t-case: tcdrain stops
+ * t-case: read_nothing stops
+ * t-case: read_nothing orphan
+ * t-case: read_wronly stops
+ * t-case: readv_nothing stops
+ * t-case: preadv2 stops
+ * t-case: splice_in stops
+ * t-case: splice_in_full stops
+ * t-case: sendfile_in stops
+ * t-case: write_nothing tostop
+ * t-case: write_nothing plain
+ * t-case: writev_nothing tostop
+ * t-case: pwritev2 tostop
+ * t-case: splice_out tostop
+ * t-case: splice_out_empty tostop
+ * t-case: splice_out plain
+ * t-case: sendfile_out tostop
+ * t-case: sendfile_out_end tostop
+ * t-case: master_setattr stops
+ * t-case: master_setattr ignored
+ * t-case: master_setpgrp stops
+ * t-case: master_flush stops
  */
 #include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <termios.h>
 #include "t.h"
 
-static const char *what, *how;
+static const char *how;
 static int master, tty, up[2];
 static volatile sig_atomic_t ran;
 
@@ -32,35 +56,201 @@ static void on_sig(int sig)
 	ran++;
 }
 
-static void *act(void *arg)
+/* --- what it does ----------------------------------------------------------------- */
+
+static char b[16] = "out\n";
+static int ends[2]; /* a pipe */
+
+static long do_read(void)
+{
+	return read(tty, b, sizeof(b));
+}
+
+static long do_read_nothing(void)
+{
+	return read(tty, b, 0);
+}
+
+static long do_read_wronly(void)
+{
+	return read(open(ttyname(tty), O_WRONLY | O_NOCTTY), b, sizeof(b));
+}
+
+static long do_readv_nothing(void)
+{
+	return readv(tty, &(struct iovec){ b, 0 }, 1);
+}
+
+static long do_preadv2(void)
+{
+	return preadv2(tty, &(struct iovec){ b, sizeof(b) }, 1, -1, RWF_HIPRI);
+}
+
+static long do_splice_in(void)
+{
+	return splice(tty, NULL, ends[1], NULL, 16, 0);
+}
+
+static long do_splice_in_full(void)
+{
+	CHECK(fcntl(ends[1], F_SETPIPE_SZ, 4096) == 4096);
+	CHECK(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+	while (write(ends[1], b, 1) == 1)
+		;
+	return splice(tty, NULL, ends[1], NULL, 16, 0);
+}
+
+static long do_sendfile_in(void)
+{
+	return sendfile(ends[1], tty, NULL, 16);
+}
+
+static long do_write(void)
+{
+	return write(tty, b, 4);
+}
+
+static long do_write_nothing(void)
+{
+	return write(tty, b, 0);
+}
+
+static long do_writev_nothing(void)
+{
+	return writev(tty, &(struct iovec){ b, 0 }, 1);
+}
+
+static long do_pwritev2(void)
+{
+	return pwritev2(tty, &(struct iovec){ b, 4 }, 1, -1, RWF_HIPRI);
+}
+
+static long do_splice_out(void)
+{
+	t_write(ends[1], b, 4);
+	return splice(ends[0], NULL, tty, NULL, 4, 0);
+}
+
+static long do_splice_out_empty(void)
+{
+	return splice(ends[0], NULL, tty, NULL, 4, SPLICE_F_NONBLOCK);
+}
+
+static int file_of(off_t size)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/file", getenv("T_TMP"));
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	CHECK(fd >= 0 && ftruncate(fd, size) == 0);
+	return fd;
+}
+
+static long do_sendfile_out(void)
+{
+	return sendfile(tty, file_of(4), NULL, 4);
+}
+
+static long do_sendfile_out_end(void)
+{
+	return sendfile(tty, file_of(0), NULL, 4);
+}
+
+static long set_modes_of(int fd)
 {
 	struct termios t;
-	char b[16];
+
+	CHECK(tcgetattr(fd, &t) == 0);
+	return tcsetattr(fd, TCSANOW, &t);
+}
+
+static long do_tcsetattr(void)
+{
+	return set_modes_of(tty);
+}
+
+static long do_tcsetpgrp(void)
+{
+	return tcsetpgrp(tty, getpgrp());
+}
+
+static long do_tcdrain(void)
+{
+	return tcdrain(tty);
+}
+
+static long do_master_setattr(void)
+{
+	return set_modes_of(master);
+}
+
+static long do_master_setpgrp(void)
+{
+	return tcsetpgrp(master, getpgrp());
+}
+
+static long do_master_flush(void)
+{
+	return tcflush(master, TCIFLUSH);
+}
+
+static const struct act {
+	const char *name;
+	long (*fn)(void);
+	int sig;
+} acts[] = {
+	{ "read", do_read, SIGTTIN },
+	{ "read_nothing", do_read_nothing, SIGTTIN },
+	{ "read_wronly", do_read_wronly, SIGTTIN },
+	{ "readv_nothing", do_readv_nothing, SIGTTIN },
+	{ "preadv2", do_preadv2, SIGTTIN },
+	{ "splice_in", do_splice_in, SIGTTIN },
+	{ "splice_in_full", do_splice_in_full, SIGTTIN },
+	{ "sendfile_in", do_sendfile_in, SIGTTIN },
+	{ "write", do_write, SIGTTOU },
+	{ "write_nothing", do_write_nothing, SIGTTOU },
+	{ "writev_nothing", do_writev_nothing, SIGTTOU },
+	{ "pwritev2", do_pwritev2, SIGTTOU },
+	{ "splice_out", do_splice_out, SIGTTOU },
+	{ "splice_out_empty", do_splice_out_empty, SIGTTOU },
+	{ "sendfile_out", do_sendfile_out, SIGTTOU },
+	{ "sendfile_out_end", do_sendfile_out_end, SIGTTOU },
+	{ "tcsetattr", do_tcsetattr, SIGTTOU },
+	{ "tcsetpgrp", do_tcsetpgrp, SIGTTOU },
+	{ "tcdrain", do_tcdrain, SIGTTOU },
+	{ "master_setattr", do_master_setattr, SIGTTOU },
+	{ "master_setpgrp", do_master_setpgrp, SIGTTOU },
+	{ "master_flush", do_master_flush, SIGTTOU },
+};
+static const struct act *what;
+
+static void find(const char *name)
+{
+	for (size_t i = 0; i < T_LEN(acts); i++)
+		if (!strcmp(acts[i].name, name))
+			what = &acts[i];
+	CHECK(what);
+}
+
+static void *act(void *arg)
+{
 	long r;
 
 	errno = 0;
-	if (!strcmp(what, "read")) {
-		r = read(tty, b, sizeof(b));
-	} else if (!strcmp(what, "write")) {
-		r = write(tty, "out\n", 4);
-	} else if (!strcmp(what, "tcsetattr")) {
-		CHECK(tcgetattr(tty, &t) == 0);
-		r = tcsetattr(tty, TCSANOW, &t);
-	} else if (!strcmp(what, "tcsetpgrp")) {
-		r = tcsetpgrp(tty, getpgrp());
-	} else {
-		r = tcdrain(tty);
-	}
+	r = what->fn();
 	if (!strcmp(how, "handled"))
 		CHECK(ran >= 1);
 	_exit(r < 0 ? errno == EIO ? 10 : errno == EINTR ? 11 : 12 : (int)r);
 	return arg;
 }
 
+/* --- the processes ---------------------------------------------------------------- */
+
 /* In a group of its own; its parent is of the session, or has ended. */
 static void background(void)
 {
-	int sig = !strcmp(what, "read") ? SIGTTIN : SIGTTOU;
+	int sig = what->sig;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -85,8 +275,7 @@ static bool expect_stop(pid_t pid)
 		return false;
 	}
 	CHECK(WIFSTOPPED(st));
-	t_say("stopped by %s",
-	      WSTOPSIG(st) == SIGTTIN ? "SIGTTIN" : "SIGTTOU");
+	t_say("stopped by %s", WSTOPSIG(st) == SIGTTIN ? "SIGTTIN" : "SIGTTOU");
 	CHECK(tcsetpgrp(tty, pid) == 0);
 	CHECK(kill(pid, SIGCONT) == 0);
 	return true;
@@ -104,7 +293,7 @@ static void leader(void)
 	CHECK(tty >= 0);
 	CHECK(tcgetattr(tty, &t) == 0);
 	if (!strcmp(how, "tostop") ||
-	    (!strcmp(what, "write") && !strcmp(how, "ignored")))
+	    (what->fn == do_write && !strcmp(how, "ignored")))
 		t.c_lflag |= TOSTOP;
 	CHECK(tcsetattr(tty, TCSANOW, &t) == 0);
 	t_handle(SIGTTOU, SIG_IGN, 0);
@@ -149,9 +338,10 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	CHECK(argc >= 2);
-	what = argv[1];
+	find(argv[1]);
 	how = argc > 2 ? argv[2] : "";
 	t_pipe(up);
+	t_pipe(ends);
 	master = posix_openpt(O_RDWR | O_NOCTTY);
 	CHECK(master >= 0);
 	CHECK(grantpt(master) == 0);
