@@ -68,8 +68,7 @@ static long check_change(int fd, int sig, bool masters)
 		return sig == SIGTTIN ? -EIO : 0;
 	if (is_orphan(group))
 		return -EIO;
-	fib_raw(SYS_kill, 0, sig);
-	fib_signal_sync(FIB_SIG(sig));
+	fib_signal_send_group(sig);
 	return -FIB_ERESTARTSYS;
 }
 

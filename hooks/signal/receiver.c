@@ -83,6 +83,21 @@ void fib_signal_prepare(int sig)
 	fib_unlock(&forward_lock);
 }
 
+/* Those that send to their group in the kernel's place: fib_signal_send_group(). */
+static _Atomic uint32_t senders;
+
+/* What comes of that is from the kernel, says kill_pgrp(). */
+static void note_sender(siginfo_t *info)
+{
+	if (fib_likely(!fib_load(&senders, seq_cst)) ||
+	    info->si_code != SI_USER || info->si_pid != fib_sig_pid ||
+	    !(FIB_SIG(info->si_signo) & FIB_SIG_STOPS))
+		return;
+	info->si_code = SI_KERNEL;
+	info->si_pid = 0;
+	info->si_uid = 0;
+}
+
 static bool forward_one_locked(int sig)
 {
 	uint64_t set = FIB_SIG(sig);
@@ -93,6 +108,7 @@ static bool forward_one_locked(int sig)
 		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
 			return false;
 		continues += sig == SIGCONT;
+		note_sender(&info);
 	}
 	if (!fib_signal_send_process(sig, &info)) {
 		FIB_CHAOS_POINT(signal_pend);
@@ -246,6 +262,14 @@ void fib_signal_sync(uint64_t set)
 	fib_sig_forward(pending & set & watchable());
 }
 
+void fib_signal_send_group(int sig)
+{
+	fib_add(&senders, 1, seq_cst);
+	fib_raw(SYS_kill, 0, sig);
+	fib_signal_sync(FIB_SIG(sig));
+	fib_sub(&senders, 1, seq_cst);
+}
+
 void fib_signal_sync_handled(struct fib *f)
 {
 	uint64_t set = fib_load(&fib_signal_handled, relaxed) &
@@ -313,6 +337,8 @@ int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
 		ahead = fib_sig_before(ahead, __builtin_ctzll(first) + 1);
 	if (ahead)
 		sig = (int)fib_raw(SYS_rt_sigtimedwait, &ahead, info, &now, 8);
+	if (sig > 0)
+		note_sender(info);
 	continues += sig == SIGCONT;
 	if (sig > 0 && info->si_code == SI_TIMER)
 		fib_sig_timer_dequeued(info);
@@ -399,6 +425,7 @@ int fib_receiver_init(void)
 	fib_store(&unwatched, 0, relaxed);
 	fib_store(&reserved, 0, relaxed);
 	fib_store(&posted, 0, relaxed);
+	fib_store(&senders, 0, relaxed);
 	fib_lock_init(&forward_lock, FORWARD);
 	fib_store(&fib_step, "signalfd4", relaxed);
 	return make(set);

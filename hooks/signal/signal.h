@@ -194,7 +194,12 @@ void fib_signal_unwatch(int sig);
 void fib_signal_rewatch(uint64_t set);
 /** What of @set was sent to the process so far is now with its fiber. A fiber. */
 void fib_signal_sync(uint64_t set);
-/** The same for what has a handler, and @f, the caller, does not block. */
+/**
+ * @sig, SIGTTIN or SIGTTOU, is sent to the caller's group in the kernel's place, and is
+ * with its fiber. A fiber.
+ */
+void fib_signal_send_group(int sig);
+/** As fib_signal_sync() for what has a handler, and @f, the caller, does not block. */
 void fib_signal_sync_handled(struct fib *f);
 /**
  * @sig is sent: stop signals and SIGCONT end what pends of each other anywhere, as by

@@ -15,6 +15,7 @@
  * t-case: write ignored
  * t-case: tcsetattr stops
  * t-case: tcsetattr ignored
+ * t-case: tcsetattr handled
  * t-case: tcsetpgrp stops
  * t-case: tcsetpgrp orphan
  * t-case: tcdrain stops
@@ -50,9 +51,11 @@ static const char *how;
 static int master, tty, up[2];
 static volatile sig_atomic_t ran;
 
-static void on_sig(int sig)
+static void on_sig(int sig, siginfo_t *info, void *uc)
 {
 	(void)sig;
+	(void)uc;
+	CHECK(info->si_code == SI_KERNEL && !info->si_pid && !info->si_uid);
 	ran++;
 }
 
@@ -250,6 +253,8 @@ static void *act(void *arg)
 /* In a group of its own; its parent is of the session, or has ended. */
 static void background(void)
 {
+	struct sigaction sa = { .sa_sigaction = on_sig,
+				.sa_flags = SA_SIGINFO };
 	int sig = what->sig;
 	sigset_t set;
 
@@ -260,7 +265,7 @@ static void background(void)
 	if (!strcmp(how, "blocked"))
 		CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL));
 	if (!strcmp(how, "handled"))
-		t_handle(sig, on_sig, 0);
+		CHECK(sigaction(sig, &sa, NULL) == 0);
 	CHECK(t_get(up[0]) == 'g');
 	t_join(t_thread(act, NULL));
 }
