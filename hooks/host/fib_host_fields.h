@@ -183,6 +183,7 @@ struct fib_worker_report {
 	uint8_t undone;	   /* its connection, when the wait began: fd/fd.h */  \
 	bool opens; /* a descriptor, whose number is reserved meanwhile */     \
 	bool shared; /* the caller knows how to go to the queue: hooks/io/queue.c */
-#define FIB_HOST_TIMER
+#define FIB_HOST_TIMER                                                         \
+	struct fib *ends; /* its call in the kernel, where fib is NULL */
 
 #endif

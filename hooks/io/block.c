@@ -343,17 +343,21 @@ static bool is_kick(struct fib *f, long r, struct fib_rest *rest, long *nr,
 
 /*
  * With @h on its file: the number to call by when the turn in line has come; < 0:
- * a signal came, or the file is lost.
+ * a signal or the time limit came, or the file is lost.
  */
 static int take_turn(const struct fib_io *io, struct fib_place *line,
 		     struct fib_hold *h)
 {
-	int fd = io->s->fd;
+	int fd = io->s->fd, r;
 
 	if (!line)
 		return fd;
-	if (fib_line_stand(line, FIB_NEVER))
-		return -EINTR;
+	line->ends = io->deadline_ns != FIB_NEVER;
+	if (line->ends)
+		fib_stop_ends();
+	r = fib_line_stand(line, io->deadline_ns);
+	if (r)
+		return r == -ETIMEDOUT ? -EAGAIN : -EINTR;
 	if (fib_self()->io.hold)
 		fd = fib_iom_number(h);
 	else if (io->closes != fib_load(&io->s->closes, relaxed))
@@ -397,6 +401,11 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 		if (!f->io.hold || fib_stop_ended() ||
 		    !is_kick(f, r, rest, &nr, v))
 			break;
+		if (line && line->ends &&
+		    fib_load(&line->limit.fired, acquire)) {
+			r = -EAGAIN;
+			break;
+		}
 		if (fib_xchg(&f->sig.preempt, false, relaxed))
 			fib_sched_preempted();
 		v[0] = lasting(&hold);
@@ -430,6 +439,8 @@ long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
 	}
 	if (r == 0) {
 		fib_count(io_kernel);
+		if (timed && line)
+			io.deadline_ns = fib_fd_deadline(k, ev);
 		r = blocking_on(&io, nr, v, rest, line);
 		if (r == -EINTR)
 			r = timed ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;

@@ -5,13 +5,16 @@
  * Poll tells of the receiver that a socket is connected to, and a send that would
  * wait for it has asked for an edge (unix_dgram_peer_wake_me()). Of one that is
  * named by its address, and of a listener, only the kernel knows when it has room
- * (unix_wait_for_peer()). All who wait for the same one stand in line for it.
+ * (unix_wait_for_peer()). All who wait for the same one stand in line for it, and the
+ * first of them waits as it can.
  */
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
+#include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
 
@@ -27,8 +30,9 @@ static void sum_up(uint64_t key[2], const char *name, unsigned n)
 	}
 }
 
-/* The line for the socket of that address; false: there is none. */
-static bool find_line(struct fib_place *p, const void *addr, unsigned len)
+/* The line for the socket of that address, by call @nr; false: there is none. */
+static bool find_line(struct fib_place *p, const void *addr, unsigned len,
+		      long nr)
 {
 	struct {
 		struct sockaddr_un un;
@@ -39,6 +43,7 @@ static bool find_line(struct fib_place *p, const void *addr, unsigned len)
 	if (len <= PATH_AT || len > sizeof(a.un) || fib_copy(&a, addr, len) ||
 	    a.un.sun_family != AF_UNIX || fib_self()->thread.apart)
 		return false;
+	p->key[2] = (uint64_t)nr;
 	if (!a.un.sun_path[0]) {
 		sum_up(p->key, a.un.sun_path, (unsigned)(len - PATH_AT));
 		return true;
@@ -50,22 +55,14 @@ static bool find_line(struct fib_place *p, const void *addr, unsigned len)
 	return true;
 }
 
-/* Call @nr in the kernel, on the file of @k, when the turn in line @p has come. */
-static long in_line(struct fib_place *p, struct fib_known *k, long nr,
-		    const long a[6])
-{
-	p->key[2] = (uint64_t)nr;
-	return fib_io_whole(k, FIB_IO_WRITE, false, nr, a, NULL, p);
-}
-
 long fib_io_connect_unix(struct fib_known *k, const long a[6])
 {
 	struct fib_place p = { .key = { 0 } };
 
-	if (fib_fd_nonblock(k) || fib_fd_timed(k) ||
-	    !find_line(&p, (const void *)a[1], (unsigned)a[2]))
+	if (fib_fd_nonblock(k) || fib_fd_impatient(k, FIB_IO_WRITE) ||
+	    !find_line(&p, (const void *)a[1], (unsigned)a[2], SYS_connect))
 		return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
-	return in_line(&p, k, SYS_connect, a);
+	return fib_io_whole(k, FIB_IO_WRITE, false, SYS_connect, a, NULL, &p);
 }
 
 struct name {
@@ -90,28 +87,173 @@ static struct name name_in(long nr, const long a[6])
 	return n;
 }
 
-/* Until the socket's own buffer has room, and it is the receiver that has none. */
-static long to_named(struct fib_known *k, long nr, const long a[6])
+/* --- datagrams that would wait ------------------------------------------------ */
+
+/* Where there is no room. */
+enum full {
+	FULL_SENDER,   /* its own buffer: poll tells */
+	FULL_RECEIVER, /* of that one it tells too, if the two are connected, */
+	FULL_UNTOLD, /* but not while more of its own buffer is used: unix_writable() */
+};
+
+static enum full find_full(int fd)
 {
-	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_WRITE);
+	int used = 0, size = 0, len = sizeof(size);
+
+	fib_raw(SYS_ioctl, fd, TIOCOUTQ, &used);
+	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_SNDBUF, &size, &len);
+	if (used >= size)
+		return FULL_SENDER;
+	return used > size / 4 ? FULL_UNTOLD : FULL_RECEIVER;
+}
+
+/* A send by call @nr. */
+struct sending {
+	struct fib_io io;
+	struct fib_hold hold;
+	struct fib_place place; /* in line for its receiver, */
+	bool has_line;		/* where there is one */
+	bool told;		/* poll tells of the receiver */
+	bool stood;
+	enum full full;
+	long nr;
+	const long *a;
+};
+
+/* Stay with the file, and try. */
+static long try(struct sending *s)
+{
+	struct fib *f = fib_self();
+	const long *a = s->a;
 	long r;
 
-	fib_io_start(&io);
-	do {
-		fib_io_begin(&io);
-		r = fib_raw6(nr, io.s->fd, a[1], a[2], a[3], a[4], a[5]);
-		if (r != -EAGAIN || fib_io_ready(io.s->fd, POLLOUT))
-			break;
-		r = fib_io_again(&io);
-	} while (r == 0);
-	fib_io_end(&io);
+	/* The first time, or a cancel came near, and did not act. */
+	if (!f->io.hold && fib_iom_hold(s->io.s, &s->hold, s->io.closes))
+		f->io.hold = &s->hold;
+	/* As in fib_line_call(). */
+	if (!f->io.hold || !fib_io_try(&s->io, &s->hold))
+		return s->io.closes & FIB_CLOSING ? -FIB_ERESTARTNOINTR :
+						    -EBADF;
+	fib_io_begin(&s->io);
+	r = fib_raw6(s->nr, s->io.s->fd, a[1], a[2], a[3], a[4], a[5]);
+	if (r == -EAGAIN)
+		s->full = find_full(s->io.s->fd);
+	fib_iom_tried(&s->hold);
 	return r;
 }
 
-/* For these poll and its edges tell when there is room. */
-static bool poll_tells(const struct fib_known *k, int domain)
+static long begin_wait(struct sending *s)
 {
-	return domain == AF_UNIX ||
+	long r = s->io.limited ? 0 : s->io.rules->limit(&s->io);
+
+	s->io.limited = r == 0;
+	return r;
+}
+
+/* It had a limit for its own buffer, and has another one now: unix_dgram_sendmsg(). */
+static long stand(struct sending *s)
+{
+	long r;
+
+	if (s->io.limited && !s->stood)
+		s->io.deadline_ns =
+			fib_fd_deadline(fib_fd_of(s->io.s), FIB_IO_WRITE);
+	r = begin_wait(s);
+	if (r)
+		return r;
+	s->stood = true;
+	if (s->io.deadline_ns != FIB_NEVER)
+		fib_stop_ends();
+	r = fib_line_stand(&s->place, s->io.deadline_ns);
+	if (r)
+		return fib_io_failed(&s->io, r);
+	return fib_filtered() ? -FIB_ERESTARTNOINTR : 0;
+}
+
+/* It would wait: 0 when it is to be tried again. */
+static long wait(struct sending *s)
+{
+	long r;
+
+	if (s->full == FULL_RECEIVER && s->has_line && !s->place.in_line)
+		return stand(s);
+	if (s->full == FULL_SENDER)
+		fib_line_leave(&s->place);
+	r = begin_wait(s);
+	return r ? r : s->io.rules->block(&s->io);
+}
+
+/* *@left: it waits for what only the kernel can tell of. */
+static long send_told(struct sending *s, bool *left)
+{
+	struct fib *f = fib_self();
+	long r;
+
+	do {
+		r = try(s);
+		*left = r == -EAGAIN && s->has_line &&
+			(s->full == FULL_UNTOLD ||
+			 (s->full == FULL_RECEIVER && !s->told));
+	} while (r == -EAGAIN && !*left && (r = wait(s)) == 0);
+	fib_line_leave(&s->place);
+	if (f->io.hold)
+		fib_iom_let_go(&s->hold);
+	f->io.hold = NULL;
+	fib_io_end(&s->io);
+	return r;
+}
+
+/*
+ * Whom it goes to, and whether poll tells of that one. (A pair without names, or packets,
+ * are connected both ways, and wait for their own buffers alone.) False: only the
+ * kernel knows.
+ */
+static bool find_receiver(struct sending *s, const struct fib_known *k,
+			  const struct name *to)
+{
+	struct fib_place peer = { .key = { 0 } };
+	struct sockaddr_un addr;
+	int len = sizeof(addr);
+	bool connected = !fib_raw(SYS_getpeername, k->fd, &addr, &len) &&
+			 fib_io_option(k, SO_TYPE, 0) == SOCK_DGRAM;
+
+	s->told = !to->len;
+	if (!to->len) {
+		s->has_line = connected && find_line(&s->place, &addr,
+						     (unsigned)len, SYS_sendto);
+		return true;
+	}
+	s->has_line = find_line(&s->place, to->addr, to->len, SYS_sendto);
+	if (!connected || !s->has_line)
+		return s->has_line;
+	s->told = find_line(&peer, &addr, (unsigned)len, SYS_sendto) &&
+		  !memcmp(peer.key, s->place.key, sizeof(peer.key));
+	return s->told;
+}
+
+static long send_unix(struct fib_known *k, const struct fib_io *io, long nr,
+		      long a[6], long *flags, long asked, const struct name *to)
+{
+	struct sending s = { .io = *io, .nr = nr, .a = a };
+	bool left = true;
+	long r = -EAGAIN;
+
+	if (find_receiver(&s, k, to))
+		r = send_told(&s, &left);
+	*flags = asked;
+	if (!left)
+		return r;
+	if (fib_load(&k->slot->closes, relaxed) != io->closes)
+		return -EBADF;
+	return fib_io_whole(k, FIB_IO_WRITE, false, nr, a, NULL,
+			    s.has_line ? &s.place : NULL);
+}
+
+/* For these poll and its edges tell when there is room. */
+static bool poll_tells(const struct fib_known *k, int domain,
+		       const struct name *to)
+{
+	return (domain == AF_UNIX && !to->len) ||
 	       ((domain == AF_INET || domain == AF_INET6) &&
 		fib_io_option(k, SO_TYPE, 0) == SOCK_DGRAM);
 }
@@ -119,32 +261,23 @@ static bool poll_tells(const struct fib_known *k, int domain)
 long fib_io_send_datagram(struct fib_known *k, long nr, long a[6], long *flags)
 {
 	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_WRITE);
-	struct fib_place p = { .key = { 0 } };
 	long asked = *flags, r;
-	struct sockaddr_un peer;
-	int domain, len = sizeof(peer);
 	struct name to;
+	int domain;
 
 	*flags |= MSG_DONTWAIT;
+	fib_io_start(&io);
 	r = fib_io_sent(fib_pass(nr, a), asked);
-	if (r != -EAGAIN || fib_fd_nonblock(k))
+	if (r != -EAGAIN || fib_fd_nonblock(k) ||
+	    fib_fd_impatient(k, FIB_IO_WRITE))
 		return r;
 	domain = fib_io_option(k, SO_DOMAIN, 0);
 	to = name_in(nr, a);
-	if (!fib_fd_timed(k) && to.known && poll_tells(k, domain)) {
-		if (!to.len || domain != AF_UNIX)
-			return fib_io_sent(fib_io_call(&io, 0, nr, a), asked);
-		/* Poll would tell of the one that it is connected to. */
-		if (fib_fd_asks() &&
-		    fib_raw(SYS_getpeername, k->fd, &peer, &len) &&
-		    find_line(&p, to.addr, to.len)) {
-			r = fib_io_sent(to_named(k, nr, a), asked);
-			*flags = asked;
-			return r != -EAGAIN ? r :
-					      fib_io_sent(in_line(&p, k, nr, a),
-							  asked);
-		}
-	}
+	if (to.known && domain == AF_UNIX && fib_fd_asks())
+		return fib_io_sent(send_unix(k, &io, nr, a, flags, asked, &to),
+				   asked);
+	if (to.known && poll_tells(k, domain, &to))
+		return fib_io_sent(fib_io_call(&io, 0, nr, a), asked);
 	*flags = asked;
 	return fib_io_sent(fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a),
 			   asked);

@@ -189,6 +189,18 @@ static bool looks(struct line *l, struct fib_place *p)
 
 static void leave(struct fib_place *p, bool comes_back);
 
+/* Without memory for it the call has its own limit, which began late. */
+static void arm_limit(struct fib_place *p, uint64_t deadline_ns)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	fib_timer_init(&p->limit);
+	p->limit.fib = NULL;
+	p->limit.ends = p->fib;
+	fib_timer_arm_in(fib_sched_of(w), fib_host_heap(w), &p->limit,
+			 deadline_ns);
+}
+
 int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 {
 	struct line *l = line_of(p->key);
@@ -210,7 +222,9 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 	do
 		r = fib_park_until(is_called, p, deadline_ns, FIB_WAIT_LINE, 0);
 	while ((r == 0 && p->keeps && !looks(l, p)) ||
-	       (r == -EINTR && fib_wait_goes_on(f)));
+	       (r == -EINTR && !fib_stop_ended() && fib_wait_goes_on(f)));
+	if (r == 0 && p->ends && deadline_ns != FIB_NEVER)
+		arm_limit(p, deadline_ns);
 	if (r) {
 		leave(p, r == -EINTR);
 		if (r == -EINTR)
@@ -237,6 +251,8 @@ static void leave(struct fib_place *p, bool comes_back)
 		return;
 	p->in_line = false;
 	fib_self()->io.place = NULL;
+	if (p->ends)
+		fib_timer_disarm(&p->limit);
 	fib_lock(&l->lock);
 	fib_list_del(&p->node);
 	if (p->keeps)

@@ -47,6 +47,7 @@
 #define FIB_LINE_H
 
 #include "runtime/iom.h"
+#include "runtime/timer.h"
 
 #define FIB_LINE_KEY 5
 
@@ -63,7 +64,9 @@ struct fib_place {
 	_Atomic bool look; /* who stood before it has left */
 	bool keeps;	   /* its place, when it is interrupted; has an owner */
 	bool first;	   /* it stands there as the first one, or not at all */
+	bool ends; /* the time limit is its call's, which has another one */
 	bool in_line;
+	struct fib_timer limit; /* ends: from when its turn has come */
 };
 
 /* What fib_line_stand() and fib_line_call() answer who would not be the first one. */
@@ -74,7 +77,8 @@ bool fib_line_exists(const uint64_t key[FIB_LINE_KEY]);
 /**
  * Stand in line for p->key until it is the caller's turn (0), @deadline_ns
  * (-ETIMEDOUT), or a signal (-EINTR). A cancellation point. With 0, the caller
- * makes its call and leaves.
+ * makes its call and leaves. With p->ends, its call in the kernel ends at @deadline_ns
+ * as by a kick: p->limit.fired then.
  */
 int fib_line_stand(struct fib_place *p, uint64_t deadline_ns);
 /**

@@ -17,8 +17,12 @@
  * t-case: connect
  * t-case: connect_tcp
  * t-case: connect_abstract
+ * t-case: connect_limit
+ * t-case: connect_read_limit
  * t-case: datagram
  * t-case: datagram_named
+ * t-case: datagram_limit
+ * t-case: datagram_named_peer
  * t-case: select
  * t-case: open_fifo
  * t-case: open_fifos
@@ -233,6 +237,33 @@ static long call_datagram(void)
 	return r;
 }
 
+static struct timeval hour = { 3600, 0 };
+
+static long call_datagram_limit(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	long r;
+
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &hour, sizeof(hour)) ==
+	      0);
+	CHECK(connect(fd, (struct sockaddr *)&at, at_len) == 0);
+	r = send(fd, "x", 1, 0);
+	t_close(fd);
+	return r;
+}
+
+/* By its address, and it is connected to that one. */
+static long call_datagram_named_peer(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	long r;
+
+	CHECK(connect(fd, (struct sockaddr *)&at, at_len) == 0);
+	r = sendto(fd, "x", 1, 0, (struct sockaddr *)&at, at_len);
+	t_close(fd);
+	return r;
+}
+
 static long call_datagram_named(void)
 {
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
@@ -281,6 +312,26 @@ static long call_connect(void)
 	CHECK(connect(fd, (struct sockaddr *)&at, at_len) == 0);
 	t_close(fd);
 	return 1;
+}
+
+static long connect_limited(int name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	CHECK(setsockopt(fd, SOL_SOCKET, name, &hour, sizeof(hour)) == 0);
+	CHECK(connect(fd, (struct sockaddr *)&at, at_len) == 0);
+	t_close(fd);
+	return 1;
+}
+
+static long call_connect_limit(void)
+{
+	return connect_limited(SO_SNDTIMEO);
+}
+
+static long call_connect_read_limit(void)
+{
+	return connect_limited(SO_RCVTIMEO);
 }
 
 /* A listener that has no room drops who calls. */
@@ -589,7 +640,14 @@ static const struct wait waits[] = {
 	{ "connect_tcp", setup_tcp_listener, call_connect_tcp, shut_callers,
 	  0 },
 	{ "connect_abstract", setup_abstract, call_connect, feed_listener, 0 },
+	{ "connect_limit", setup_path, call_connect_limit, feed_listener, 0 },
+	{ "connect_read_limit", setup_path, call_connect_read_limit,
+	  feed_listener, 0 },
 	{ "datagram", setup_receiver, call_datagram, feed_receiver, 0 },
+	{ "datagram_limit", setup_receiver, call_datagram_limit, feed_receiver,
+	  0 },
+	{ "datagram_named_peer", setup_receiver, call_datagram_named_peer,
+	  feed_receiver, 0 },
 	{ "datagram_named", setup_receiver, call_datagram_named, feed_receiver,
 	  0 },
 	{ "select", setup_high, call_select, feed_one, 0 },

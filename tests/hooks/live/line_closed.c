@@ -6,6 +6,7 @@
  *
  * t-case: connect
  * t-case: datagram
+ * t-case: datagram_peer
  * t-case: flock
  * t-case: fcntl
  * t-case: process
@@ -33,6 +34,14 @@ static int make_datagram(void)
 	return socket(AF_UNIX, SOCK_DGRAM, 0);
 }
 
+static int make_connected(void)
+{
+	int s = make_datagram();
+
+	CHECK(connect(s, (struct sockaddr *)&at, sizeof(at)) == 0);
+	return s;
+}
+
 static int make_file(void)
 {
 	return open("./line_file", O_RDWR | O_CREAT, 0600);
@@ -53,6 +62,11 @@ static int by_datagram(int i)
 	return (int)sendto(fd[i], "x", 1, 0, (struct sockaddr *)&at,
 			   sizeof(at)) -
 	       1;
+}
+
+static int by_connected(int i)
+{
+	return (int)send(fd[i], "x", 1, 0) - 1;
 }
 
 static int by_flock(int i)
@@ -226,6 +240,8 @@ static const struct how {
 	  0 },
 	{ "datagram", fill_receiver, make_datagram, by_datagram, take_datagram,
 	  0 },
+	{ "datagram_peer", fill_receiver, make_connected, by_connected,
+	  take_datagram, 0 },
 	{ "flock", hold_lock, make_file, by_flock, take_flock, 0 },
 	{ "fcntl", hold_lock, make_file, by_fcntl, take_fcntl, 0 },
 	{ "process", other_locks, make_file, by_process, take_process, EBADF },
