@@ -47,14 +47,15 @@ static size_t size(int fd)
 
 bool fib_io_is_too_much(struct fib_known *k, const struct iovec *iov, int n)
 {
-	size_t len = fib_io_length(iov, n);
+	size_t len = fib_io_length(iov, n), in;
 
 	/* Of a longer vector no piece has all that is left. */
 	if (len <= PIPE_BUF || n > FIB_PART_VECTOR || fib_fd_nonblock(k) ||
 	    fib_fd_access(k) == O_RDONLY)
 		return false;
-	return (has(k->fd) + len > size(k->fd) ||
-		!fib_io_ready(k->fd, POLLOUT)) &&
+	in = has(k->fd);
+	return (in + len > size(k->fd) ||
+		(in && !fib_io_ready(k->fd, POLLOUT))) &&
 	       fib_raw(SYS_pwritev2, k->fd, iov, n, -1, -1, NO_SUCH_FLAG) ==
 		       -EOPNOTSUPP;
 }
