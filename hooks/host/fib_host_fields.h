@@ -13,6 +13,7 @@ struct fib_taskwork;
 struct fib_parting;
 struct fib_sigframe;
 struct fib_siginfo_node;
+struct fib_timer;
 
 #define FIB_INDEX_BITS 20
 
@@ -184,6 +185,6 @@ struct fib_worker_report {
 	bool opens; /* a descriptor, whose number is reserved meanwhile */     \
 	bool shared; /* the caller knows how to go to the queue: hooks/io/queue.c */
 #define FIB_HOST_TIMER                                                         \
-	struct fib *ends; /* its call in the kernel, where fib is NULL */
+	void (*fire)(struct fib_timer * t); /* where fib is NULL */
 
 #endif

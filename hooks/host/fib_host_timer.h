@@ -7,14 +7,12 @@ static inline struct fib_timer_heap *fib_host_heap(struct fib_worker *w)
 	return &w->timers;
 }
 
-void fib_attention_set(struct fib *f); /* hooks/signal/kick.c */
-
 static inline void fib_host_fire(struct fib_timer *t)
 {
 	if (fib_likely(t->fib))
 		fib_wake(t->fib);
 	else
-		fib_attention_set(t->ends);
+		t->fire(t);
 }
 
 #endif

@@ -189,6 +189,12 @@ static bool looks(struct line *l, struct fib_place *p)
 
 static void leave(struct fib_place *p, bool comes_back);
 
+/* As by a kick. */
+static void end_call(struct fib_timer *t)
+{
+	fib_attention_set(fib_container_of(t, struct fib_place, limit)->fib);
+}
+
 /* Without memory for it the call has its own limit, which began late. */
 static void arm_limit(struct fib_place *p, uint64_t deadline_ns)
 {
@@ -196,7 +202,7 @@ static void arm_limit(struct fib_place *p, uint64_t deadline_ns)
 
 	fib_timer_init(&p->limit);
 	p->limit.fib = NULL;
-	p->limit.ends = p->fib;
+	p->limit.fire = end_call;
 	fib_timer_arm_in(fib_sched_of(w), fib_host_heap(w), &p->limit,
 			 deadline_ns);
 }
