@@ -347,7 +347,8 @@ write_all(struct fib_known *k, const struct iovec *iov, int n, long nr,
 		if (!no_nowait(k, FIB_IO_WRITE, r))
 			return written(k, iov, n, r);
 	}
-	if (k->kind == FIB_FD_PIPE && fib_io_is_too_much(k, iov, n))
+	if (k->kind == FIB_FD_PIPE && fib_fd_asks() &&
+	    fib_io_is_too_much(k, iov, n))
 		return written(k, iov, n, fib_io_write_fifo(k, iov, n));
 	return written(k, iov, n, write_polled(k, iov, n, nr, a));
 }

@@ -139,6 +139,7 @@ static const struct probe extras[] = {
 	{ SYS_pipe2, false, 0, { ROOM, -1 } },
 	{ SYS_kill, false, 0, { 0x7fffffff, 0 } },
 	{ SYS_rt_sigqueueinfo, false, 0, { 0x7fffffff, 0, ZEROES } },
+	{ SYS_ioctl, false, 0, { -1, 0, 0 } },
 };
 
 /* Shared with the child. */
