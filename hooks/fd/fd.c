@@ -1,8 +1,8 @@
 /* How a descriptor ends, and calls on it that are neither read nor written. */
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <linux/close_range.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"

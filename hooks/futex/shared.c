@@ -70,8 +70,8 @@ static long wait_together(const long a[6], uint64_t deadline)
 }
 
 /*
- * By itself, on a kernel thread. With a limit a handler ends it whatever its flags:
- * futex_wait_restart() of kernel/futex/waitwake.c is for none.
+ * By itself, on a kernel thread. With a limit a handler ends it whatever its flags, as
+ * ERESTART_RESTARTBLOCK of futex_wait() in kernel/futex/waitwake.c does.
  */
 static long wait_alone(const long a[6], uint64_t deadline, _Atomic int *count)
 {

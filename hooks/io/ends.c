@@ -25,24 +25,12 @@ static bool hold_one(struct fib_io *io, struct fib_hold *h)
 	return true;
 }
 
-static void let_go(void)
-{
-	struct fib *f = fib_self();
-	struct fib_hold *next;
-
-	for (struct fib_hold *h = f->io.hold; h; h = next) {
-		next = h->also;
-		fib_iom_let_go(h);
-	}
-	f->io.hold = NULL;
-}
-
 static bool hold(struct fib_ends *e)
 {
 	e->held = hold_one(&e->in, &e->hold_in) &&
 		  hold_one(&e->out, &e->hold_out);
 	if (!e->held)
-		let_go();
+		fib_io_let_go();
 	return e->held;
 }
 
@@ -153,7 +141,7 @@ long fib_io_ends(struct fib_ends *e)
 			break;
 	} while (r >= 0);
 	if (e->held)
-		let_go();
+		fib_io_let_go();
 	if (e->in.s)
 		fib_io_end(&e->in);
 	if (e->out.s)

@@ -123,24 +123,11 @@ static long find_room(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 	return r;
 }
 
-/* @v ends after @most bytes: how many are left. */
-static size_t cut(struct iovec *v, unsigned n, size_t most)
-{
-	size_t sum = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		if (v[i].iov_len > most - sum)
-			v[i].iov_len = most - sum;
-		sum += v[i].iov_len;
-	}
-	return sum;
-}
-
 static long write_piece(struct fib_parts *p, struct iovec *v, unsigned n,
 			long most)
 {
 	struct fifo_write *w = fib_container_of(p, struct fifo_write, p);
-	size_t asked = cut(v, n, (size_t)most);
+	size_t asked = fib_io_limit_vector(v, n, (size_t)most);
 	struct fib *f = fib_self();
 	long r;
 

@@ -179,6 +179,10 @@ long fib_io_send_whole(struct fib_known *k, long nr, const long a[6],
 long fib_io_read_tty(struct fib_known *k, long nr, const long a[6]);
 /** Of the program's vector. */
 size_t fib_io_length(const struct iovec *iov, int n);
+/** @v, @n, which is the library's, without what is beyond @most bytes; how many are left. */
+size_t fib_io_limit_vector(struct iovec *v, size_t n, size_t most);
+/** What the caller holds for its call, of one file or two, it holds no more. */
+void fib_io_let_go(void);
 
 /** The record of socket @fd; NULL: it is none, or nothing is known of it. */
 static inline struct fib_known *fib_io_socket(int fd)

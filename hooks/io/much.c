@@ -219,7 +219,7 @@ static bool goes_in_parts(const struct fib_known *k, long nr, const long a[6],
 	bool tcp = k->kind == FIB_FD_TCP;
 
 	if ((!tcp && k->kind != FIB_FD_STREAM) || (flags & ~IN_PARTS) ||
-	    ((flags & MSG_WAITALL) && lowat > 1) ||
+	    !fib_fd_asks() || ((flags & MSG_WAITALL) && lowat > 1) ||
 	    (!tcp && nr == SYS_recvfrom && a[4]))
 		return false;
 	return !fib_load(&fib_fd_glue_used, relaxed) || !is_not_glued(k);
@@ -278,27 +278,14 @@ struct receive {
 	bool alone;    /* it ends with what comes beside the data */
 };
 
-/* @v, @n without what is beyond @most bytes; how much is left of it. */
-static size_t limit_vector(struct iovec *v, size_t n, size_t most)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].iov_len > most - sum)
-			v[i].iov_len = most - sum;
-		sum += v[i].iov_len;
-	}
-	return sum;
-}
-
 static bool next_call(struct receive *c, long *nr, long v[6])
 {
 	long n = fib_io_window(&c->left, c->v);
 
 	if (n <= 0)
 		return false;
-	c->asked =
-		limit_vector(c->v, (size_t)n, c->target - (size_t)c->rest.done);
+	c->asked = fib_io_limit_vector(c->v, (size_t)n,
+				       c->target - (size_t)c->rest.done);
 	c->m = (struct msghdr){ .msg_iov = c->v, .msg_iovlen = (size_t)n };
 	*nr = SYS_recvmsg;
 	v[1] = (long)&c->m;

@@ -14,6 +14,18 @@ size_t fib_io_length(const struct iovec *iov, int n)
 	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
 }
 
+size_t fib_io_limit_vector(struct iovec *v, size_t n, size_t most)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].iov_len > most - sum)
+			v[i].iov_len = most - sum;
+		sum += v[i].iov_len;
+	}
+	return sum;
+}
+
 long fib_io_window(struct fib_parts *p, struct iovec *v)
 {
 	size_t left = FIB_IO_MAX - (size_t)p->done;
@@ -121,7 +133,7 @@ static bool hold(struct fib_parts *p)
 	return true;
 }
 
-static void let_go(void)
+void fib_io_let_go(void)
 {
 	struct fib *f = fib_self();
 	struct fib_hold *next;
@@ -195,7 +207,7 @@ long fib_io_parts(struct fib_parts *p)
 		}
 	}
 	fib_desc_queue_leave(f);
-	let_go();
+	fib_io_let_go();
 	fib_io_end(&p->io);
 	return p->done ? p->done : r;
 }

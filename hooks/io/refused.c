@@ -5,6 +5,11 @@
 /* Where programs have no memory: TASK_SIZE_MAX, without five-level paging. */
 #define BEYOND ((1ul << 47) - FIB_PAGE)
 
+static bool is_beyond(uintptr_t base, size_t len)
+{
+	return len > BEYOND || base > BEYOND - len;
+}
+
 bool fib_io_is_refused(const struct msghdr *h)
 {
 	struct iovec v;
@@ -13,8 +18,7 @@ bool fib_io_is_refused(const struct msghdr *h)
 		return true;
 	for (size_t i = 0; i < h->msg_iovlen; i++)
 		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)) ||
-		    v.iov_len > BEYOND ||
-		    (uintptr_t)v.iov_base > BEYOND - v.iov_len)
+		    is_beyond((uintptr_t)v.iov_base, v.iov_len))
 			return true;
 	return false;
 }
@@ -28,15 +32,14 @@ bool fib_io_is_first_refused(const void *vec)
 
 bool fib_io_refuses(long nr, const long a[6])
 {
-	struct iovec v = { (void *)a[1], (size_t)a[2] };
 	struct msghdr h = { .msg_iov = (void *)a[1],
 			    .msg_iovlen = (size_t)a[2] };
 
+	if (fib_likely(nr == SYS_recvfrom) || nr == SYS_read)
+		return is_beyond((uintptr_t)a[1], (size_t)a[2]);
 	if (nr == SYS_accept4)
 		return false;
 	if (nr == SYS_recvmsg)
 		return fib_io_is_first_refused((void *)a[1]);
-	if (nr == SYS_recvfrom || nr == SYS_read)
-		h = (struct msghdr){ .msg_iov = &v, .msg_iovlen = 1 };
 	return fib_io_is_refused(&h);
 }
