@@ -285,12 +285,15 @@ static bool yields_to_nobody(struct fib_worker *w)
 	return true;
 }
 
-#define SOON	30000u /* cycles: 10 us or so */
-#define AT_ONCE 2500u  /* of a yield in which nobody else has run */
+/* Cycles of a yield in which nobody else has run: 1200, and with another one 6700. */
+#define AT_ONCE 4000u
+#define SHARE                                                                  \
+	25u /* the part of a worker's time that it may take to ask: one in so many */
 
 /*
  * Others that the kernel has for this processor. If there were none a moment ago,
- * they are not asked for again: the call costs as much as four turns.
+ * they are not asked for again: the call costs as much as four turns. How long, goes by
+ * what the call took, for the turns are slower as well where it is.
  */
 static void yield_processor(struct fib_worker *w)
 {
@@ -307,7 +310,7 @@ static void yield_processor(struct fib_worker *w)
 	after = fib_cycles();
 	w->thread.wanted_not = after;
 	if (after - before < AT_ONCE)
-		w->thread.wanted_not += SOON;
+		w->thread.wanted_not += SHARE * (after - before);
 }
 
 /*
