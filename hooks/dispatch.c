@@ -196,17 +196,10 @@ look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
  * gives up a lock, can rely on the order: the kernel interrupts the thread
  * before it tells it of anything else. Here the receiver passes signals on, and
  * takes its time. So a call that may bring such news looks for signals at its
- * end, if there is a handler for any. TCP comes into question once there was a
- * fork; that an unrelated process sends both is not looked after. Of pipes and
- * socket pairs that no other process has it is known who writes.
+ * end, if there is a handler for any: fib_fd_tells().
  */
-static bool __attribute__((noinline))
-tells(const struct entry *e, unsigned nr, const long a[6])
+static bool tells(const struct entry *e, unsigned nr, const long a[6])
 {
-	uint8_t kind;
-
-	if (fib_fd_signals())
-		return true;
 	if (!e || !e->call) {
 		switch (nr) {
 		case SYS_msgsnd:
@@ -222,10 +215,17 @@ tells(const struct entry *e, unsigned nr, const long a[6])
 		return false;
 	if (e->flags & FIB_TELLS)
 		return fib_desc_may_be_shared();
-	kind = fib_fd_kind((int)a[0]);
-	return kind != FIB_FD_UNKNOWN && kind != FIB_FD_ALWAYS &&
-	       (kind == FIB_FD_TCP ? fib_desc_may_be_shared() :
-				     !fib_fd_is_home((int)a[0]));
+	return fib_fd_tells((int)a[0]);
+}
+
+static void __attribute__((noinline))
+look_before(struct fib *f, const struct entry *e, unsigned nr, const long a[6])
+{
+	/* Some are for one thread. */
+	if (fib_fd_signals())
+		fib_signal_sync(fib_signal_handles(f));
+	else if (tells(e, nr, a))
+		fib_signal_sync_handled(f);
 }
 
 static bool is_restart(long r)
@@ -334,10 +334,8 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		hook_chaos(f);
 	for (;;) {
 		r = make_call(f, e, nr, a);
-		if (fib_unlikely((fib_load(&fib_signal_handled, relaxed) &
-				  ~fib_load(&f->sig.mask, relaxed)) &&
-				 r >= 0 && tells(e, nr, a)))
-			fib_signal_sync_handled(f);
+		if (fib_unlikely(fib_signal_handles(f)) && r >= 0)
+			look_before(f, e, nr, a);
 		FIB_CHAOS_POINT(hook_end);
 		/*
 		 * From here a signal to this fiber is delivered by its sender's

@@ -1,9 +1,11 @@
 /* How a descriptor ends, and calls on it that are neither read nor written. */
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/fd/fd.h"
@@ -204,6 +206,30 @@ long fib_sys_pipe2(int *user, int flags)
 	if (r == 0 && (flags & (O_DIRECT | O_EXCL)) && fib_fd_get(fd[0]))
 		fib_store(&fib_fd_get(fd[0])->untrusted, true, relaxed);
 	return r;
+}
+
+_Static_assert(EFD_NONBLOCK == O_NONBLOCK && TFD_NONBLOCK == O_NONBLOCK,
+	       "flags");
+
+/* Its other end is itself. */
+static long own_end(long fd, int flags)
+{
+	if (fd >= 0) {
+		fib_fd_born((int)fd, FIB_FD_NOWAIT,
+			    O_RDWR | (flags & O_NONBLOCK), true);
+		fib_fd_meet((int)fd, (int)fd);
+	}
+	return fd;
+}
+
+long fib_sys_eventfd2(unsigned value, int flags)
+{
+	return own_end(fib_raw(SYS_eventfd2, value, flags), flags);
+}
+
+long fib_sys_timerfd_create(int clock, int flags)
+{
+	return own_end(fib_raw(SYS_timerfd_create, clock, flags), flags);
 }
 
 /* Another process has it too, if it is not this one itself. */

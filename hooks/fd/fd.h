@@ -54,6 +54,7 @@ enum fib_fd_kind {
 	FIB_FD_TCP,    /* TCP and nothing like it (MPTCP, SCTP) */
 	FIB_FD_STREAM, /* AF_UNIX, SOCK_STREAM */
 	FIB_FD_OTHER,  /* streams of other kinds: MPTCP, vsock, ... */
+	FIB_FD_LOCAL,  /* AF_UNIX, datagrams and SOCK_SEQPACKET */
 	FIB_FD_DGRAM,  /* all other sockets: a send seldom blocks */
 	FIB_FD_PIPE,   /* and FIFOs: RWF_NOWAIT works */
 	FIB_FD_NOWAIT, /* as it does for eventfd and the like */
@@ -114,9 +115,15 @@ struct fib_known *fib_fd_relearn(struct fib_known *k);
 struct fib_known *fib_fd_of(const struct fib_fd *s);
 /** enum fib_fd_kind of @fd, as far as is known. */
 uint8_t fib_fd_kind(int fd);
+/** May what comes of @fd be what another process did after it sent a signal? */
+bool fib_fd_tells(int fd);
 static inline bool fib_fd_is_socket(const struct fib_known *k)
 {
 	return k->kind >= FIB_FD_TCP && k->kind <= FIB_FD_DGRAM;
+}
+static inline bool fib_fd_has_messages(const struct fib_known *k)
+{
+	return k->kind == FIB_FD_LOCAL || k->kind == FIB_FD_DGRAM;
 }
 static inline bool fib_fd_takes_nowait(const struct fib_known *k)
 {
@@ -216,8 +223,6 @@ uint32_t fib_fd_found(struct fib_known *k);
 bool fib_fd_is_ours_alone(struct fib_known *k);
 /** fib_host.late: calls still wait at @s. Ask what they did not. */
 unsigned fib_fd_late(struct fib_fd *s, uint8_t events);
-/** No other process has @fd, or its other end. */
-bool fib_fd_is_home(int fd);
 /** After a read of @fd that had less than it asked for there is nothing left. */
 bool fib_fd_short_is_last(int fd);
 /** setsockopt() has set a time limit of @fd: below 0, no call waits. */
@@ -275,7 +280,7 @@ static inline void fib_fd_hint_peer(struct fib_known *k, uint8_t events)
 
 	if (p.slot)
 		fib_fd_hint(p, events);
-	else if ((k->kind == FIB_FD_TCP || k->kind == FIB_FD_DGRAM) &&
+	else if ((k->kind == FIB_FD_TCP || fib_fd_has_messages(k)) &&
 		 fib_unlikely(p.files < FIB_PEER_LAST))
 		fib_fd_seek_peer(k, p.files);
 }

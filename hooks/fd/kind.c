@@ -1,6 +1,7 @@
 /* What kind of file a descriptor is, see fd.h. */
 #include <netinet/in.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include "hooks/core/hook.h"
 #include "hooks/fd/fd.h"
 #include "runtime/digits.h"
@@ -44,7 +45,7 @@ uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol)
 	bool stream = (type & SOCK_TYPE) == SOCK_STREAM;
 
 	if (domain == AF_UNIX)
-		return stream ? FIB_FD_STREAM : FIB_FD_DGRAM;
+		return stream ? FIB_FD_STREAM : FIB_FD_LOCAL;
 	if (stream && (domain == AF_INET || domain == AF_INET6) &&
 	    (protocol == 0 || protocol == IPPROTO_TCP))
 		return is_tcp(fd) ? FIB_FD_TCP : FIB_FD_UNKNOWN;
@@ -61,6 +62,13 @@ static bool is_perf(int fd)
 	return fib_raw(SYS_readlink, path, is, sizeof(is)) ==
 		       sizeof(want) - 1 &&
 	       !memcmp(is, want, sizeof(want) - 1);
+}
+
+/* /dev/null, zero, full and urandom: devlist of drivers/char/mem.c; they have no poll. */
+static bool never_waits(dev_t dev)
+{
+	return major(dev) == 1 && minor(dev) % 2 && minor(dev) >= 3 &&
+	       minor(dev) <= 9;
 }
 
 uint8_t fib_fd_find_kind(int fd)
@@ -87,9 +95,10 @@ uint8_t fib_fd_find_kind(int fd)
 		    (domain == AF_INET || domain == AF_INET6) &&
 		    sock_opt(fd, SO_PROTOCOL) == IPPROTO_TCP)
 			return FIB_FD_TCP;
-		return type == SOCK_STREAM && domain == AF_UNIX ?
-			       FIB_FD_STREAM :
-			       other_kind(fd, type == SOCK_STREAM);
+		if (domain == AF_UNIX)
+			return type == SOCK_STREAM ? FIB_FD_STREAM :
+						     FIB_FD_LOCAL;
+		return other_kind(fd, type == SOCK_STREAM);
 	case S_IFREG:
 	case S_IFDIR:
 	case S_IFBLK:
@@ -98,7 +107,7 @@ uint8_t fib_fd_find_kind(int fd)
 	case S_IFIFO:
 		return FIB_FD_PIPE;
 	case S_IFCHR:
-		return FIB_FD_POLLED;
+		return never_waits(st.st_rdev) ? FIB_FD_ALWAYS : FIB_FD_POLLED;
 	default:
 		return is_perf(fd) ? FIB_FD_ALWAYS : FIB_FD_NOWAIT;
 	}

@@ -54,6 +54,7 @@ struct fib_peer fib_fd_find_peer(struct fib_fd *s, uint8_t kind, uint32_t files)
 		return (struct fib_peer){ s, files };
 	case FIB_FD_PIPE:
 	case FIB_FD_STREAM:
+	case FIB_FD_LOCAL:
 	case FIB_FD_DGRAM:
 		return (struct fib_peer){ find_early(s->fd, kind, files), 0 };
 	default:

@@ -164,12 +164,33 @@ void fib_fd_be_odd(struct fib_known *k, uint8_t ev)
 	fib_desc_be_odd(fib_fd_desc(k), ev);
 }
 
-bool fib_fd_is_home(int fd)
+/* No other process has @fd, or its other end. */
+static bool is_home(int fd)
 {
 	const struct fib_known *k = fib_fd_record_known(fd);
 	const struct fib_desc *d = k ? fib_load(&k->desc, acquire) : NULL;
 
 	return d && fib_fd_is_current(k) && d->home && fib_desc_is_ours(d);
+}
+
+/*
+ * Sockets of networks come into question once there was a fork: that an unrelated
+ * process sends both is not looked after. Of pipes and socket pairs that no other process
+ * has it is known who writes.
+ */
+bool fib_fd_tells(int fd)
+{
+	switch (fib_fd_kind(fd)) {
+	case FIB_FD_UNKNOWN:
+	case FIB_FD_ALWAYS:
+		return false;
+	case FIB_FD_TCP:
+	case FIB_FD_OTHER:
+	case FIB_FD_DGRAM:
+		return fib_desc_may_be_shared();
+	default:
+		return !is_home(fd);
+	}
 }
 
 _Atomic uint8_t *fib_fd_undone(struct fib_known *k)
@@ -244,7 +265,7 @@ static bool both_at_home(const struct fib_known *k, const struct fib_fd *s)
 	struct fib_peer p = fib_fd_peer(k);
 
 	return p.slot && fib_load(&p.slot->files, acquire) == p.files &&
-	       fib_fd_is_home(p.slot->fd) && fib_fd_is_home(s->fd);
+	       is_home(p.slot->fd) && is_home(s->fd);
 }
 
 bool fib_fd_short_is_last(int fd)
@@ -263,7 +284,7 @@ static unsigned ask_whether_shut(const struct fib_known *k,
 				 const struct fib_fd *s, uint8_t events)
 {
 	if (!(events & FIB_IO_WRITE) ||
-	    (k->kind != FIB_FD_STREAM && k->kind != FIB_FD_DGRAM) ||
+	    (k->kind != FIB_FD_STREAM && k->kind != FIB_FD_LOCAL) ||
 	    both_at_home(k, s))
 		return 0;
 	if (k->kind == FIB_FD_STREAM &&

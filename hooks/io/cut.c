@@ -204,7 +204,7 @@ long fib_io_send_whole(struct fib_known *k, long nr, const long a[6],
 	struct msghdr h;
 
 	/* A message goes whole, or not at all. */
-	if (k->kind == FIB_FD_DGRAM)
+	if (fib_fd_has_messages(k))
 		return fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a);
 	if (nr == SYS_sendmsg && k->kind == FIB_FD_STREAM &&
 	    !fib_copy(&h, (void *)a[1], sizeof(h)))

@@ -12,16 +12,15 @@ int fib_io_heeded(const struct fib_known *k, int flags)
 
 	if (!k)
 		return flags;
-	if (k->kind == FIB_FD_DGRAM)
+	if (fib_fd_has_messages(k))
 		looked_at |= MSG_WAITALL;
 	if (!(flags & looked_at))
 		return flags;
+	if (k->kind == FIB_FD_LOCAL)
+		flags &= ~MSG_WAITALL;
+	if (k->kind == FIB_FD_LOCAL || k->kind == FIB_FD_STREAM)
+		return flags & ~MSG_ERRQUEUE;
 	domain = fib_io_option(k, SO_DOMAIN, 0);
-	if (domain == AF_UNIX) {
-		flags &= ~MSG_ERRQUEUE;
-		if (k->kind == FIB_FD_DGRAM)
-			flags &= ~MSG_WAITALL;
-	}
 	if ((domain == AF_INET || domain == AF_INET6) &&
 	    fib_io_option(k, SO_PROTOCOL, 0) == IPPROTO_UDP) {
 		flags &= ~MSG_WAITALL;

@@ -336,9 +336,9 @@ long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 	c.asked = all;
 	c.target = target;
 	/* It may end with what came beside the data. */
-	c.alone = k->kind == FIB_FD_DGRAM || h.msg_controllen;
+	c.alone = fib_fd_has_messages(k) || h.msg_controllen;
 	/* By the terms of when it began, which may change while it waits in a fiber. */
-	first = k->kind == FIB_FD_DGRAM && lowat <= 1 && !(flags & MSG_PEEK) &&
+	first = fib_fd_has_messages(k) && lowat <= 1 && !(flags & MSG_PEEK) &&
 		!fib_io_is_refused(&h);
 	return fib_io_whole(k, FIB_IO_READ, first, nr, a, &c.rest, NULL);
 }

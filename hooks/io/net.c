@@ -475,7 +475,7 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 	if (fib_unlikely((asked & ~PLAIN_SEND) || k->kind == FIB_FD_OTHER ||
 			 fib_fd_is_odd(k, FIB_IO_WRITE)))
 		return send_in_kernel(k, iov, n, len, nr, a, asked);
-	if (k->kind == FIB_FD_DGRAM)
+	if (fib_fd_has_messages(k))
 		return fib_fd_wrote(k, fib_io_send_datagram(k, nr, a, flags));
 	*flags |= MSG_DONTWAIT;
 	tried = !FIB_CHAOS_ODDS(would_block, 16) || fib_fd_nonblock(k);
@@ -521,11 +521,11 @@ static bool send_control(struct fib_known *k, const long a[6], long *result)
 	long v[6] = { a[0], a[1], a[2] | MSG_DONTWAIT };
 	long r;
 
-	if ((a[2] & ~PLAIN_SEND) || k->kind != FIB_FD_DGRAM)
+	if ((a[2] & ~PLAIN_SEND) || !fib_fd_has_messages(k))
 		return false;
 	r = fib_io_sent(fib_pass(SYS_sendmsg, v), a[2]);
 	if (fib_unlikely(r == -EAGAIN) && !fib_fd_nonblock(k)) {
-		if (fib_io_option(k, SO_DOMAIN, 0) != AF_UNIX)
+		if (k->kind != FIB_FD_LOCAL)
 			return false;
 		r = fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_sendmsg, a);
 		r = fib_io_sent(r, a[2]);

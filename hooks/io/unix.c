@@ -250,12 +250,15 @@ static long send_unix(struct fib_known *k, const struct fib_io *io, long nr,
 }
 
 /* For these poll and its edges tell when there is room. */
-static bool poll_tells(const struct fib_known *k, int domain,
-		       const struct name *to)
+static bool poll_tells(const struct fib_known *k, const struct name *to)
 {
-	return (domain == AF_UNIX && !to->len) ||
-	       ((domain == AF_INET || domain == AF_INET6) &&
-		fib_io_option(k, SO_TYPE, 0) == SOCK_DGRAM);
+	int domain;
+
+	if (k->kind == FIB_FD_LOCAL)
+		return !to->len;
+	domain = fib_io_option(k, SO_DOMAIN, 0);
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       fib_io_option(k, SO_TYPE, 0) == SOCK_DGRAM;
 }
 
 long fib_io_send_datagram(struct fib_known *k, long nr, long a[6], long *flags)
@@ -263,7 +266,6 @@ long fib_io_send_datagram(struct fib_known *k, long nr, long a[6], long *flags)
 	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_WRITE);
 	long asked = *flags, r;
 	struct name to;
-	int domain;
 
 	*flags |= MSG_DONTWAIT;
 	fib_io_start(&io);
@@ -271,12 +273,11 @@ long fib_io_send_datagram(struct fib_known *k, long nr, long a[6], long *flags)
 	if (r != -EAGAIN || fib_fd_nonblock(k) ||
 	    fib_fd_impatient(k, FIB_IO_WRITE))
 		return r;
-	domain = fib_io_option(k, SO_DOMAIN, 0);
 	to = name_in(nr, a);
-	if (to.known && domain == AF_UNIX && fib_fd_asks())
+	if (to.known && k->kind == FIB_FD_LOCAL && fib_fd_asks())
 		return fib_io_sent(send_unix(k, &io, nr, a, flags, asked, &to),
 				   asked);
-	if (to.known && poll_tells(k, domain, &to))
+	if (to.known && poll_tells(k, &to))
 		return fib_io_sent(fib_io_call(&io, 0, nr, a), asked);
 	*flags = asked;
 	return fib_io_sent(fib_io_in_kernel(k, FIB_IO_WRITE, false, nr, a),

@@ -272,9 +272,12 @@ void fib_signal_send_group(int sig)
 
 void fib_signal_sync_handled(struct fib *f)
 {
-	uint64_t set = fib_load(&fib_signal_handled, relaxed) &
-		       ~fib_load(&f->sig.mask, relaxed);
+	uint64_t set = fib_signal_handles(f);
+	struct fib *first = fib_main_fiber;
 
+	/* complete_signal() of the kernel gives it to the first thread, if that takes it. */
+	if (first && f != first)
+		set &= fib_load(&first->sig.mask, relaxed);
 	if (set)
 		fib_signal_sync(set);
 }

@@ -199,7 +199,10 @@ void fib_signal_sync(uint64_t set);
  * with its fiber. A fiber.
  */
 void fib_signal_send_group(int sig);
-/** As fib_signal_sync() for what has a handler, and @f, the caller, does not block. */
+/**
+ * As fib_signal_sync() for what has a handler that @f, the caller, would run: what another
+ * process did before it did what the caller's call now tells of.
+ */
 void fib_signal_sync_handled(struct fib *f);
 /**
  * @sig is sent: stop signals and SIGCONT end what pends of each other anywhere, as by
@@ -266,6 +269,12 @@ int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 			  struct fib_kernel_sigaction *old);
 /** The signals for which the program has a handler. */
 extern _Atomic uint64_t fib_signal_handled;
+/** Those of them that @f does not block. */
+static inline uint64_t fib_signal_handles(const struct fib *f)
+{
+	return fib_load(&fib_signal_handled, relaxed) &
+	       ~fib_load(&f->sig.mask, relaxed);
+}
 /** default.c: the default action of @sig, whatever the program says. Any thread. */
 void fib_signal_force(int sig);
 

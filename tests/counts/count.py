@@ -43,7 +43,7 @@ LIFE = 3.0
 BIRTHS = [(1, 100, 4100), (50, 10, 90), (1200, 2, 5)]
 CASES = [(kind, how) for kind in ("pipe", "pair", "tcp")
          for how in ("plain", "early", "duped", "stdio", "gone", "alive",
-                     "flags", "early_flags")]
+                     "flags", "early_flags", "handled")]
 CASES += [("pair", "timed"), ("tcp", "timed")]
 CASES += [(kind, "whole") for kind in ("pipe", "pair", "tcp", "udp", "event")]
 CASES += [(kind, how) for kind in ("pipe", "pair", "tcp")
@@ -51,7 +51,7 @@ CASES += [(kind, how) for kind in ("pipe", "pair", "tcp")
 CASES += [(kind, how) for kind in ("pair", "tcp")
           for how in ("waitall", "head", "vector", "message", "poll", "select",
                       "glance")]
-CASES += [("udp", "plain"), ("fifo", "plain")]
+CASES += [("udp", "plain"), ("udp", "handled"), ("fifo", "plain")]
 CASES += [("pipe", "vector"), ("pipe", "poll"), ("queue", "prio")]
 # demo/chat under demo/load: connections, and the requests of the two runs.
 CHAT = (16, 100)

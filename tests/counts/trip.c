@@ -37,12 +37,13 @@ enum {
 	PRIO,	/* mq_receive() */
 	RECORD, /* as a head and what follows, by two reads */
 	POLL_RECORD, /* poll(), and then these */
+	HANDLED,     /* as ALIVE, and there is a handler for a signal */
 };
 static const char *const how_name[] = {
-	"plain",   "early",  "duped",  "stdio",	      "timed",
-	"gone",	   "alive",  "flags",  "early_flags", "whole",
-	"waitall", "head",   "vector", "message",     "poll",
-	"select",  "glance", "prio",   "record",      "poll_record",
+	"plain",  "early",	 "duped",	"stdio",  "timed",   "gone",
+	"alive",  "flags",	 "early_flags", "whole",  "waitall", "head",
+	"vector", "message",	 "poll",	"select", "glance",  "prio",
+	"record", "poll_record", "handled",
 };
 
 static int how;
@@ -275,6 +276,11 @@ static pid_t make_child(int gate[2])
 	return pid;
 }
 
+static void on_term(int sig)
+{
+	_exit(128 + sig);
+}
+
 int main(int argc, char **argv)
 {
 	int pairs = argc == 5 ? atoi(argv[3]) : 0, gate[2];
@@ -290,12 +296,14 @@ int main(int argc, char **argv)
 	early = how == EARLY || how == EARLY_FLAGS;
 	if (!early)
 		t_be_threaded();
+	if (how == HANDLED)
+		CHECK(signal(SIGTERM, on_term) != SIG_ERR);
 	t_pipe(other);
 	t_pipe(gate);
 	CHECK_0(pthread_barrier_init(&ready, NULL, 2 * (unsigned)pairs));
 	for (int i = 0; i < pairs; i++)
 		connect_ends(argv[1], &e[2 * i]);
-	if (how == GONE || how == ALIVE)
+	if (how == GONE || how == ALIVE || how == HANDLED)
 		pid = make_child(gate);
 	for (int i = 0; i < 2 * pairs; i++) {
 		if (how == DUPED)
@@ -305,7 +313,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 2 * pairs; i++)
 		t_join(th[i]);
 	t_close(gate[1]);
-	if (how == ALIVE)
+	if (how == ALIVE || how == HANDLED)
 		t_wait_ok(pid);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * A signal that another process sends to this one, followed by something that
  * this one waits for: whoever reads the message has handled the signal. Main
- * alone takes it, as the kernel would have it: the other thread blocks all.
+ * alone takes it, as the kernel would have it: the other thread blocks all. Or main
+ * blocks it, and a thread of its own takes it.
  *
  * t-case: pipe
  * t-case: pipe_nowait
@@ -20,6 +21,7 @@
  * t-case: mqueue
  * t-case: group
  * t-case: sigtimedwait
+ * t-case: thread
  */
 #include "t.h"
 #include <mqueue.h>
@@ -372,6 +374,32 @@ static void taken(void)
 	CHECK(hits == 0);
 }
 
+static void *takes(void *arg)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK_0(pthread_sigmask(SIG_UNBLOCK, &set, NULL));
+	by_fd(get, tell_fd);
+	return arg;
+}
+
+static void by_thread(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	t_pipe(fds);
+	t_join(t_thread(takes, NULL));
+	t_close(fds[0]);
+	t_close(fds[1]);
+	t_pair(fds);
+	t_join(t_thread(takes, NULL));
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -449,6 +477,8 @@ int main(int argc, char **argv)
 		group();
 	} else if (!strcmp(how, "sigtimedwait")) {
 		taken();
+	} else if (!strcmp(how, "thread")) {
+		by_thread();
 	} else {
 		CHECK(!"a case");
 	}
