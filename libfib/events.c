@@ -161,12 +161,14 @@ long fib_iom_cancel_pending(struct fib_sched *s)
 
 	if (!fib_sched_exists(s))
 		return -EINVAL;
-	for (int fd = 0; fd < (int)FIB_FD_MAX; fd++) {
-		if (!fib_load(&s->iom.chunk[fd >> FIB_FD_CHUNK_BITS], acquire))
-			fd |= FIB_FD_CHUNK - 1;
+	for (unsigned fd = 0;
+	     fd / FIB_FD_CHUNK < fib_load(&s->iom.chunks, acquire); fd++) {
+		struct fib_fd *slot = fib_iom_peek(s, (int)fd);
+
+		if (slot)
+			n += cancel(slot, FIB_EV_READ | FIB_EV_WRITE);
 		else
-			n += cancel(fib_iom_peek(s, fd),
-				    FIB_EV_READ | FIB_EV_WRITE);
+			fd |= FIB_FD_CHUNK - 1;
 	}
 	return n + fib_timers_cancel(s);
 }
@@ -212,7 +214,7 @@ int fib_close(int fd)
 
 void fib_iom_fini(struct fib_sched *s)
 {
-	for (unsigned i = 0; i < FIB_ARRAY_SIZE(s->iom.chunk); i++) {
+	for (unsigned i = 0; i < fib_load(&s->iom.chunks, relaxed); i++) {
 		struct fib_fd *c = fib_load(&s->iom.chunk[i], relaxed);
 
 		if (c)

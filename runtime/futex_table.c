@@ -3,7 +3,7 @@
 #include "runtime/futex.h"
 #include "runtime/futex_table.h"
 
-#define FEW_BITS  12u
+#define FEW_BITS  8u /* 16 kB, of which a fork child makes a copy */
 #define MORE_BITS 3u
 #define MAX_BITS  19u
 

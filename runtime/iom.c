@@ -46,6 +46,8 @@ struct fib_fd *fib_iom_slot(struct fib_sched *sched, int fd)
 	if (!fib_load(&sched->iom.chunk[i], relaxed))
 		fib_store(&sched->iom.chunk[i], chunk_create(sched, i),
 			  release);
+	if (fib_load(&sched->iom.chunks, relaxed) <= i)
+		fib_store(&sched->iom.chunks, i + 1, release);
 	fib_unlock(&sched->iom.chunk_lock);
 	return fib_iom_peek(sched, fd);
 }
@@ -583,7 +585,7 @@ void fib_iom_limit_changed(struct fib_sched *s)
 
 void fib_iom_reset(struct fib_sched *s)
 {
-	for (unsigned i = 0; i < FIB_ARRAY_SIZE(s->iom.chunk); i++) {
+	for (unsigned i = 0; i < fib_load(&s->iom.chunks, relaxed); i++) {
 		struct fib_fd *c = fib_load(&s->iom.chunk[i], relaxed);
 
 		for (unsigned k = 0; c && k < FIB_FD_CHUNK; k++) {

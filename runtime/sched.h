@@ -226,14 +226,16 @@ struct fib_worker {
 };
 
 /* Descriptors that a scheduler waits for: iom.h. */
-#define FIB_FD_CHUNK_BITS 10
-#define FIB_FD_CHUNK	  (1u << FIB_FD_CHUNK_BITS)
-#define FIB_FD_MAX	  (1u << 20)
+#define FIB_FD_CHUNK_BITS                                                      \
+	7 /* a start touches two, a fork child's copy as well */
+#define FIB_FD_CHUNK (1u << FIB_FD_CHUNK_BITS)
+#define FIB_FD_MAX   (1u << 20)
 
 struct fib_iom {
 	int epfd, wakefd;
 	_Atomic uint32_t leaving; /* numbers that are being closed: iom.h */
 	struct fib_lock chunk_lock;
+	_Atomic uint32_t chunks; /* there are none from here on; chunk_lock */
 	struct fib_fd *_Atomic chunk[FIB_FD_MAX / FIB_FD_CHUNK];
 };
 

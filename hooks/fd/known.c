@@ -23,7 +23,8 @@ void fib_fd_shared(void)
 }
 
 /* By number, in chunks as the slots are. */
-static struct fib_known *_Atomic table[FIB_FD_CHUNKS];
+static struct fib_known *_Atomic table[FIB_FD_MAX / FIB_FD_CHUNK];
+static _Atomic uint32_t chunks; /* there are none from here on; table_lock */
 static struct fib_lock table_lock = FIB_LOCK(RECORDS);
 
 struct fib_known *fib_fd_record_known(int fd)
@@ -53,9 +54,18 @@ static struct fib_known *chunk_create(int first)
 	return c;
 }
 
-struct fib_known *fib_fd_record_chunk(unsigned i)
+struct fib_known *fib_fd_record_from(int fd)
 {
-	return fib_load(&table[i], acquire);
+	unsigned at = (unsigned)fd;
+
+	for (; at / FIB_FD_CHUNK < fib_load(&chunks, acquire);
+	     at = (at | (FIB_FD_CHUNK - 1)) + 1) {
+		struct fib_known *k = fib_fd_record_known((int)at);
+
+		if (k)
+			return k;
+	}
+	return NULL;
 }
 
 struct fib_known *fib_fd_record(int fd)
@@ -71,6 +81,8 @@ struct fib_known *fib_fd_record(int fd)
 	if (!fib_load(&table[i], relaxed))
 		fib_store(&table[i], chunk_create((int)(i * FIB_FD_CHUNK)),
 			  release);
+	if (fib_load(&chunks, relaxed) <= i)
+		fib_store(&chunks, i + 1, release);
 	fib_unlock(&table_lock);
 	return fib_fd_record_known(fd);
 }
@@ -310,16 +322,13 @@ void fib_fd_known_reset(void)
 {
 	fib_lock_init(&table_lock, RECORDS);
 	fib_desc_reset();
-	for (unsigned i = 0; i < FIB_ARRAY_SIZE(table); i++) {
-		struct fib_known *c = fib_load(&table[i], relaxed);
-
-		for (unsigned n = 0; c && n < FIB_FD_CHUNK; n++) {
-			fib_lock_init(&c[n].lock, RECORD);
-			fib_store(&c[n].desc, NULL, relaxed);
-			/* Who accepts are the parent's. */
-			fib_store(&c[n].acceptors, 0, relaxed);
-			fib_store(&c[n].turn, 0, relaxed);
-			fib_store(&c[n].crowd, 0, relaxed);
-		}
+	for (struct fib_known *k = fib_fd_record_from(0); k;
+	     k = fib_fd_record_from(k->fd + 1)) {
+		fib_lock_init(&k->lock, RECORD);
+		fib_store(&k->desc, NULL, relaxed);
+		/* Who accepts are the parent's. */
+		fib_store(&k->acceptors, 0, relaxed);
+		fib_store(&k->turn, 0, relaxed);
+		fib_store(&k->crowd, 0, relaxed);
 	}
 }

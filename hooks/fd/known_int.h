@@ -4,8 +4,6 @@
 
 #include "hooks/fd/fd.h"
 
-#define FIB_FD_CHUNKS (FIB_FD_MAX / FIB_FD_CHUNK)
-
 /** Changes when a number has become a stranger's: see reach_strangers(). */
 extern _Atomic uint32_t fib_fd_strangers;
 
@@ -13,8 +11,8 @@ extern _Atomic uint32_t fib_fd_strangers;
 struct fib_known *fib_fd_record(int fd);
 /** The same if there ever was one. */
 struct fib_known *fib_fd_record_known(int fd);
-/** Those of chunk @i; NULL: there are none. */
-struct fib_known *fib_fd_record_chunk(unsigned i);
+/** The first that there is from @fd on, or NULL. */
+struct fib_known *fib_fd_record_from(int fd);
 /** @k begins to be file number @files: of @d, or of a stranger. */
 void fib_fd_begin_locked(struct fib_known *k, uint32_t files,
 			 struct fib_desc *d);

@@ -365,13 +365,10 @@ static void reach_strangers(const struct fib_change *c)
 
 	if (fib_load(&c->desc->apart, relaxed) == now)
 		return;
-	for (unsigned i = 0; i < FIB_FD_CHUNKS; i++) {
-		struct fib_known *k = fib_fd_record_chunk(i);
-
-		for (unsigned n = 0; k && n < FIB_FD_CHUNK; n++)
-			if (reach(&k[n], c, &compared))
-				doubt = true;
-	}
+	for (struct fib_known *k = fib_fd_record_from(0); k;
+	     k = fib_fd_record_from(k->fd + 1))
+		if (reach(k, c, &compared))
+			doubt = true;
 	if (!doubt)
 		fib_store(&c->desc->apart, now, relaxed);
 }

@@ -4,7 +4,9 @@
 #include "hooks/fd/known_int.h"
 #include "runtime/chaos.h"
 
-#define COMPARED 32 /* numbers at most that an early one is compared with */
+/* Numbers at most that an early one is compared with, of the first ones. */
+#define COMPARED 32
+#define FIRST	 1024
 
 /* Not if one was closed where nobody saw it, and is another file's. */
 static bool is_same(int a, int b)
@@ -36,20 +38,19 @@ static bool is_early(const struct fib_known *k)
 
 void fib_fd_find_twin(struct fib_known *k)
 {
-	struct fib_known *c = fib_fd_record_chunk(0);
+	struct fib_known *o = is_early(k) ? fib_fd_record_from(0) : NULL;
 	int left = COMPARED;
 
-	if (is_early(k))
-		for (unsigned n = 0; c && n < FIB_FD_CHUNK && left; n++) {
-			if (&c[n] == k || !has(&c[n], FIB_TWIN_LOOKED) ||
-			    !is_early(&c[n]) || c[n].kind != k->kind)
-				continue;
-			left--;
-			if (!is_same(k->fd, c[n].fd))
-				continue;
-			fib_fd_be_twins(&c[n], 0, k, 0);
-			break;
-		}
+	for (; o && o->fd < FIRST && left; o = fib_fd_record_from(o->fd + 1)) {
+		if (o == k || !has(o, FIB_TWIN_LOOKED) || !is_early(o) ||
+		    o->kind != k->kind)
+			continue;
+		left--;
+		if (!is_same(k->fd, o->fd))
+			continue;
+		fib_fd_be_twins(o, 0, k, 0);
+		break;
+	}
 	fib_lock(&k->lock);
 	fib_fd_note_twin_locked(k, FIB_TWIN_LOOKED);
 	fib_unlock(&k->lock);
