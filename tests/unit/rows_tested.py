@@ -20,7 +20,7 @@ LIBC = {
     "rt_sigpending": "sigpending", "rt_sigsuspend": "sigsuspend",
     "rt_sigtimedwait": "sigtimedwait|sigwaitinfo|sigwait",
     "rt_sigqueueinfo": "sigqueue", "rt_tgsigqueueinfo": "pthread_sigqueue",
-    "tgkill": "pthread_kill|raise", "signalfd4": "signalfd",
+    "tgkill": "pthread_kill|raise", "signalfd4": "signalfd", "eventfd2": "eventfd",
     "getdents64": "opendir|readdir", "exit_group": "_exit|exit",
     "exit": "pthread_exit|t_thread", "clone": "t_thread|pthread_create",
     "clone3": "t_thread|pthread_create", "set_tid_address": "t_be_threaded",
