@@ -59,6 +59,7 @@ enum fib_fd_kind {
 	FIB_FD_PIPE,   /* and FIFOs: RWF_NOWAIT works */
 	FIB_FD_NOWAIT, /* as it does for eventfd and the like */
 	FIB_FD_POLLED, /* poll, then call: terminals, timerfd, ... */
+	FIB_FD_MEMORY, /* /dev/null and its like: never wait */
 	FIB_FD_ALWAYS, /* never would block, as poll sees it: files */
 };
 
@@ -124,6 +125,10 @@ static inline bool fib_fd_is_socket(const struct fib_known *k)
 static inline bool fib_fd_has_messages(const struct fib_known *k)
 {
 	return k->kind == FIB_FD_LOCAL || k->kind == FIB_FD_DGRAM;
+}
+static inline bool fib_fd_is_prompt(const struct fib_known *k)
+{
+	return k->kind >= FIB_FD_MEMORY;
 }
 static inline bool fib_fd_takes_nowait(const struct fib_known *k)
 {

@@ -65,7 +65,7 @@ static bool is_perf(int fd)
 }
 
 /* /dev/null, zero, full and urandom: devlist of drivers/char/mem.c; they have no poll. */
-static bool never_waits(dev_t dev)
+static bool is_memory(dev_t dev)
 {
 	return major(dev) == 1 && minor(dev) % 2 && minor(dev) >= 3 &&
 	       minor(dev) <= 9;
@@ -107,7 +107,7 @@ uint8_t fib_fd_find_kind(int fd)
 	case S_IFIFO:
 		return FIB_FD_PIPE;
 	case S_IFCHR:
-		return never_waits(st.st_rdev) ? FIB_FD_ALWAYS : FIB_FD_POLLED;
+		return is_memory(st.st_rdev) ? FIB_FD_MEMORY : FIB_FD_POLLED;
 	default:
 		return is_perf(fd) ? FIB_FD_ALWAYS : FIB_FD_NOWAIT;
 	}

@@ -182,6 +182,7 @@ bool fib_fd_tells(int fd)
 {
 	switch (fib_fd_kind(fd)) {
 	case FIB_FD_UNKNOWN:
+	case FIB_FD_MEMORY:
 	case FIB_FD_ALWAYS:
 		return false;
 	case FIB_FD_TCP:

@@ -237,7 +237,7 @@ long fib_sys_read(int fd, void *buf, size_t count)
 		return read_nothing(k, a);
 	if (!count && k && (r = fib_job_io(k, FIB_IO_READ)))
 		return r;
-	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH)
+	if (!k || fib_fd_is_prompt(k) || count - 1 >= TOO_MUCH)
 		return fib_slow_pass(SYS_read, a);
 	return read_file(k, &(struct iovec){ buf, count }, 1, SYS_read, a);
 }
@@ -248,7 +248,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
 	long a[6] = { fd, (long)iov, n };
 
-	if (!k || k->kind == FIB_FD_ALWAYS || odd_vector(iov, n))
+	if (!k || fib_fd_is_prompt(k) || odd_vector(iov, n))
 		return fib_slow_pass(SYS_readv, a);
 	while (k && fib_fd_is_socket(k)) {
 		long m[6] = { fd, (long)&msg };
@@ -261,7 +261,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 			return r;
 		k = fib_fd_relearn(k);
 	}
-	if (!k || k->kind == FIB_FD_ALWAYS)
+	if (!k || fib_fd_is_prompt(k))
 		return fib_slow_pass(SYS_readv, a);
 	return read_file(k, iov, (int)n, SYS_readv, a);
 }
@@ -379,7 +379,7 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 	}
 	if (!count && k && (r = fib_job_io(k, FIB_IO_WRITE)))
 		return r;
-	if (!k || k->kind == FIB_FD_ALWAYS || count - 1 >= TOO_MUCH) {
+	if (!k || fib_fd_is_prompt(k) || count - 1 >= TOO_MUCH) {
 		r = fib_slow_pass(SYS_write, a);
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
@@ -392,7 +392,7 @@ long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
 {
 	struct fib_known *k = fib_fd_know(fd);
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
-	bool odd = k && k->kind != FIB_FD_ALWAYS && odd_vector(iov, n);
+	bool odd = k && !fib_fd_is_prompt(k) && odd_vector(iov, n);
 	long a[6] = { fd, (long)iov, n };
 	long r;
 
@@ -404,7 +404,7 @@ long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
 			return r;
 		k = fib_fd_relearn(k);
 	}
-	if (!k || k->kind == FIB_FD_ALWAYS || odd) {
+	if (!k || fib_fd_is_prompt(k) || odd) {
 		r = fib_slow_pass(SYS_writev, a);
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);

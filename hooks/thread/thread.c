@@ -287,8 +287,8 @@ static bool yields_to_nobody(struct fib_worker *w)
 
 /* Cycles of a yield in which nobody else has run: 1200, and with another one 6700. */
 #define AT_ONCE 4000u
-#define SHARE                                                                  \
-	25u /* the part of a worker's time that it may take to ask: one in so many */
+/* Of a worker's time, one part in so many may go into asking. */
+#define SHARE 25u
 
 /*
  * Others that the kernel has for this processor. If there were none a moment ago,
