@@ -177,7 +177,7 @@ void fib_desc_born(struct fib_desc *d, int flags, bool home)
 
 void fib_desc_inherit(struct fib_desc *d, struct fib_desc *l)
 {
-	uint8_t lost = FIB_DESC_LIMITS | FIB_DESC_LOWAT, impatient = 0, had = 0;
+	uint8_t lost = FIB_DESC_LIMITS | FIB_DESC_LOWAT, odd = 0, had = 0;
 	uint64_t limit[2] = { FIB_NEVER, FIB_NEVER };
 	bool ours = false;
 
@@ -189,7 +189,7 @@ void fib_desc_inherit(struct fib_desc *d, struct fib_desc *l)
 			      (uint8_t)~l->changed & lost;
 		limit[0] = l->limit_ns[0];
 		limit[1] = l->limit_ns[1];
-		impatient = l->impatient;
+		odd = l->impatient | fib_load(&l->odd, relaxed);
 		fib_unlock(&l->lock);
 	}
 	fib_lock(&d->lock);
@@ -199,7 +199,7 @@ void fib_desc_inherit(struct fib_desc *d, struct fib_desc *l)
 	if (had & FIB_DESC_WRITE)
 		d->limit_ns[1] = limit[1];
 	fib_unlock(&d->lock);
-	fib_desc_be_odd(d, impatient);
+	fib_desc_be_odd(d, odd);
 }
 
 /* --- asking ---------------------------------------------------------------- */

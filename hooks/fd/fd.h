@@ -63,7 +63,15 @@ enum fib_fd_kind {
 	FIB_FD_ALWAYS, /* never would block, as poll sees it: files */
 };
 
-enum fib_tty { FIB_TTY_UNKNOWN = 0, FIB_TTY_NOT, FIB_TTY_IS };
+/** With a kind that is found: its calls are the kernel's, fib_fd_be_odd(). */
+#define FIB_FD_ODD 0x80
+
+enum fib_tty {
+	FIB_TTY_UNKNOWN = 0,
+	FIB_TTY_NOT,	/* another device */
+	FIB_TTY_MASTER, /* of a terminal */
+	FIB_TTY_IS,
+};
 
 /* The other end of a file, perhaps: while the slot's files is @files. */
 struct fib_peer {
@@ -145,7 +153,10 @@ static inline bool fib_fd_shows_end(const struct fib_known *k)
 }
 /** There is a file that tells of a change once in some epoll descriptor: io/epoll.c. */
 extern _Atomic bool fib_fd_tells_once;
-/** Descriptor @fd is new, opened with @flags, and ours alone; @home: its peer, too. */
+/**
+ * Descriptor @fd is new, of a @kind that was found, opened with @flags, and ours alone;
+ * @home: its peer, too.
+ */
 void fib_fd_born(int fd, uint8_t kind, int flags, bool home);
 /** Around dup(): the first before it. False: there is no memory for a record. */
 uint32_t fib_fd_files(int fd);
@@ -331,7 +342,7 @@ extern _Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used, fib_fd_glue_used;
 #ifndef SO_PASSPIDFD
 #define SO_PASSPIDFD 76 /* linux/socket.h, since Linux 6.5 */
 #endif
-/** enum fib_fd_kind of @fd, as the kernel says. */
+/** enum fib_fd_kind of @fd, as the kernel says, and FIB_FD_ODD perhaps. */
 uint8_t fib_fd_find_kind(int fd);
 /** The same of socket @fd, which socket() or socketpair() has just made of that. */
 uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol);

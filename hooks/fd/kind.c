@@ -32,12 +32,33 @@ static bool is_tcp(int fd)
 	return fib_load(&plain, relaxed);
 }
 
-/* One of SCTP has messages. */
-static uint8_t other_kind(int fd, bool stream)
+/*
+ * Where MSG_DONTWAIT does no more than not to wait. AF_XDP refuses a call without it
+ * (__xsk_sendmsg(), __xsk_recvmsg()), one of TIPC connects and does not wait for that
+ * (tipc_sendmsg()): what nobody has looked at is the kernel's.
+ */
+static bool is_plain(int domain)
 {
-	return stream && sock_opt(fd, SO_PROTOCOL) != IPPROTO_SCTP ?
-		       FIB_FD_OTHER :
-		       FIB_FD_DGRAM;
+	switch (domain) {
+	case AF_INET:
+	case AF_INET6:
+	case AF_NETLINK:
+	case AF_PACKET:
+	case AF_VSOCK:
+	case AF_SMC:
+		return true;
+	}
+	return false;
+}
+
+/* One of SCTP has messages. */
+static uint8_t other_kind(int fd, int domain, bool stream)
+{
+	uint8_t kind = stream && sock_opt(fd, SO_PROTOCOL) != IPPROTO_SCTP ?
+			       FIB_FD_OTHER :
+			       FIB_FD_DGRAM;
+
+	return is_plain(domain) ? kind : kind | FIB_FD_ODD;
 }
 
 uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol)
@@ -49,7 +70,7 @@ uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol)
 	if (stream && (domain == AF_INET || domain == AF_INET6) &&
 	    (protocol == 0 || protocol == IPPROTO_TCP))
 		return is_tcp(fd) ? FIB_FD_TCP : FIB_FD_UNKNOWN;
-	return other_kind(fd, stream);
+	return other_kind(fd, domain, stream);
 }
 
 /* perf_poll() tells of an event once, to whoever asks first: as files of /proc do. */
@@ -98,7 +119,7 @@ uint8_t fib_fd_find_kind(int fd)
 		if (domain == AF_UNIX)
 			return type == SOCK_STREAM ? FIB_FD_STREAM :
 						     FIB_FD_LOCAL;
-		return other_kind(fd, type == SOCK_STREAM);
+		return other_kind(fd, domain, type == SOCK_STREAM);
 	case S_IFREG:
 	case S_IFDIR:
 	case S_IFBLK:

@@ -126,6 +126,15 @@ void fib_fd_begin_locked(struct fib_known *k, uint32_t files,
 	fib_store(&k->files, files, release);
 }
 
+/* What was found of @k is @kind; its description is known. */
+static void be_kind_locked(struct fib_known *k, uint8_t kind)
+{
+	k->kind = kind & (uint8_t)~FIB_FD_ODD;
+	if (fib_unlikely(kind & FIB_FD_ODD))
+		fib_desc_be_odd(fib_load(&k->desc, relaxed),
+				FIB_IO_READ | FIB_IO_WRITE);
+}
+
 /* Meanwhile the number may be closed and become another file's. */
 static bool learn_kind(struct fib_known *k)
 {
@@ -140,7 +149,7 @@ static bool learn_kind(struct fib_known *k)
 		same = fib_load(&k->slot->files, acquire) == files;
 		if (same) {
 			fib_fd_begin_locked(k, files, NULL);
-			k->kind = kind;
+			be_kind_locked(k, kind);
 			if (peer.slot)
 				fib_fd_set_peer_locked(k, peer);
 		}
@@ -216,7 +225,7 @@ void fib_fd_born(int fd, uint8_t kind, int flags, bool home)
 	fib_desc_born(d, flags, home);
 	fib_lock(&k->lock);
 	fib_fd_begin_locked(k, fib_load(&k->slot->files, acquire), d);
-	k->kind = kind;
+	be_kind_locked(k, kind);
 	fib_unlock(&k->lock);
 }
 

@@ -1,6 +1,7 @@
 /* Sockets: how they come about, their options, connect. */
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/if_packet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include "hooks/core/deadline.h"
@@ -196,6 +197,18 @@ static long set_limit(int fd, uint8_t part, int name, const void *user)
 	return r;
 }
 
+/*
+ * tpacket_snd(): a send waits until all that is in the ring is sent, or with
+ * MSG_DONTWAIT does not.
+ */
+static void note_ring(int fd)
+{
+	struct fib_known *k = fib_io_socket(fd);
+
+	if (k)
+		fib_fd_be_odd(k, FIB_IO_WRITE);
+}
+
 long fib_sys_setsockopt(int fd, int level, int name, const void *val,
 			unsigned len)
 {
@@ -209,6 +222,8 @@ long fib_sys_setsockopt(int fd, int level, int name, const void *val,
 	c = fib_fd_change(fd, part);
 	r = fib_raw(SYS_setsockopt, fd, level, name, val, len);
 	fib_fd_changed(&c);
+	if (r == 0 && level == SOL_PACKET && name == PACKET_TX_RING)
+		note_ring(fd);
 	return r;
 }
 

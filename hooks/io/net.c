@@ -521,7 +521,8 @@ static bool send_control(struct fib_known *k, const long a[6], long *result)
 	long v[6] = { a[0], a[1], a[2] | MSG_DONTWAIT };
 	long r;
 
-	if ((a[2] & ~PLAIN_SEND) || !fib_fd_has_messages(k))
+	if ((a[2] & ~PLAIN_SEND) || !fib_fd_has_messages(k) ||
+	    fib_fd_is_odd(k, FIB_IO_WRITE))
 		return false;
 	r = fib_io_sent(fib_pass(SYS_sendmsg, v), a[2]);
 	if (fib_unlikely(r == -EAGAIN) && !fib_fd_nonblock(k)) {
