@@ -78,10 +78,9 @@ static bool is_tty(struct fib_known *k)
 	struct modes m;
 
 	if (!k->tty)
-		k->tty = fib_raw(SYS_ioctl, k->fd, TCGETS, &m) ||
-					 fib_job_is_master(k->fd) ?
-				 FIB_TTY_NOT :
-				 FIB_TTY_IS;
+		k->tty = fib_raw(SYS_ioctl, k->fd, TCGETS, &m) ? FIB_TTY_NOT :
+			 fib_job_is_master(k->fd) ? FIB_TTY_MASTER :
+						    FIB_TTY_IS;
 	return k->tty == FIB_TTY_IS;
 }
 

@@ -13,8 +13,8 @@
 #include "runtime/trywait.h"
 
 /*
- * There are devices that take what is written and whose poll never says so
- * (/dev/kmsg): the kernel waits for room in them, if they ever have none.
+ * There may be terminals that take what is written and whose poll never says so: the
+ * kernel waits for room in them, if they ever have none.
  */
 static bool tells_room(struct fib_known *k)
 {
@@ -102,8 +102,10 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 	/*
 	 * An eventfd or the like: there is room for some values and not for
 	 * others, and wrong ones fail at once. It is full once in a blue moon.
+	 * So is a device, and what its poll says of room need not be what a write
+	 * does: a tunnel that is down has none, and refuses it (tun_chr_poll()).
 	 */
-	if (fib_fd_takes_nowait(k)) {
+	if (fib_fd_takes_nowait(k) || k->tty == FIB_TTY_NOT) {
 		r = fib_slow_pass_intr((unsigned)nr, a);
 		if (r == -EINTR || r == -FIB_ERESTARTNOINTR)
 			fib_cancel_end();
