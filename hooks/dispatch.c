@@ -310,7 +310,7 @@ static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
 	} else {
 		/* It may block: a signal that is there goes first. */
 		fib_count(passed);
-		r = fib_slow_pass_intr(nr, a);
+		r = fib_io_whole_read(nr, a, fib_slow_pass_intr(nr, a));
 		if (r == -EPIPE)
 			fib_signal_raise(f, SIGPIPE, true);
 	}

@@ -4,6 +4,8 @@
  * it was a kick alone, the rest follows.
  */
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <termios.h>
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
@@ -122,6 +124,83 @@ long fib_io_read_tty(struct fib_known *k, long nr, const long a[6])
 		done += what_is_there(s, closes, (char *)v[1],
 				      (size_t)(a[2] - done));
 	return done ? done : r;
+}
+
+/* --- reads that wait for nothing ------------------------------------------- */
+
+/* /dev/zero, full, random, urandom: drivers/char/mem.c */
+static bool has_no_end(int fd)
+{
+	struct stat st;
+
+	if (fib_raw(SYS_fstat, fd, &st) || !S_ISCHR(st.st_mode) ||
+	    major(st.st_rdev) != 1)
+		return false;
+	switch (minor(st.st_rdev)) {
+	case 5:
+	case 7:
+	case 8:
+	case 9:
+		return true;
+	}
+	return false;
+}
+
+/* How many pieces, of *@asked bytes, come next: 0 if that was all. */
+static long next_of(struct fib_parts *p, struct iovec *v, size_t *asked)
+{
+	long n = fib_io_window(p, v);
+
+	*asked = n > 0 ? fib_io_length(v, (int)n) : 0;
+	return *asked ? n : 0;
+}
+
+long fib_io_read_on(long nr, const long a[6], long r)
+{
+	struct iovec one = { (void *)a[1], (size_t)a[2] }, v[FIB_PART_VECTOR];
+	struct fib_parts p = {
+		.iov = &one, .n = 1, .skip = (size_t)r, .done = r
+	};
+	struct fib *f = fib_self();
+	size_t asked;
+	long n;
+
+	switch (nr) {
+	case SYS_readv:
+	case SYS_preadv:
+	case SYS_preadv2:
+		p.iov = (const struct iovec *)a[1];
+		p.n = (size_t)a[2];
+		break;
+	case SYS_getrandom:
+		one = (struct iovec){ (void *)a[0], (size_t)a[1] };
+		break;
+	case SYS_read:
+	case SYS_pread64:
+		break;
+	default:
+		return r;
+	}
+	if ((nr != SYS_getrandom &&
+	     (fib_filtered() || !has_no_end((int)a[0]))) ||
+	    !(n = next_of(&p, v, &asked)) || !fib_io_was_cut())
+		return r;
+	do {
+		if (fib_xchg(&f->sig.preempt, false, relaxed))
+			fib_sched_preempted();
+		r = nr == SYS_getrandom ?
+			    fib_signal_raw_intr(f, nr,
+						(long[6]){ (long)v[0].iov_base,
+							   (long)asked,
+							   a[2] }) :
+			    fib_signal_raw_intr(f, SYS_readv,
+						(long[6]){ a[0], (long)v, n });
+		if (r > 0) {
+			p.done += r;
+			p.skip += (size_t)r;
+		}
+	} while (fib_io_goes_on(r, asked) && (n = next_of(&p, v, &asked)));
+	return p.done;
 }
 
 /* --- sends ----------------------------------------------------------------- */

@@ -164,6 +164,18 @@ long fib_io_ends(struct fib_ends *e);
 bool fib_io_was_cut(void);
 /** @r of @asked bytes of what a cut had left: is there more to do? */
 bool fib_io_goes_on(long r, size_t asked);
+/**
+ * The kernel has made call @nr, which is no write: @r. One that waits for nothing, and looks
+ * for signals all the same, as getrandom() or a read of /dev/zero does, goes on.
+ */
+long fib_io_read_on(long nr, const long a[6], long r);
+static inline long fib_io_whole_read(long nr, const long a[6], long r)
+{
+	return fib_likely(!fib_load(&fib_self()->sig.kicked, relaxed) ||
+			  r <= 0) ?
+		       r :
+		       fib_io_read_on(nr, a, r);
+}
 /** After @done bytes of @iov: how many are written in the end, or -errno if none. */
 long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 		       const struct iovec *iov, size_t n, long done);

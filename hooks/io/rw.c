@@ -91,9 +91,12 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 			if (!tells_end(k, ready))
 				return read_fifo(k, ready, nr, a);
 		}
+		fib_store(&fib_self()->sig.kicked, false, relaxed);
 		r = fib_io_polled(&io, fib_fd_shows_end(k) ? len : 0, nr, a);
 		if (fib_unlikely(r == -FIB_ERESTARTSYS) && looks_again(k))
 			r = -EAGAIN;
+		if (k->tty == FIB_TTY_NOT)
+			r = fib_io_whole_read(nr, a, r);
 		/* A handler ends it: read_nothing() is next. */
 		if (fib_unlikely(r < 0) && k->kind == FIB_FD_POLLED)
 			fib_iom_pass(io.s, FIB_IO_READ);
@@ -443,7 +446,9 @@ long fib_sys_preadv2(int fd, const struct iovec *iov, unsigned n,
 		return fib_sys_readv(fd, iov, n);
 	if (low == ~0ul)
 		r = job_vector(fd, FIB_IO_READ, iov, n, flags);
-	return r ? r : fib_slow_pass_intr(SYS_preadv2, a);
+	return r ? r :
+		   fib_io_whole_read(SYS_preadv2, a,
+				     fib_slow_pass_intr(SYS_preadv2, a));
 }
 
 long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
