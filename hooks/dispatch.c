@@ -1,5 +1,10 @@
 /* The way in: dispatch table, and what happens around every body. */
+#include <linux/kvm.h>
+#include <linux/pps.h>
 #include <linux/prctl.h>
+#include <linux/usbdevice_fs.h>
+#include <linux/vt.h>
+#include <sys/ioctl.h>
 #include "hooks/core/hook.h"
 #include "hooks/dispatch.h"
 #include "hooks/fd/fd.h"
@@ -152,6 +157,38 @@ static bool is_limited(unsigned nr, const long a[6])
 	return false;
 }
 
+/*
+ * Most drivers have a wait repeated (ERESTARTSYS). These end with EINTR, whatever the
+ * handler: kvm_arch_vcpu_ioctl_run(), tty_ioctl() after tty_wait_until_sent(),
+ * vt_event_wait_ioctl() and vt_waitactive(), usbfs_start_wait_urb() and proc_reapurb(),
+ * pps_cdev_pps_fetch().
+ */
+static bool ends_anyway(unsigned cmd)
+{
+	switch (cmd) {
+	case KVM_RUN:
+	case TIOCSETD:
+	case TIOCSBRK:
+	case TCSBRK:
+	case TCSBRKP:
+	case VT_WAITACTIVE:
+	case VT_WAITEVENT:
+	case USBDEVFS_CONTROL:
+	case USBDEVFS_BULK:
+	case USBDEVFS_REAPURB:
+	case PPS_FETCH:
+		return true;
+	}
+	return false;
+}
+
+/* Does the kernel have call @nr, which a handler has interrupted, never repeated? */
+static bool never_restarts(unsigned nr, const long a[6])
+{
+	return nr == SYS_ioctl ? ends_anyway((unsigned)a[1]) :
+				 is_limited(nr, a);
+}
+
 /* A call that ended early, or a signal that came: what does the caller see? */
 static bool __attribute__((noinline))
 look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
@@ -173,7 +210,7 @@ look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
 		finding = FIB_FINDS_EINTR;
 		if ((e && e->call ? e->flags & FIB_RESTART :
 				    kernel_restarts(f->hook.call)) &&
-		    !is_limited(f->hook.call, a))
+		    !never_restarts(f->hook.call, a))
 			finding = FIB_FINDS_RESTART;
 		break;
 	}
