@@ -108,7 +108,6 @@ static bool kernel_restarts(unsigned nr)
 	case SYS_msgsnd:
 	case SYS_semop:
 	case SYS_semtimedop:
-	case SYS_io_getevents:
 		return false;
 	}
 	return true;

@@ -33,7 +33,7 @@ bool fib_io_goes_on(long r, size_t asked)
 }
 
 long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
-		       const struct iovec *iov, size_t n, long done)
+		       const struct iovec *iov, size_t n, int flags, long done)
 {
 	struct fib_parts p = {
 		.iov = iov, .n = n, .skip = (size_t)done, .done = done
@@ -53,7 +53,8 @@ long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 			break;
 		asked = fib_io_length(v, (int)r);
 		fib_store(&f->sig.kicked, false, relaxed);
-		r = fib_blocking(SYS_writev, (long[6]){ s->fd, (long)v, r });
+		r = fib_blocking(flags ? SYS_pwritev2 : SYS_writev,
+				 (long[6]){ s->fd, (long)v, r, -1, -1, flags });
 		if (r > 0) {
 			p.done += r;
 			p.skip += (size_t)r;

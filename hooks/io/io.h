@@ -176,9 +176,12 @@ static inline long fib_io_whole_read(long nr, const long a[6], long r)
 		       r :
 		       fib_io_read_on(nr, a, r);
 }
-/** After @done bytes of @iov: how many are written in the end, or -errno if none. */
+/**
+ * After @done bytes of @iov: how many are written in the end, or -errno if none. @flags:
+ * pwritev2()'s.
+ */
 long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
-		       const struct iovec *iov, size_t n, long done);
+		       const struct iovec *iov, size_t n, int flags, long done);
 /** The credentials that message @h says are the sender's. */
 void fib_io_find_creds(const struct msghdr *h, struct fib_creds *c);
 /** They are the control messages of @h, if there are any. */

@@ -116,7 +116,7 @@ static long rest_in_kernel(struct fib_parts *p, const struct iovec *iov,
 
 	if (fib_iom_number(&p->hold) != s->fd)
 		return -EBADF;
-	return fib_io_write_rest(s, closes, iov, n, p->done);
+	return fib_io_write_rest(s, closes, iov, n, 0, p->done);
 }
 
 /* Stay with the file: where those stand who wait for it, and to be tried there. */

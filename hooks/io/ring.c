@@ -8,8 +8,12 @@
  * submitted, which ends when it ends. So who may be remembered has one to himself.
  * Who has made a ring before there were fibers: preload/activate.c.
  */
+#include <linux/aio_abi.h>
+#include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
+#include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
+#include "hooks/wait/slow.h"
 #include "hooks/wait/wait.h"
 
 /* include/uapi/linux/io_uring.h, which older systems lack in part */
@@ -118,6 +122,52 @@ long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
 	return enter_masked(a, set);
 }
 
+/*
+ * io_getevents(), or with a mask that is the fiber's by now. read_events() takes what is
+ * there when a signal comes: after a kick the rest of @min events is waited for.
+ */
+static long get_events(long nr, unsigned long ctx, long min, long n,
+		       struct io_event *events, const struct timespec *timeout)
+{
+	struct fib *f = fib_self();
+	uint64_t deadline = FIB_NEVER;
+	long r, done = 0;
+	struct timespec ts;
+	int64_t ns;
+
+	if (timeout && (ns = fib_timespec_ns(timeout)) >= 0)
+		deadline = fib_ns_add(fib_now_ns(), (uint64_t)ns);
+	for (;;) {
+		const long a[6] = {
+			(long)ctx,
+			min - done,
+			n - done,
+			(long)(events + done),
+			done ? fib_time_left(deadline, &ts) : (long)timeout,
+		};
+
+		fib_store(&f->sig.kicked, false, relaxed);
+		r = nr == SYS_io_getevents ?
+			    fib_slow_pass_intr((unsigned)nr, a) :
+			    wait_masked(nr, a);
+		if (r > 0)
+			done += r;
+		if (!done || done >= min || !fib_io_goes_on(r, (size_t)-1))
+			break;
+	}
+	return done ? done : r;
+}
+
+long fib_sys_io_getevents(unsigned long ctx, long min, long n, void *events,
+			  const struct timespec *timeout)
+{
+	struct timespec limit;
+
+	if (timeout && fib_copy(&limit, timeout, sizeof(limit)))
+		return -EFAULT;
+	return get_events(SYS_io_getevents, ctx, min, n, events, timeout);
+}
+
 /* Here handlers run even if there are events. */
 long fib_sys_io_pgetevents(unsigned long ctx, long min, long n, void *events,
 			   const struct timespec *timeout, const void *sig)
@@ -141,9 +191,7 @@ long fib_sys_io_pgetevents(unsigned long ctx, long min, long n, void *events,
 			return -EFAULT;
 		fib_signal_mask_for_call(set);
 	}
-	r = wait_masked(
-		SYS_io_pgetevents,
-		(long[6]){ (long)ctx, min, n, (long)events, (long)timeout, 0 });
+	r = get_events(SYS_io_pgetevents, ctx, min, n, events, timeout);
 	if (!s.mask || r != -FIB_ERESTARTNOHAND)
 		return r;
 	r = fib_raw(SYS_io_pgetevents, ctx, min, n, events, &now, 0);

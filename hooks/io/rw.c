@@ -302,7 +302,7 @@ static long write_polled(struct fib_known *k, const struct iovec *iov, int n,
 	if (fib_unlikely(r > 0 && fib_load(&fib_self()->sig.kicked, relaxed)) &&
 	    (size_t)r < fib_io_length(iov, n) && !fib_fd_nonblock(k) &&
 	    fib_io_was_cut())
-		r = fib_io_write_rest(k->slot, closes, iov, (size_t)n, r);
+		r = fib_io_write_rest(k->slot, closes, iov, (size_t)n, 0, r);
 	return r;
 }
 
@@ -432,6 +432,21 @@ static long job_vector(int fd, uint8_t ev, const struct iovec *iov, unsigned n,
 		       0;
 }
 
+/* With flags, by the kernel. */
+static long write_flagged(int fd, const struct iovec *iov, unsigned n,
+			  const long a[6])
+{
+	struct fib_known *k = fib_fd_know(fd);
+	uint32_t closes = k ? fib_load(&k->slot->closes, relaxed) : 0;
+	long r = fib_slow_pass_intr(SYS_pwritev2, a);
+
+	if (fib_unlikely(r > 0 && fib_load(&fib_self()->sig.kicked, relaxed)) &&
+	    k && (size_t)r < fib_io_length(iov, (int)n) &&
+	    k->kind != FIB_FD_ALWAYS && !fib_fd_nonblock(k) && fib_io_was_cut())
+		r = fib_io_write_rest(k->slot, closes, iov, n, (int)a[5], r);
+	return r;
+}
+
 /*
  * Without a position these are readv() and writev(), do_preadv() of the kernel;
  * with one they are for files that do not wait. Flags are the kernel's.
@@ -463,7 +478,8 @@ long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
 		r = job_vector(fd, FIB_IO_WRITE, iov, n, flags);
 	if (r)
 		return r;
-	r = fib_slow_pass_intr(SYS_pwritev2, a);
+	r = low == ~0ul ? write_flagged(fd, iov, n, a) :
+			  fib_slow_pass_intr(SYS_pwritev2, a);
 	/* The signal comes beside a part that went before, too. */
 	if (r == -EPIPE || (r > 0 && low == ~0ul))
 		fib_signal_raise(fib_self(), SIGPIPE, true);

@@ -1,12 +1,14 @@
 /*
- * Reads of random numbers and of zeroes wait for nothing, and are done when a signal has
- * come: but not for another thread that changes the reader's priority meanwhile.
+ * Calls that a signal ends with a part: of random numbers and zeroes, which wait for
+ * nothing, of a write with flags, of AIO's events. Another thread that changes the
+ * caller's priority meanwhile is no signal.
  */
 #include "t.h"
+#include <linux/aio_abi.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 
-enum { SIZE = 16 << 20, PIECES = 64 };
+enum { SIZE = 16 << 20, PIECES = 64, WRITTEN = 6 << 20 };
 
 enum how {
 	GETRANDOM,
@@ -23,6 +25,7 @@ static const char *const name[] = { "getrandom", "read",    "pread", "zeroes",
 				    "preadv",	 "preadv2", "write" };
 static char *buf;
 static int zero, random_fd;
+static int level;
 static _Atomic pid_t tid;
 
 static void *one(void *arg)
@@ -68,9 +71,100 @@ static void *one(void *arg)
 	return NULL;
 }
 
+struct waiting {
+	int fd, flags;
+	aio_context_t aio;
+	long nr;
+};
+
+static void *writes(void *arg)
+{
+	struct waiting *w = arg;
+	struct iovec v = { buf, WRITTEN };
+
+	tid = gettid();
+	t_say("flags %#x: %zd", w->flags, pwritev2(w->fd, &v, 1, -1, w->flags));
+	t_close(w->fd);
+	return NULL;
+}
+
+static void *waits(void *arg)
+{
+	struct waiting *w = arg;
+	struct timespec limit = { 20, 0 };
+	struct io_event e[4];
+
+	tid = gettid();
+	t_say("%ld events",
+	      syscall(w->nr, w->aio, 2, 4, e, w->flags ? &limit : NULL, NULL));
+	return NULL;
+}
+
+/* It waits, mostly. */
+static pthread_t begin(void *(*fn)(void *), void *arg)
+{
+	pthread_t th;
+
+	tid = 0;
+	th = t_thread(fn, arg);
+	while (!tid)
+		sched_yield();
+	t_settle();
+	return th;
+}
+
+static void flagged(int sv[2], int flags)
+{
+	struct waiting w = { .fd = sv[1], .flags = flags };
+	pthread_t th = begin(writes, &w);
+	static char b[65536];
+	long n, all = 0;
+
+	CHECK(setpriority(PRIO_PROCESS, (id_t)tid, level) == 0);
+	while ((n = read(sv[0], b, sizeof(b))) > 0)
+		all += n;
+	t_join(th);
+	t_say("%ld came", all);
+	t_close(sv[0]);
+}
+
+static void poll_it(aio_context_t aio, struct iocb *cb, int fd)
+{
+	*cb = (struct iocb){ .aio_lio_opcode = IOCB_CMD_POLL,
+			     .aio_fildes = (unsigned)fd,
+			     .aio_buf = POLLIN };
+	CHECK(syscall(SYS_io_submit, aio, 1, &cb) == 1);
+}
+
+static void events(long nr, int limited)
+{
+	struct waiting w = { .nr = nr, .flags = limited };
+	struct iocb cb[2];
+	int p[2][2];
+	pthread_t th;
+
+	if (syscall(SYS_io_setup, 8, &w.aio)) {
+		t_say("2 events");
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		t_pipe(p[i]);
+		poll_it(w.aio, &cb[i], p[i][0]);
+	}
+	th = begin(waits, &w);
+	t_put(p[0][1], 'x');
+	t_settle();
+	CHECK(setpriority(PRIO_PROCESS, (id_t)tid, level) == 0);
+	t_put(p[1][1], 'x');
+	t_join(th);
+}
+
 int main(void)
 {
-	int level = getpriority(PRIO_PROCESS, 0) + 1;
+	static const int flags[] = { RWF_HIPRI, RWF_DSYNC, RWF_APPEND };
+	int sv[2];
+
+	level = getpriority(PRIO_PROCESS, 0) + 1;
 
 	buf = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -81,14 +175,22 @@ int main(void)
 	for (enum how how = 0; how < HOWS; how++) {
 		pthread_t th;
 
-		tid = 0;
-		th = t_thread(one, &how);
-		while (!tid)
-			sched_yield();
-		t_settle();
+		th = begin(one, &how);
 		/* It may have ended by now. */
 		setpriority(PRIO_PROCESS, (id_t)tid, level);
 		t_join(th);
+	}
+	for (size_t i = 0; i < T_LEN(flags); i++) {
+		t_pipe(sv);
+		flagged(sv, flags[i]);
+		t_pair(sv);
+		flagged(sv, flags[i]);
+		t_tcp_pair(sv);
+		flagged(sv, flags[i]);
+	}
+	for (int limited = 0; limited < 2; limited++) {
+		events(SYS_io_getevents, limited);
+		events(SYS_io_pgetevents, limited);
 	}
 	return 0;
 }
