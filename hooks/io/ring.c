@@ -86,8 +86,27 @@ static long enter_masked(long a[6], uint64_t set)
 	return is_ready(a) ? 0 : r;
 }
 
-long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
-			    unsigned flags, const void *arg, size_t size)
+/*
+ * What is submitted is done on the spot where that is possible: the signal of a write to
+ * what is broken, or too large, comes beside the result.
+ */
+static long submitted(long r)
+{
+	if (r > 0 && !fib_filtered()) {
+		fib_signal_raise(fib_self(), SIGPIPE, true);
+		fib_signal_raise(fib_self(), SIGXFSZ, true);
+	}
+	return r;
+}
+
+long fib_sys_io_submit(unsigned long ctx, long n, void *requests)
+{
+	return submitted(fib_slow_pass_intr(
+		SYS_io_submit, (long[6]){ (long)ctx, n, (long)requests }));
+}
+
+static long enter(int fd, unsigned submit, unsigned min, unsigned flags,
+		  const void *arg, size_t size)
 {
 	struct getevents_arg ext;
 	long a[6] = { fd, submit, min, flags, (long)arg, (long)size };
@@ -95,8 +114,6 @@ long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
 	const void *mask = arg;
 	uint64_t set;
 
-	if (submit)
-		fib_bind_self();
 	if (!(flags & ENTER_SQ_WAIT) && !(flags & ENTER_GETEVENTS && min))
 		return fib_pass(SYS_io_uring_enter, a);
 	if (!(flags & ENTER_GETEVENTS) || !arg)
@@ -120,6 +137,15 @@ long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
 	if (size != sizeof(set) || fib_copy(&set, mask, sizeof(set)))
 		return fib_pass(SYS_io_uring_enter, asked);
 	return enter_masked(a, set);
+}
+
+long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
+			    unsigned flags, const void *arg, size_t size)
+{
+	if (!submit)
+		return enter(fd, 0, min, flags, arg, size);
+	fib_bind_self();
+	return submitted(enter(fd, submit, min, flags, arg, size));
 }
 
 /*

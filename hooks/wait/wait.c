@@ -172,17 +172,36 @@ long fib_blocking_for_event(long nr, const long a[6])
 	return r;
 }
 
+/* What is submitted to io_uring is done on the spot where it can be. */
+static bool submits(long nr, const long a[6])
+{
+	return nr == SYS_io_uring_enter && a[1];
+}
+
+/* Has SIGPIPE come, perhaps, beside what the call had done before? */
+static bool may_be_broken(long nr, const long a[6], long r)
+{
+	switch (nr) {
+	case SYS_sendmmsg:
+		return true;
+	case SYS_write:
+	case SYS_writev:
+	case SYS_pwritev2:
+		return r > 0;
+	}
+	return submits(nr, a);
+}
+
 long fib_blocking(long nr, const long a[6])
 {
 	struct fib *f = fib_self();
 	long r = in_kernel(f, nr, a);
 
-	/*
-	 * It is this thread's, and would be taken for the process's. (What
-	 * sendmmsg() has sent before is its result.)
-	 */
-	if (r == -EPIPE || nr == SYS_sendmmsg)
+	/* It is this thread's, and would be taken for the process's. */
+	if (r == -EPIPE || may_be_broken(nr, a, r))
 		fib_signal_raise(f, SIGPIPE, true);
+	if (r == -EFBIG || submits(nr, a))
+		fib_signal_raise(f, SIGXFSZ, true);
 	if (r != -EINTR && r != -FIB_ERESTARTNOINTR)
 		fib_signal_sync_handled(f);
 	if (r < 0)
