@@ -466,7 +466,7 @@ long fib_sys_ioctl(int fd, unsigned cmd, long arg)
 		return set_nonblock(fd, (int *)arg);
 	if (cmd == FIOSETOWN || cmd == SIOCSPGRP)
 		return set_socket_owner(fd, cmd, (int *)arg);
-	r = fib_slow_pass(SYS_ioctl, a);
+	r = fib_slow_pass_intr(SYS_ioctl, a);
 	if (r == 0 && fib_job_signals(cmd))
 		fib_signal_sync(~0ull);
 	return r;

@@ -243,7 +243,7 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	if (!count && k && (r = fib_job_io(k, FIB_IO_READ)))
 		return r;
 	if (!k || fib_fd_is_prompt(k) || count - 1 >= TOO_MUCH)
-		return fib_slow_pass(SYS_read, a);
+		return fib_slow_pass_intr(SYS_read, a);
 	return read_file(k, &(struct iovec){ buf, count }, 1, SYS_read, a);
 }
 
@@ -254,7 +254,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 	long a[6] = { fd, (long)iov, n };
 
 	if (!k || fib_fd_is_prompt(k) || odd_vector(iov, n))
-		return fib_slow_pass(SYS_readv, a);
+		return fib_slow_pass_intr(SYS_readv, a);
 	while (k && fib_fd_is_socket(k)) {
 		long m[6] = { fd, (long)&msg };
 		long r = fib_io_receive(k, fib_io_message_length(&msg),
@@ -267,7 +267,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 		k = fib_fd_relearn(k);
 	}
 	if (!k || fib_fd_is_prompt(k))
-		return fib_slow_pass(SYS_readv, a);
+		return fib_slow_pass_intr(SYS_readv, a);
 	return read_file(k, iov, (int)n, SYS_readv, a);
 }
 
@@ -385,7 +385,7 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 	if (!count && k && (r = fib_job_io(k, FIB_IO_WRITE)))
 		return r;
 	if (!k || fib_fd_is_prompt(k) || count - 1 >= TOO_MUCH) {
-		r = fib_slow_pass(SYS_write, a);
+		r = fib_slow_pass_intr(SYS_write, a);
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
 		return r;
@@ -410,7 +410,7 @@ long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
 		k = fib_fd_relearn(k);
 	}
 	if (!k || fib_fd_is_prompt(k) || odd) {
-		r = fib_slow_pass(SYS_writev, a);
+		r = fib_slow_pass_intr(SYS_writev, a);
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
 		return r;
