@@ -63,8 +63,9 @@ enum fib_fd_kind {
 	FIB_FD_ALWAYS, /* never would block, as poll sees it: files */
 };
 
-/** With a kind that is found: its calls are the kernel's, fib_fd_be_odd(). */
-#define FIB_FD_ODD 0x80
+/** With a kind that is found: its calls of FIB_IO_* are the kernel's, fib_fd_be_odd(). */
+#define FIB_FD_ODD(events) ((uint8_t)((events) << 6))
+#define FIB_FD_ODDS(kind)  ((uint8_t)((kind) >> 6))
 
 enum fib_tty {
 	FIB_TTY_UNKNOWN = 0,
@@ -342,7 +343,7 @@ extern _Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used, fib_fd_glue_used;
 #ifndef SO_PASSPIDFD
 #define SO_PASSPIDFD 76 /* linux/socket.h, since Linux 6.5 */
 #endif
-/** enum fib_fd_kind of @fd, as the kernel says, and FIB_FD_ODD perhaps. */
+/** enum fib_fd_kind of @fd, as the kernel says, and FIB_FD_ODD(). */
 uint8_t fib_fd_find_kind(int fd);
 /** The same of socket @fd, which socket() or socketpair() has just made of that. */
 uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol);

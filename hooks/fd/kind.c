@@ -58,7 +58,8 @@ static uint8_t other_kind(int fd, int domain, bool stream)
 			       FIB_FD_OTHER :
 			       FIB_FD_DGRAM;
 
-	return is_plain(domain) ? kind : kind | FIB_FD_ODD;
+	return is_plain(domain) ? kind :
+				  kind | FIB_FD_ODD(FIB_IO_READ | FIB_IO_WRITE);
 }
 
 uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol)
@@ -119,6 +120,9 @@ uint8_t fib_fd_find_kind(int fd)
 		if (domain == AF_UNIX)
 			return type == SOCK_STREAM ? FIB_FD_STREAM :
 						     FIB_FD_LOCAL;
+		/* It may have a ring: note_ring() of hooks/io/conn.c */
+		if (domain == AF_PACKET)
+			return FIB_FD_DGRAM | FIB_FD_ODD(FIB_IO_WRITE);
 		return other_kind(fd, domain, type == SOCK_STREAM);
 	case S_IFREG:
 	case S_IFDIR:

@@ -129,10 +129,9 @@ void fib_fd_begin_locked(struct fib_known *k, uint32_t files,
 /* What was found of @k is @kind; its description is known. */
 static void be_kind_locked(struct fib_known *k, uint8_t kind)
 {
-	k->kind = kind & (uint8_t)~FIB_FD_ODD;
-	if (fib_unlikely(kind & FIB_FD_ODD))
-		fib_desc_be_odd(fib_load(&k->desc, relaxed),
-				FIB_IO_READ | FIB_IO_WRITE);
+	k->kind = kind & (uint8_t)~FIB_FD_ODD(FIB_IO_READ | FIB_IO_WRITE);
+	if (fib_unlikely(FIB_FD_ODDS(kind)))
+		fib_desc_be_odd(fib_load(&k->desc, relaxed), FIB_FD_ODDS(kind));
 }
 
 /* Meanwhile the number may be closed and become another file's. */
@@ -260,9 +259,14 @@ void fib_fd_be_twins(struct fib_known *old, uint32_t files,
 	fib_lock(&new->lock);
 	if (fib_load(&new->slot->files, acquire) == new_files &&
 	    fib_load(&new->files, relaxed) == new_files) {
-		if (fib_load(&new->desc, relaxed) != d)
+		struct fib_desc *was = fib_load(&new->desc, relaxed);
+
+		if (was != d) {
+			if (was)
+				fib_desc_be_odd(d,
+						fib_load(&was->odd, relaxed));
 			fib_fd_lead_locked(new, d);
-		else
+		} else
 			fib_desc_put(d);
 		fib_fd_note_twin_locked(new, FIB_TWIN_HAS);
 	} else {

@@ -145,10 +145,36 @@ static void *sends(void *arg)
 	return arg;
 }
 
+/* One that was made before the first thread, or by another process. */
+static void *sends_early(void *arg)
+{
+	int next = 0;
+
+	fill(&next);
+	say("made early", send(*(int *)arg, NULL, 0, 0));
+	return arg;
+}
+
 int main(void)
 {
+	int fd;
+	pid_t pid;
+
 	t_own_net();
 	slow_down();
+	fd = make_ring();
+	t_join(t_thread(sends_early, &fd));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		fd = make_ring();
+		if (fork() == 0) {
+			t_join(t_thread(sends_early, &fd));
+			_exit(0);
+		}
+		_exit(wait(NULL) < 0);
+	}
+	t_wait_ok(pid);
 	t_join(t_thread(sends, NULL));
 	return 0;
 }
