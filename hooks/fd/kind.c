@@ -1,5 +1,6 @@
 /* What kind of file a descriptor is, see fd.h. */
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include "hooks/core/hook.h"
@@ -93,6 +94,23 @@ static bool is_memory(dev_t dev)
 	       minor(dev) <= 9;
 }
 
+static bool has_tcp_option(int fd, int name)
+{
+	int val = 0, len = sizeof(val);
+
+	return !fib_raw(SYS_getsockopt, fd, SOL_TCP, name, &val, &len) && val;
+}
+
+/* What hooks/io/conn.c notes of those that are made here. */
+static uint8_t find_tcp(int fd)
+{
+	if (has_tcp_option(fd, TCP_ULP))
+		fib_store(&fib_fd_glue_used, true, relaxed);
+	return has_tcp_option(fd, TCP_FASTOPEN_CONNECT) ?
+		       FIB_FD_TCP | FIB_FD_ODD(FIB_IO_WRITE) :
+		       FIB_FD_TCP;
+}
+
 uint8_t fib_fd_find_kind(int fd)
 {
 	struct stat st;
@@ -116,7 +134,7 @@ uint8_t fib_fd_find_kind(int fd)
 		if (type == SOCK_STREAM &&
 		    (domain == AF_INET || domain == AF_INET6) &&
 		    sock_opt(fd, SO_PROTOCOL) == IPPROTO_TCP)
-			return FIB_FD_TCP;
+			return find_tcp(fd);
 		if (domain == AF_UNIX)
 			return type == SOCK_STREAM ? FIB_FD_STREAM :
 						     FIB_FD_LOCAL;

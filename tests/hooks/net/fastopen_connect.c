@@ -40,10 +40,9 @@ static int left(int fd)
 	return err;
 }
 
-static int deferred(int port)
+static int with_option(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-	struct sockaddr_in a = t_addr(port);
 
 	CHECK(fd >= 0);
 	if (setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on,
@@ -51,7 +50,21 @@ static int deferred(int port)
 	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on,
 		       sizeof(on)))
 		t_skip("no TCP_FASTOPEN_CONNECT");
+	return fd;
+}
+
+static void defer(int fd, int port)
+{
+	struct sockaddr_in a = t_addr(port);
+
 	T_RESULT("connect", connect(fd, (struct sockaddr *)&a, sizeof(a)));
+}
+
+static int deferred(int port)
+{
+	int fd = with_option();
+
+	defer(fd, port);
 	return fd;
 }
 
@@ -91,10 +104,35 @@ static void accepted(const char *what, long (*fn)(void *), size_t n)
 	t_close(l);
 }
 
+/* Before the first thread. */
+static int early[2], early_port;
+
+static void make_early(void)
+{
+	t_close(t_listen(&early_port));
+	early[0] = deferred(early_port);
+	early[1] = with_option();
+}
+
+static void refused_early(int fd, const char *what)
+{
+	struct job j = { .fd = fd, .n = 5 };
+	struct t_call c;
+
+	t_begin(&c, sends, &j);
+	t_ended(what, &c);
+	t_say("left: %d", left(fd));
+	t_close(fd);
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
+	make_early();
 	t_be_threaded();
+	refused_early(early[0], "connected early");
+	defer(early[1], early_port);
+	refused_early(early[1], "asked for early");
 	refused("little", sends, 5);
 	refused("much", sends, ALL);
 	refused("writev", writes, 5);
