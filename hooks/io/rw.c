@@ -172,6 +172,25 @@ static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 	return polled(k, FIB_IO_READ, len, nr, a);
 }
 
+/* As it is, by the kernel. */
+static long read_through(long nr, const long a[6])
+{
+	return fib_io_whole_read(nr, a, fib_slow_pass_intr(nr, a));
+}
+
+static long write_through(struct fib_known *k, const struct iovec *iov,
+			  unsigned n, int flags, long nr, const long a[6])
+{
+	uint32_t closes = k ? fib_load(&k->slot->closes, relaxed) : 0;
+	long r = fib_slow_pass_intr(nr, a);
+
+	if (fib_unlikely(r > 0 && fib_load(&fib_self()->sig.kicked, relaxed)) &&
+	    k && (size_t)r < fib_io_length(iov, (int)n) &&
+	    k->kind != FIB_FD_ALWAYS && !fib_fd_nonblock(k) && fib_io_was_cut())
+		r = fib_io_write_rest(k->slot, closes, iov, n, flags, r);
+	return r;
+}
+
 /* More than there is memory for programs: EFAULT, before all else. */
 #define TOO_MUCH (1ul << 47)
 
@@ -243,7 +262,7 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	if (!count && k && (r = fib_job_io(k, FIB_IO_READ)))
 		return r;
 	if (!k || fib_fd_is_prompt(k) || count - 1 >= TOO_MUCH)
-		return fib_slow_pass_intr(SYS_read, a);
+		return read_through(SYS_read, a);
 	return read_file(k, &(struct iovec){ buf, count }, 1, SYS_read, a);
 }
 
@@ -254,7 +273,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 	long a[6] = { fd, (long)iov, n };
 
 	if (!k || fib_fd_is_prompt(k) || odd_vector(iov, n))
-		return fib_slow_pass_intr(SYS_readv, a);
+		return read_through(SYS_readv, a);
 	while (k && fib_fd_is_socket(k)) {
 		long m[6] = { fd, (long)&msg };
 		long r = fib_io_receive(k, fib_io_message_length(&msg),
@@ -267,7 +286,7 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 		k = fib_fd_relearn(k);
 	}
 	if (!k || fib_fd_is_prompt(k))
-		return fib_slow_pass_intr(SYS_readv, a);
+		return read_through(SYS_readv, a);
 	return read_file(k, iov, (int)n, SYS_readv, a);
 }
 
@@ -385,7 +404,7 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 	if (!count && k && (r = fib_job_io(k, FIB_IO_WRITE)))
 		return r;
 	if (!k || fib_fd_is_prompt(k) || count - 1 >= TOO_MUCH) {
-		r = fib_slow_pass_intr(SYS_write, a);
+		r = write_through(k, &iov, 1, 0, SYS_write, a);
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
 		return r;
@@ -410,7 +429,7 @@ long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
 		k = fib_fd_relearn(k);
 	}
 	if (!k || fib_fd_is_prompt(k) || odd) {
-		r = fib_slow_pass_intr(SYS_writev, a);
+		r = write_through(k, iov, n, 0, SYS_writev, a);
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
 		return r;
@@ -432,21 +451,6 @@ static long job_vector(int fd, uint8_t ev, const struct iovec *iov, unsigned n,
 		       0;
 }
 
-/* With flags, by the kernel. */
-static long write_flagged(int fd, const struct iovec *iov, unsigned n,
-			  const long a[6])
-{
-	struct fib_known *k = fib_fd_know(fd);
-	uint32_t closes = k ? fib_load(&k->slot->closes, relaxed) : 0;
-	long r = fib_slow_pass_intr(SYS_pwritev2, a);
-
-	if (fib_unlikely(r > 0 && fib_load(&fib_self()->sig.kicked, relaxed)) &&
-	    k && (size_t)r < fib_io_length(iov, (int)n) &&
-	    k->kind != FIB_FD_ALWAYS && !fib_fd_nonblock(k) && fib_io_was_cut())
-		r = fib_io_write_rest(k->slot, closes, iov, n, (int)a[5], r);
-	return r;
-}
-
 /*
  * Without a position these are readv() and writev(), do_preadv() of the kernel;
  * with one they are for files that do not wait. Flags are the kernel's.
@@ -461,9 +465,7 @@ long fib_sys_preadv2(int fd, const struct iovec *iov, unsigned n,
 		return fib_sys_readv(fd, iov, n);
 	if (low == ~0ul)
 		r = job_vector(fd, FIB_IO_READ, iov, n, flags);
-	return r ? r :
-		   fib_io_whole_read(SYS_preadv2, a,
-				     fib_slow_pass_intr(SYS_preadv2, a));
+	return r ? r : read_through(SYS_preadv2, a);
 }
 
 long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
@@ -478,7 +480,8 @@ long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
 		r = job_vector(fd, FIB_IO_WRITE, iov, n, flags);
 	if (r)
 		return r;
-	r = low == ~0ul ? write_flagged(fd, iov, n, a) :
+	r = low == ~0ul ? write_through(fib_fd_know(fd), iov, n, flags,
+					SYS_pwritev2, a) :
 			  fib_slow_pass_intr(SYS_pwritev2, a);
 	/* The signal comes beside a part that went before, too. */
 	if (r == -EPIPE || (r > 0 && low == ~0ul))
