@@ -163,6 +163,7 @@
 
 /* Directions, as FIB_EV_READ and FIB_EV_WRITE of libfib/fib.h. */
 enum { FIB_IO_READ = 1, FIB_IO_WRITE = 2 };
+#define FIB_IO_BOTH (FIB_IO_READ | FIB_IO_WRITE)
 
 /*
  * fib_fd.waiting, beside those: others than consumers; one has been sent, and others
@@ -293,8 +294,8 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    bool observer, uint32_t seq);
 /**
  * An observer that stays with the file: if the number is closed, it is a guest of
- * another slot (w->slot), which it leaves when it has been woken or retracted. 1, as
- * for a consumer.
+ * another slot (w->slot), which it leaves when it has been woken or retracted, and
+ * observes whatever comes. 1, as for a consumer.
  */
 int fib_iom_observe(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    uint32_t seq);

@@ -247,6 +247,8 @@ void fib_iom_evict(struct fib_fd *s, struct fib_fd *to)
 		if (w->observer && !w->hold)
 			continue;
 		fib_iom_unlink_locked(s, w);
+		if (w->observer && w->events)
+			w->events = FIB_IO_BOTH;
 		fib_list_add_tail(&to->waiters, &w->node);
 		fib_iom_waits_locked(to,
 				     w->observer ? FIB_IO_OTHERS : w->events);

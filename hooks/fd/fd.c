@@ -96,12 +96,17 @@ long fib_fd_in_line(struct fib_place *p, uint64_t deadline_ns, long nr,
 
 static void forget(int fd)
 {
-	struct fib_fd *s = fib_fd_peek(fd);
+	struct fib_fd *s = fib_fd_peek(fd), *to;
 
 	if (!s || fib_self()->call.own_files)
 		return;
-	if (fib_iom_closing(s))
-		fib_iom_evict(s, fib_fd_refuge(s));
+	if (fib_iom_closing(s)) {
+		to = fib_fd_refuge(s);
+		/* The duplicate's first event is of what was there before. */
+		if (to)
+			to->had = fib_io_ready(fd, POLLIN | POLLRDHUP);
+		fib_iom_evict(s, to);
+	}
 	fib_iom_forget(s, fib_fd_has_others(fd));
 	fib_fd_let_go(fd);
 }

@@ -176,7 +176,8 @@ struct fib_worker_report {
 	struct fib_worker_report report;
 
 #define FIB_HOST_SCHED
-#define FIB_HOST_FD
+#define FIB_HOST_FD                                                            \
+	short had; /* a duplicate, when its original was closed: POLLHUP, ... */
 #define FIB_HOST_IO                                                            \
 	long *flags;	   /* of the call, MSG_DONTWAIT among them */          \
 	uint64_t since_ns; /* it waits, where others may change how long */    \

@@ -181,10 +181,26 @@ static bool any_woken(const void *arg)
 }
 
 /*
+ * Would @x, whose number is closed, have been woken by now? pollwake() goes by the key
+ * of the wake-up: what is waited for, which was not there, or everything at the end of
+ * a pipe or a connection, which has none. Data has POLLPRI in its key at a socket
+ * (sock_def_readable()).
+ */
+static bool tells(const struct fib_watch *x, const struct fib_fd *s)
+{
+	const struct fib_known *k = fib_fd_know(s->fd);
+	short data =
+		(x->want & POLLPRI) && k && fib_fd_is_socket(k) ? POLLIN : 0;
+	short ready = fib_io_ready(s->fd, x->want | POLLRDHUP | data);
+
+	return ready & (x->want | ~s->had);
+}
+
+/*
  * do_poll() and do_select() have all files from the beginning of the call to its
  * end, and look by number when one of them has woken them up: a number that is
  * closed by then is POLLNVAL. So where one is, the wake-up has to be of the kind that
- * the kernel would have sent. Who is woken for nothing watches on, where it is.
+ * the kernel would have sent (tells()). Who is woken for nothing watches on, where it is.
  */
 static bool is_nothing(struct fib_many *m)
 {
@@ -199,11 +215,13 @@ static bool is_nothing(struct fib_many *m)
 		if (!x->published || !fib_load(&x->w.woken, acquire))
 			continue;
 		s = place(x);
-		if (fib_iom_observe(s, &x->w, x->events, fib_iom_begin(s))) {
+		if (fib_iom_observe(s, &x->w,
+				    s == x->s ? x->events : FIB_IO_BOTH,
+				    fib_iom_begin(s))) {
 			left(x);
 			return false;
 		}
-		if (fib_io_ready(s->fd, x->want))
+		if (s == x->s ? fib_io_ready(s->fd, x->want) : tells(x, s))
 			return false;
 	}
 	return away;

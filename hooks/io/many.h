@@ -23,7 +23,7 @@ struct fib_watch {
 	uint32_t seq;	  /* its edges when the kernel was asked */
 	uint32_t files;	  /* and its files */
 	int fd;
-	short want; /* as poll says it */
+	short want; /* as poll says it; of what ends the wait */
 	uint8_t events;
 	bool published;
 	bool doubts; /* nothing is presumed to be there: runtime/doubt.h */

@@ -49,7 +49,7 @@ static void poll_watches(struct fib_many *m, const struct pollfd *fds,
 		if (fds[i].fd < 0)
 			continue;
 		x->fd = fds[i].fd;
-		x->want = e;
+		x->want = e | POLLERR | POLLHUP;
 		if (e & (POLLOUT | POLLWRNORM | POLLWRBAND))
 			x->events |= FIB_IO_WRITE;
 		if (!x->events || (e & (POLLIN | POLLPRI | POLLRDNORM |

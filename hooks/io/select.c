@@ -108,7 +108,8 @@ static unsigned select_watches(const struct select_args *a, struct fib_watch *w)
 	unsigned n = 0;
 
 	for (int fd = 0; fd < a->n; fd++) {
-		static const short bits[] = { POLLIN, POLLOUT, POLLPRI };
+		static const short bits[] = { POLLIN | POLLHUP | POLLERR,
+					      POLLOUT | POLLERR, POLLPRI };
 		uint8_t ev = 0;
 		short want = 0;
 

@@ -1,4 +1,4 @@
-# open: select for writing alone is not woken by a hang-up, as pollwake() goes by its key; the duplicate that it waits by begins with one
+# Select for writing alone does not end with a hang-up that was there before the close.
 0 pipe a b
 0 close b
 1 select a:out
