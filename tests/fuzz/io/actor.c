@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,20 +34,38 @@ static const struct {
 	long value;
 } words[] = {
 	/* send, recv */
-	{ "waitall", MSG_WAITALL }, { "peek", MSG_PEEK }, { "oob", MSG_OOB },
-	{ "dontwait", MSG_DONTWAIT }, { "nosignal", MSG_NOSIGNAL },
-	{ "trunc", MSG_TRUNC }, { "more", MSG_MORE }, { "eor", MSG_EOR },
-	{ "waitforone", MSG_WAITFORONE }, { "fastopen", MSG_FASTOPEN },
-	{ "errqueue", MSG_ERRQUEUE }, { "cmsgcloexec", MSG_CMSG_CLOEXEC },
+	{ "waitall", MSG_WAITALL },
+	{ "peek", MSG_PEEK },
+	{ "oob", MSG_OOB },
+	{ "dontwait", MSG_DONTWAIT },
+	{ "nosignal", MSG_NOSIGNAL },
+	{ "trunc", MSG_TRUNC },
+	{ "more", MSG_MORE },
+	{ "eor", MSG_EOR },
+	{ "waitforone", MSG_WAITFORONE },
+	{ "fastopen", MSG_FASTOPEN },
+	{ "errqueue", MSG_ERRQUEUE },
+	{ "cmsgcloexec", MSG_CMSG_CLOEXEC },
 	/* poll; epoll has the same numbers */
-	{ "in", POLLIN }, { "out", POLLOUT }, { "pri", POLLPRI },
-	{ "rdhup", POLLRDHUP }, { "et", (long)EPOLLET },
-	{ "oneshot", EPOLLONESHOT }, { "excl", EPOLLEXCLUSIVE },
+	{ "in", POLLIN },
+	{ "out", POLLOUT },
+	{ "pri", POLLPRI },
+	{ "rdhup", POLLRDHUP },
+	{ "et", (long)EPOLLET },
+	{ "oneshot", EPOLLONESHOT },
+	{ "excl", EPOLLEXCLUSIVE },
 	/* preadv2 */
-	{ "nowait", RWF_NOWAIT }, { "hipri", RWF_HIPRI },
+	{ "nowait", RWF_NOWAIT },
+	{ "hipri", RWF_HIPRI },
+	{ "append", RWF_APPEND },
+	{ "sync", RWF_SYNC },
 	/* wait4 */
-	{ "nohang", WNOHANG }, { "untraced", WUNTRACED },
-	{ "nothread", (long)__WNOTHREAD }, { "continued", WCONTINUED },
+	{ "nohang", WNOHANG },
+	{ "untraced", WUNTRACED },
+	{ "nothread", (long)__WNOTHREAD },
+	{ "continued", WCONTINUED },
+	{ "exited", WEXITED },
+	{ "keep", WNOWAIT },
 };
 
 static const struct {
@@ -56,8 +75,11 @@ static const struct {
 #define ONE(nm) { #nm, SIG##nm },
 	FZ_SIGNALS(ONE)
 #undef ONE
-	{ "STOP", SIGSTOP }, { "CONT", SIGCONT }, { "KILL", SIGKILL },
-	{ "TERM", SIGTERM }, { "CHLD", SIGCHLD }, { "TSTP", SIGTSTP },
+		{ "STOP", SIGSTOP },
+	{ "CONT", SIGCONT },
+	{ "KILL", SIGKILL },
+	{ "TERM", SIGTERM },
+	{ "TSTP", SIGTSTP },
 };
 
 int fz_signal(const char *name)
@@ -73,11 +95,25 @@ pthread_t fz_thread(int self)
 	return threads[self];
 }
 
+/* What a handler does besides. */
+static _Atomic int told = -1;	 /* it writes to that file */
+static _Atomic bool jumps;	 /* it leaves the step */
+static __thread sigjmp_buf *out; /* in a step */
+
 static void handler(int sig)
 {
+	int err = errno;
+
 	for (int i = 0; i < FZ_NSIGNALS; i++)
 		if (signals[i].number == sig)
 			fz_shared->slot[own].handled[i]++;
+	if (sig != SIGUSR1)
+		return;
+	if (told >= 0 && write(files[told], "s", 1) != 1)
+		err = errno;
+	errno = err;
+	if (jumps && out)
+		siglongjmp(*out, 1);
 }
 
 void fz_say(struct fz_call *c, const char *fmt, ...)
@@ -229,8 +265,8 @@ long fz_ms(struct fz_call *c)
 static const struct fz_op *find(const char *name)
 {
 	static const struct fz_op *const all[] = {
-		fz_make_ops, fz_state_ops, fz_data_ops,
-		fz_net_ops,  fz_wait_ops,  fz_task_ops,
+		fz_make_ops, fz_state_ops, fz_data_ops, fz_net_ops,
+		fz_wait_ops, fz_task_ops,  fz_set_ops,
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
@@ -240,11 +276,56 @@ static const struct fz_op *find(const char *name)
 	return NULL;
 }
 
+static void make(struct fz_call *c)
+{
+	const struct fz_op *op = c->n ? find(c->w[0]) : NULL;
+
+	if (op)
+		op->fn(c);
+	else
+		fz_say(c, "no such step");
+}
+
+static void *made(void *arg)
+{
+	struct fz_call *c = arg;
+
+	own = c->self;
+	make(c);
+	return NULL;
+}
+
+/* sub STEP: made by a new thread, which "cancel ACTOR" cancels. */
+static _Atomic pthread_t made_by[FZ_ACTORS];
+
+static void in_a_thread(struct fz_call *c)
+{
+	int self = c->self;
+	pthread_t t;
+	void *r;
+
+	memmove(c->w, c->w + 1, (size_t)--c->n * sizeof(*c->w));
+	if (pthread_create(&t, NULL, made, c))
+		abort();
+	made_by[self] = t;
+	pthread_join(t, &r);
+	made_by[self] = 0;
+	if (r == PTHREAD_CANCELED)
+		strcpy(fz_shared->slot[self].result, "cancelled");
+}
+
+static void op_cancel(struct fz_call *c)
+{
+	pthread_t t = made_by[fz_num(c, 1) % FZ_ACTORS];
+
+	fz_say(c, "%d", t ? pthread_cancel(t) : ESRCH);
+}
+
 static void one_step(int self)
 {
 	struct fz_slot *s = &fz_shared->slot[self];
 	struct fz_call c = { .self = self, .out = s->result };
-	const struct fz_op *op;
+	sigjmp_buf leave;
 	char *rest;
 
 	c.step = (int)s->posted - 1;
@@ -253,12 +334,18 @@ static void one_step(int self)
 	     w = strtok_r(NULL, " ", &rest))
 		c.w[c.n++] = w;
 	s->result[0] = 0;
-	op = c.n ? find(c.w[0]) : NULL;
-	if (op)
-		op->fn(&c);
-	else
-		fz_say(&c, "no such step");
-	s->done = (uint32_t)c.step + 1;
+	if (sigsetjmp(leave, 1)) {
+		out = NULL;
+		strcpy(s->result, "jumped");
+	} else {
+		out = &leave;
+		if (c.n > 1 && !strcmp(c.w[0], "sub"))
+			in_a_thread(&c);
+		else
+			make(&c);
+		out = NULL;
+	}
+	s->done = s->posted;
 }
 
 _Noreturn void fz_serve(int self)
@@ -289,8 +376,7 @@ int fz_actors(void)
 
 	fz_shared = mmap(NULL, sizeof(*fz_shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED, FZ_COMMANDS + FZ_ACTORS, 0);
-	if (fz_shared == MAP_FAILED ||
-	    close(FZ_COMMANDS + FZ_ACTORS) ||
+	if (fz_shared == MAP_FAILED || close(FZ_COMMANDS + FZ_ACTORS) ||
 	    setrlimit(RLIMIT_NOFILE, &limit) || sigaction(SIGPIPE, &sa, NULL))
 		return 1;
 	for (int i = 0; i < 26; i++)
@@ -303,7 +389,10 @@ int fz_actors(void)
 	fz_serve(0);
 }
 
-/* The step "action SIGNAL restart|plain|ign|dfl". */
+/*
+ * The step "action SIGNAL restart|plain|ign|dfl"; of USR1 also "tells A": it writes a
+ * byte to A; and "jumps": out of the step.
+ */
 static void op_action(struct fz_call *c)
 {
 	struct sigaction sa = { .sa_handler = handler };
@@ -314,7 +403,13 @@ static void op_action(struct fz_call *c)
 		sa.sa_handler = SIG_IGN;
 	if (fz_has(c, "dfl"))
 		sa.sa_handler = SIG_DFL;
+	for (int i = 2; i + 1 < c->n; i++)
+		if (!strcmp(c->w[i], "tells"))
+			told = letter(c, i + 1);
+	jumps = fz_has(c, "jumps");
 	fz_ret(c, sigaction(fz_signal(c->w[1]), &sa, NULL));
 }
 
-const struct fz_op fz_state_ops[] = { { "action", op_action }, { 0 } };
+const struct fz_op fz_state_ops[] = { { "action", op_action },
+				      { "cancel", op_cancel },
+				      { 0 } };

@@ -92,8 +92,9 @@ static void read_script(void)
 			s->races = b[1] == '+';
 			s->call = s->text + strcspn(s->text, " ");
 			s->call += strspn(s->call, " ");
-			/* A kernel thread carries what is written to one. */
-			has_pty |= !strncmp(s->call, "pty ", 4);
+			/* A kernel thread carries what is written to one, or ends it. */
+			has_pty |= !strncmp(s->call, "pty ", 4) ||
+				   !strncmp(s->call, "mptcp ", 6);
 			while (from && from > b && from[-1] >= '0' && from[-1] <= '9')
 				from--;
 			if (from && from < ms && atol(from) > 0)

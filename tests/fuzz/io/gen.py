@@ -8,11 +8,13 @@ questions about what is left.
 """
 import random
 
+import corners
 from scenes import SOCKETS, Scenes
 
 SMALL = [0, 1, 2, 3, 4, 5, 8, 10, 100]
 LARGE = [4096, 5000, 65536, 70000, 300000, 1 << 20]
 LIMIT = "400ms"
+CORNERS = 0.3 # of the scripts
 RECV_FLAGS = [""] * 8 + ["waitall"] * 5 + [
     "peek", "dontwait", "oob", "trunc", "waitall peek", "waitall dontwait",
     "peek oob", "errqueue", "cmsgcloexec"]
@@ -25,7 +27,7 @@ class File:
         self.name, self.kind, self.peer, self.end = name, kind, peer, end
 
 
-class Script(Scenes):
+class Script(Scenes, corners.Corners):
     def __init__(self, rng):
         self.rng = rng
         self.steps, self.files, self.timed = [], [], rng.random() < 0.12
@@ -502,4 +504,9 @@ def script(seed, number):
             one = Script(rng)
             getattr(one, scene)()
             return one.steps
+    rng = random.Random(f"{seed}/{number}/corners")
+    if rng.random() < CORNERS:
+        one = Script(rng)
+        one.corner()
+        return one.steps
     return Script(random.Random(f"{seed}/{number}")).draw()

@@ -27,7 +27,8 @@
 #define FZ_COMMANDS 40
 
 /* Signals whose handlers are counted. */
-#define FZ_SIGNALS(X) X(USR1) X(USR2) X(PIPE) X(IO) X(URG) X(TTIN) X(TTOU) X(ALRM)
+#define FZ_SIGNALS(X)                                                          \
+	X(USR1) X(USR2) X(PIPE) X(IO) X(URG) X(TTIN) X(TTOU) X(ALRM) X(CHLD)
 #define FZ_ONE(nm) FZ_##nm,
 enum { FZ_SIGNALS(FZ_ONE) FZ_NSIGNALS };
 #undef FZ_ONE
@@ -60,7 +61,7 @@ struct fz_op {
 	void (*fn)(struct fz_call *c);
 };
 extern const struct fz_op fz_make_ops[], fz_state_ops[], fz_data_ops[],
-	fz_net_ops[], fz_wait_ops[], fz_task_ops[];
+	fz_net_ops[], fz_wait_ops[], fz_task_ops[], fz_set_ops[];
 
 /* actor.c */
 extern struct fz_shared *fz_shared;

@@ -42,6 +42,95 @@ static int halves(struct iovec v[2], char *b, size_t n)
 	return 2;
 }
 
+#define PIECES 8
+
+/*
+ * Word @i, pieces of a vector: 3,0,5 bytes; b: 4 bytes that are not there; n: a length
+ * below 0. Where they lie: one behind the other, at *@b.
+ */
+static int pieces(struct fz_call *c, int i, struct iovec *v, char **b)
+{
+	char word[FZ_LINE], *rest, *w;
+	size_t at = 0;
+	int n = 0;
+
+	strcpy(word, i < c->n ? c->w[i] : "");
+	*b = fz_buffer(c, 1 << 21);
+	memset(*b, letter(c), 1 << 21);
+	for (w = strtok_r(word, ",", &rest); w && n < PIECES;
+	     w = strtok_r(NULL, ",", &rest)) {
+		v[n] = (struct iovec){ *b + at, strtoul(w, NULL, 0) };
+		if (*w == 'b')
+			v[n] = (struct iovec){ (void *)16, 4 };
+		if (*w == 'n')
+			v[n] = (struct iovec){ *b, (size_t)-5 };
+		if (*w != 'b' && *w != 'n')
+			at += v[n].iov_len;
+		n++;
+	}
+	return n;
+}
+
+/* What has come into a vector, as far as it is there. */
+static void came(struct fz_call *c, int fd, const struct iovec *v, int n,
+		 long r)
+{
+	for (int i = 0; i < n && r > 0; i++) {
+		long k = (long)v[i].iov_len < r ? (long)v[i].iov_len : r;
+
+		if (k > 0 && v[i].iov_base != (void *)16)
+			fz_data(c, fd, v[i].iov_base, k);
+		r -= k;
+	}
+}
+
+/* vread A PIECES [readv|recvmsg|preadv2] FLAGS, vwrite ... [writev|sendmsg|...] */
+static void op_vread(struct fz_call *c)
+{
+	struct iovec v[PIECES];
+	int fd = fz_fd(c, 1), n, flags = (int)fz_flags(c, 3);
+	struct msghdr m = { .msg_iov = v };
+	char *b;
+	long r;
+	int err;
+
+	m.msg_iovlen = (size_t)(n = pieces(c, 2, v, &b));
+	r = fz_has(c, "recvmsg") ? recvmsg(fd, &m, flags) :
+	    fz_has(c, "preadv2") ? preadv2(fd, v, n, -1, flags) :
+				   readv(fd, v, n);
+	err = errno;
+	fz_ret(c, r);
+	errno = err;
+	came(c, fd, v, n, r);
+	if (r >= 0 && (m.msg_flags & MSG_TRUNC))
+		fz_say(c, " trunc");
+}
+
+static void op_vwrite(struct fz_call *c)
+{
+	struct iovec v[PIECES];
+	int fd = fz_fd(c, 1), n, flags = (int)fz_flags(c, 3);
+	struct msghdr m = { .msg_iov = v };
+	char *b;
+
+	m.msg_iovlen = (size_t)(n = pieces(c, 2, v, &b));
+	fz_ret(c, fz_has(c, "sendmsg")	? sendmsg(fd, &m, flags) :
+		  fz_has(c, "pwritev2") ? pwritev2(fd, v, n, -1, flags) :
+		  fz_has(c, "vmsplice") ? vmsplice(fd, v, (size_t)n, 0) :
+					  writev(fd, v, n));
+}
+
+/* take A N: vmsplice() from a pipe */
+static void op_take(struct fz_call *c)
+{
+	size_t n = (size_t)fz_num(c, 2);
+	struct iovec v = { fz_buffer(c, n + 1), n };
+	long r = vmsplice(fz_fd(c, 1), &v, 1, 0);
+
+	fz_ret(c, r);
+	fz_data(c, fz_fd(c, 1), v.iov_base, r);
+}
+
 /* read A N, readv A N, preadv2 A N [nowait], pread A N */
 static void op_read(struct fz_call *c)
 {
@@ -214,15 +303,19 @@ static void op_splice(struct fz_call *c)
 	size_t n = (size_t)fz_num(c, 3);
 	int from = fz_fd(c, 1), to = fz_fd(c, 2);
 
+	off_t at = 0;
+
 	fz_moved(c, to,
-		 splice(from, NULL, to, NULL, n,
+		 splice(from, fz_has(c, "fromat") ? &at : NULL, to,
+			fz_has(c, "toat") ? &at : NULL, n,
 			fz_has(c, "pipenowait") ? SPLICE_F_NONBLOCK : 0),
 		 n);
 }
 
 static void op_tee(struct fz_call *c)
 {
-	fz_ret(c, tee(fz_fd(c, 1), fz_fd(c, 2), (size_t)fz_num(c, 3), 0));
+	fz_ret(c, tee(fz_fd(c, 1), fz_fd(c, 2), (size_t)fz_num(c, 3),
+		      fz_has(c, "pipenowait") ? SPLICE_F_NONBLOCK : 0));
 }
 
 static void op_vmsplice(struct fz_call *c)
@@ -234,13 +327,25 @@ static void op_vmsplice(struct fz_call *c)
 }
 
 const struct fz_op fz_data_ops[] = {
-	{ "read", op_read },	     { "readv", op_readv },
-	{ "preadv2", op_preadv2 },   { "pread", op_pread },
-	{ "write", op_write },	     { "writev", op_writev },
-	{ "pwritev2", op_pwritev2 }, { "write8", op_write8 },
-	{ "read8", op_read8 },	     { "recv", op_recv },
-	{ "send", op_send },	     { "fill", op_fill },
-	{ "drain", op_drain },	     { "sendfile", op_sendfile },
-	{ "splice", op_splice },     { "tee", op_tee },
-	{ "vmsplice", op_vmsplice }, { 0 },
+	{ "read", op_read },
+	{ "readv", op_readv },
+	{ "preadv2", op_preadv2 },
+	{ "pread", op_pread },
+	{ "write", op_write },
+	{ "writev", op_writev },
+	{ "pwritev2", op_pwritev2 },
+	{ "write8", op_write8 },
+	{ "read8", op_read8 },
+	{ "recv", op_recv },
+	{ "send", op_send },
+	{ "fill", op_fill },
+	{ "drain", op_drain },
+	{ "sendfile", op_sendfile },
+	{ "splice", op_splice },
+	{ "tee", op_tee },
+	{ "vmsplice", op_vmsplice },
+	{ "vread", op_vread },
+	{ "vwrite", op_vwrite },
+	{ "take", op_take },
+	{ 0 },
 };

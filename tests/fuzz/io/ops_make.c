@@ -135,6 +135,64 @@ static void op_raw(struct fz_call *c)
 	two(c, r, fd);
 }
 
+/* mptcp A B: both ends of a connection */
+static void op_mptcp(struct fz_call *c)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int l = socket(AF_INET, SOCK_STREAM, 262), fd[2];
+	long r = -1;
+
+	fd[0] = socket(AF_INET, SOCK_STREAM, 262);
+	if (l >= 0 && !bind(l, (struct sockaddr *)&a, sizeof(a)) &&
+	    !listen(l, 1) && !join(fd[0], l)) {
+		fd[1] = accept(l, NULL, NULL);
+		r = fd[1] < 0 ? -1 : 0;
+	}
+	close(l);
+	two(c, r, fd);
+}
+
+/* udplost A: connected to where nobody is; unixdgram A: bound */
+static void op_udplost(struct fz_call *c)
+{
+	int to = inet(SOCK_DGRAM, -1), fd = inet(SOCK_DGRAM, -1);
+	long r = join(fd, to);
+
+	close(to);
+	one(c, 1, r ? -1 : fd);
+}
+
+static int unix_bound(int type)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, type, 0);
+
+	/* An abstract name that the kernel chooses. */
+	return bind(fd, (struct sockaddr *)&a, sizeof(sa_family_t)) ? -1 : fd;
+}
+
+static void op_unixdgram(struct fz_call *c)
+{
+	one(c, 1, unix_bound(SOCK_DGRAM));
+}
+
+/* seqlisten A BACKLOG; seqsock A */
+static void op_seqlisten(struct fz_call *c)
+{
+	int fd = unix_bound(SOCK_SEQPACKET);
+
+	if (fd < 0 || listen(fd, (int)fz_num(c, 2)))
+		fz_ret(c, -1);
+	else
+		one(c, 1, fd);
+}
+
+static void op_seqsock(struct fz_call *c)
+{
+	one(c, 1, socket(AF_UNIX, SOCK_SEQPACKET, 0));
+}
+
 static void op_udp(struct fz_call *c)
 {
 	one(c, 1, inet(SOCK_DGRAM, -1));
@@ -148,12 +206,9 @@ static void op_tcplisten(struct fz_call *c)
 
 static void op_unixlisten(struct fz_call *c)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	int fd = unix_bound(SOCK_STREAM);
 
-	/* An abstract name that the kernel chooses. */
-	if (bind(fd, (struct sockaddr *)&a, sizeof(sa_family_t)) ||
-	    listen(fd, (int)fz_num(c, 2)))
+	if (fd < 0 || listen(fd, (int)fz_num(c, 2)))
 		fz_ret(c, -1);
 	else
 		one(c, 1, fd);
@@ -374,6 +429,17 @@ static void op_dup2(struct fz_call *c)
 	fz_ret(c, dup2(fz_fd(c, 1), fz_fd(c, 2)));
 }
 
+/* dupfd A B N: by F_DUPFD, from N on; dup3 A B */
+static void op_dupfd(struct fz_call *c)
+{
+	one(c, 2, fcntl(fz_fd(c, 1), F_DUPFD, (int)fz_num(c, 3)));
+}
+
+static void op_dup3(struct fz_call *c)
+{
+	fz_ret(c, dup3(fz_fd(c, 1), fz_fd(c, 2), O_CLOEXEC));
+}
+
 static void op_dupat(struct fz_call *c)
 {
 	one(c, 2, dup2(fz_fd(c, 1), (int)fz_num(c, 3)));
@@ -408,111 +474,17 @@ static void op_table(struct fz_call *c)
 	fz_ret(c, -1);
 }
 
-/* nonblock A 0|1 */
-static void op_nonblock(struct fz_call *c)
-{
-	int fd = fz_fd(c, 1), flags = fcntl(fd, F_GETFL);
-
-	flags = fz_num(c, 2) ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
-	fz_ret(c, fcntl(fd, F_SETFL, flags));
-}
-
-static const struct {
-	const char *name;
-	int level, number;
-} options[] = {
-	{ "rcvlowat", SOL_SOCKET, SO_RCVLOWAT },
-	{ "oobinline", SOL_SOCKET, SO_OOBINLINE },
-	{ "sndbuf", SOL_SOCKET, SO_SNDBUF },
-	{ "rcvbuf", SOL_SOCKET, SO_RCVBUF },
-	{ "peekoff", SOL_SOCKET, SO_PEEK_OFF },
-	{ "passcred", SOL_SOCKET, SO_PASSCRED },
-	{ "deferaccept", IPPROTO_TCP, TCP_DEFER_ACCEPT },
-	{ "cork", IPPROTO_TCP, TCP_CORK },
-	{ "nodelay", IPPROTO_TCP, TCP_NODELAY },
-};
-
-/* opt A NAME N; opt A rcvtimeo|sndtimeo NNNms|-1; opt A reset */
-static void op_opt(struct fz_call *c)
-{
-	struct linger l = { 1, 0 };
-	struct timeval tv = { 0 };
-	int fd = fz_fd(c, 1), n = (int)fz_num(c, 3);
-
-	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
-		if (!strcmp(c->w[2], options[i].name)) {
-			fz_ret(c, setsockopt(fd, options[i].level,
-					     options[i].number, &n, sizeof(n)));
-			return;
-		}
-	if (fz_has(c, "reset")) {
-		fz_ret(c, setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
-		return;
-	}
-	tv.tv_sec = n < 0 ? n : n / 1000;
-	tv.tv_usec = n < 0 ? 0 : n % 1000 * 1000;
-	fz_ret(c, setsockopt(fd, SOL_SOCKET,
-			     fz_has(c, "rcvtimeo") ? SO_RCVTIMEO : SO_SNDTIMEO,
-			     &tv, sizeof(tv)));
-}
-
-/* What can be asked of a file. */
-static void op_soerror(struct fz_call *c)
-{
-	int err = 0;
-	socklen_t len = sizeof(err);
-
-	if (getsockopt(fz_fd(c, 1), SOL_SOCKET, SO_ERROR, &err, &len))
-		fz_ret(c, -1);
-	else
-		fz_say(c, "%s", err ? strerrorname_np(err) : "0");
-}
-
-static void op_unread(struct fz_call *c)
-{
-	int n = 0, fd = fz_fd(c, 1);
-	long r = ioctl(fd, FIONREAD, &n);
-
-	fz_moved(c, fd, r ? -1 : n, 1 << 30);
-}
-
-static void op_atmark(struct fz_call *c)
-{
-	int at = 0;
-
-	fz_ret(c, ioctl(fz_fd(c, 1), SIOCATMARK, &at) ? -1 : at);
-}
-
-static void op_flags(struct fz_call *c)
-{
-	int fl = fcntl(fz_fd(c, 1), F_GETFL);
-
-	fz_say(c, "%s", fl < 0 ? "-1" : fl & O_NONBLOCK ? "nonblock" : "block");
-}
-
-static void op_peer(struct fz_call *c)
-{
-	struct sockaddr_storage a;
-	socklen_t len = sizeof(a);
-
-	fz_ret(c, getpeername(fz_fd(c, 1), (struct sockaddr *)&a, &len));
-}
-
-/* owner A: SIGIO and SIGURG of A go to the calling thread's id */
-static void op_owner(struct fz_call *c)
-{
-	int fd = fz_fd(c, 1);
-	int r = fcntl(fd, F_SETOWN, fz_has(c, "process") ? getpid() : gettid());
-
-	fz_ret(c, r ? r : fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC));
-}
-
 const struct fz_op fz_make_ops[] = {
 	{ "pair", op_pair },
 	{ "tcp", op_tcp },
 	{ "udppair", op_udppair },
 	{ "udp", op_udp },
 	{ "raw", op_raw },
+	{ "mptcp", op_mptcp },
+	{ "udplost", op_udplost },
+	{ "unixdgram", op_unixdgram },
+	{ "seqlisten", op_seqlisten },
+	{ "seqsock", op_seqsock },
 	{ "inotify", op_inotify },
 	{ "fanotify", op_fanotify },
 	{ "pidfd", op_pidfd },
@@ -535,16 +507,10 @@ const struct fz_op fz_make_ops[] = {
 	{ "dup", op_dup },
 	{ "dup2", op_dup2 },
 	{ "dupat", op_dupat },
+	{ "dupfd", op_dupfd },
+	{ "dup3", op_dup3 },
 	{ "close", op_close },
 	{ "table", op_table },
 	{ "closerange", op_closerange },
-	{ "nonblock", op_nonblock },
-	{ "opt", op_opt },
-	{ "soerror", op_soerror },
-	{ "unread", op_unread },
-	{ "atmark", op_atmark },
-	{ "flags", op_flags },
-	{ "peer", op_peer },
-	{ "owner", op_owner },
 	{ 0 },
 };

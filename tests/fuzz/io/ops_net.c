@@ -68,9 +68,37 @@ static void op_recvmsg(struct fz_call *c)
 		for (size_t i = 0; i < k; i++) {
 			int got;
 
-			memcpy(&got, CMSG_DATA(h) + i * sizeof(int), sizeof(int));
+			memcpy(&got, CMSG_DATA(h) + i * sizeof(int),
+			       sizeof(int));
 			fz_say(c, " fd %d", got);
 		}
+	}
+}
+
+/* recvfd A N B FLAGS: the first descriptor that comes is B's */
+static void op_recvfd(struct fz_call *c)
+{
+	size_t n = (size_t)fz_num(c, 2);
+	char *b = fz_buffer(c, n + 1);
+	union control u;
+	struct iovec v = { b, n };
+	struct msghdr m = { .msg_iov = &v,
+			    .msg_iovlen = 1,
+			    .msg_control = &u,
+			    .msg_controllen = sizeof(u) };
+	int fd = fz_fd(c, 1), got = -1;
+	long r = recvmsg(fd, &m, (int)fz_flags(c, 4));
+	struct cmsghdr *h = r < 0 ? NULL : CMSG_FIRSTHDR(&m);
+
+	fz_moved(c, fd, r, n);
+	if (r < 0)
+		return;
+	fz_data(c, fd, b, r < (long)n ? r : (long)n);
+	told(c, m.msg_flags);
+	if (h && h->cmsg_type == SCM_RIGHTS) {
+		memcpy(&got, CMSG_DATA(h), sizeof(int));
+		fz_set(c, 3, got);
+		fz_say(c, " fd %d", got);
 	}
 }
 
@@ -164,7 +192,8 @@ static void op_recvmmsg(struct fz_call *c)
 static void op_sendmmsg(struct fz_call *c)
 {
 	size_t n = (size_t)fz_num(c, 3);
-	char *b = memset(fz_buffer(c, MESSAGES * n + 1), letter(c), MESSAGES * n);
+	char *b =
+		memset(fz_buffer(c, MESSAGES * n + 1), letter(c), MESSAGES * n);
 	struct mmsghdr m[MESSAGES];
 	struct iovec v[MESSAGES];
 	int fd = fz_fd(c, 1);
@@ -287,11 +316,19 @@ static void op_shutdown(struct fz_call *c)
 }
 
 const struct fz_op fz_net_ops[] = {
-	{ "recvmsg", op_recvmsg },   { "recvfrom", op_recvfrom },
-	{ "sendmsg", op_sendmsg },   { "sendfd", op_sendfd },
-	{ "recvmmsg", op_recvmmsg }, { "sendmmsg", op_sendmmsg },
-	{ "accept", op_accept },     { "accept4", op_accept4 },
-	{ "connect", op_connect },   { "crowd", op_crowd },
-	{ "disconnect", op_disconnect }, { "sendto", op_sendto },
-	{ "shutdown", op_shutdown }, { 0 },
+	{ "recvmsg", op_recvmsg },
+	{ "recvfrom", op_recvfrom },
+	{ "recvfd", op_recvfd },
+	{ "sendmsg", op_sendmsg },
+	{ "sendfd", op_sendfd },
+	{ "recvmmsg", op_recvmmsg },
+	{ "sendmmsg", op_sendmmsg },
+	{ "accept", op_accept },
+	{ "accept4", op_accept4 },
+	{ "connect", op_connect },
+	{ "crowd", op_crowd },
+	{ "disconnect", op_disconnect },
+	{ "sendto", op_sendto },
+	{ "shutdown", op_shutdown },
+	{ 0 },
 };

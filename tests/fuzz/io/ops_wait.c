@@ -141,6 +141,9 @@ static void chosen(struct fz_call *c, bool masked)
 	r = masked ? pselect(top, &s[0], &s[1], &s[2], left, opened(c, &set)) :
 		     select(top, &s[0], &s[1], &s[2], left ? &tv : NULL);
 	fz_ret(c, r);
+	/* It says how much of the limit is left. */
+	if (!masked && left && ts.tv_sec + ts.tv_nsec > 0)
+		fz_say(c, tv.tv_sec || tv.tv_usec ? " left" : " over");
 	for (int i = 0; i < n && r >= 0; i++)
 		fz_say(c, " %s%s%s", FD_ISSET(p[i].fd, &s[0]) ? "+r" : "",
 		       FD_ISSET(p[i].fd, &s[1]) ? "+w" : "",
@@ -281,6 +284,40 @@ static void op_lock(struct fz_call *c)
 			&l));
 }
 
+/* rlock A ex|sh|un START LEN [ofd] [nowait]: a part of the file */
+static void op_rlock(struct fz_call *c)
+{
+	struct flock l = { .l_type = fz_has(c, "sh") ? F_RDLCK :
+				     fz_has(c, "ex") ? F_WRLCK :
+						       F_UNLCK,
+			   .l_start = fz_num(c, 3),
+			   .l_len = fz_num(c, 4) };
+	int cmd = fz_has(c, "ofd") ?
+			  fz_has(c, "nowait") ? F_OFD_SETLK : F_OFD_SETLKW :
+		  fz_has(c, "nowait") ? F_SETLK :
+					F_SETLKW;
+
+	fz_ret(c, fcntl(fz_fd(c, 1), cmd, &l));
+}
+
+/* waitid ACTOR|any [exited] [untraced] [continued] [nohang] [keep] */
+static void op_waitid(struct fz_call *c)
+{
+	siginfo_t si = { 0 };
+	int k = (int)fz_num(c, 1);
+	long r = waitid(fz_has(c, "any") ? P_ALL : P_PID,
+			fz_has(c, "any") ? 0 : (id_t)fz_shared->slot[k].pid,
+			&si, (int)fz_flags(c, 2));
+
+	fz_ret(c, r);
+	if (r || !si.si_pid)
+		return;
+	for (k = FZ_THREADS; k < FZ_ACTORS; k++)
+		if (fz_shared->slot[k].pid == si.si_pid)
+			fz_say(c, " actor %d", k);
+	fz_say(c, " code %d status %d", si.si_code, si.si_status);
+}
+
 /* pidwait A [nohang]: for the child of pidfd A; pidkill A SIGNAL */
 static void op_pidwait(struct fz_call *c)
 {
@@ -331,18 +368,45 @@ static void op_mqueue(struct fz_call *c)
 	fz_ret(c, fd < 0 ? -1 : 0);
 }
 
-/* mqsend A P: a message of priority P; mqrecv A */
+/* The time that is NNNms from now, by the clock. */
+static struct timespec *until(struct fz_call *c, struct timespec *ts)
+{
+	long ms = fz_ms(c);
+
+	clock_gettime(CLOCK_REALTIME, ts);
+	ts->tv_sec += ms / 1000;
+	ts->tv_nsec += ms % 1000 * 1000000;
+	if (ts->tv_nsec >= 1000000000) {
+		ts->tv_sec++;
+		ts->tv_nsec -= 1000000000;
+	}
+	return ms < 0 ? NULL : ts;
+}
+
+/* mqsend A P [NNNms]: a message of priority P; mqrecv A [NNNms] */
 static void op_mqsend(struct fz_call *c)
 {
 	char m = (char)('a' + c->step % 26);
+	struct timespec ts;
 
-	fz_ret(c, mq_send(fz_fd(c, 1), &m, 1, (unsigned)fz_num(c, 2)));
+	fz_ret(c, mq_timedsend(fz_fd(c, 1), &m, 1, (unsigned)fz_num(c, 2),
+			       until(c, &ts)));
+}
+
+/* mqnotify A SIGNAL|off */
+static void op_mqnotify(struct fz_call *c)
+{
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL,
+			       .sigev_signo = fz_signal(c->w[2]) };
+
+	fz_ret(c, mq_notify(fz_fd(c, 1), fz_has(c, "off") ? NULL : &ev));
 }
 
 static void op_mqrecv(struct fz_call *c)
 {
 	char m;
-	ssize_t r = mq_receive(fz_fd(c, 1), &m, 1, NULL);
+	struct timespec ts;
+	ssize_t r = mq_timedreceive(fz_fd(c, 1), &m, 1, NULL, until(c, &ts));
 
 	fz_ret(c, r);
 	if (r == 1)
@@ -350,27 +414,17 @@ static void op_mqrecv(struct fz_call *c)
 }
 
 const struct fz_op fz_wait_ops[] = {
-	{ "poll", op_poll },
-	{ "ppoll", op_ppoll },
-	{ "select", op_select },
-	{ "pselect", op_pselect },
-	{ "epoll", op_epoll },
-	{ "epadd", op_epadd },
-	{ "epmod", op_epmod },
-	{ "epdel", op_epdel },
-	{ "epwait", op_epwait },
-	{ "eppwait", op_eppwait },
-	{ "eppwait2", op_eppwait2 },
-	{ "sleep", op_sleep },
-	{ "sigwait", op_sigwait },
-	{ "sigsuspend", op_sigsuspend },
-	{ "flock", op_flock },
-	{ "lock", op_lock },
-	{ "mqueue", op_mqueue },
-	{ "mqsend", op_mqsend },
-	{ "mqrecv", op_mqrecv },
-	{ "pidwait", op_pidwait },
-	{ "pidkill", op_pidkill },
-	{ "fanread", op_fanread },
-	{ 0 },
+	{ "poll", op_poll },	     { "ppoll", op_ppoll },
+	{ "select", op_select },     { "pselect", op_pselect },
+	{ "epoll", op_epoll },	     { "epadd", op_epadd },
+	{ "epmod", op_epmod },	     { "epdel", op_epdel },
+	{ "epwait", op_epwait },     { "eppwait", op_eppwait },
+	{ "eppwait2", op_eppwait2 }, { "sleep", op_sleep },
+	{ "sigwait", op_sigwait },   { "sigsuspend", op_sigsuspend },
+	{ "flock", op_flock },	     { "lock", op_lock },
+	{ "rlock", op_rlock },	     { "waitid", op_waitid },
+	{ "mqueue", op_mqueue },     { "mqsend", op_mqsend },
+	{ "mqrecv", op_mqrecv },     { "mqnotify", op_mqnotify },
+	{ "pidwait", op_pidwait },   { "pidkill", op_pidkill },
+	{ "fanread", op_fanread },   { 0 },
 };

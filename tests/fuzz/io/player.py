@@ -1,6 +1,7 @@
 """Plays scripts by tests/fuzz/io/play, compares, and shrinks what differs."""
 import itertools
 import os
+import random
 import re
 import subprocess
 
@@ -10,13 +11,16 @@ NATIVE_TRIES = 40
 MAKERS = ("pair", "tcp", "udppair", "udp", "tcplisten", "unixlisten", "tcpsock",
           "unixsock", "pipe", "fifo", "pty", "ptsopen", "eventfd", "timerfd",
           "signalfd", "memfd", "epoll", "mqueue", "raw", "inotify", "fanotify",
-          "pidfd", "accept", "accept4")
+          "pidfd", "accept", "accept4", "mptcp", "udplost", "unixdgram",
+          "seqlisten", "seqsock", "recvfd")
 
 
 class Player:
     """The program, and the library that it is hooked with."""
 
-    def __init__(self, build, hooked=None):
+    def __init__(self, build, hooked=None, chaos=None):
+        """@chaos: its points, for hooked plays; each has another seed."""
+        self.chaos = chaos
         self.turn = itertools.cycle(sorted(os.sched_getaffinity(0)))
         self.prog = os.path.join(build, "tests/fuzz/io/play")
         self.hooked = hooked or os.path.join(build, "libfibhook.so")
@@ -34,6 +38,9 @@ class Player:
             if variant.endswith("e"):
                 env["FIBHOOK_START"] = "eager"
             argv += ["--hooked", self.hooked]
+            if self.chaos:
+                env["FIBHOOK_CHAOS"] = \
+                    f"{random.randrange(1, 1 << 30)}:{self.chaos}"
         if order:
             argv += ["--order", ",".join(map(str, order))]
         if one_cpu:
