@@ -259,7 +259,7 @@ class Corners:
                 f"write {m} {self.pick(1, 3)}", f"write {s} {self.pick(1, 3)}",
                 f"read {m} {self.pick(3, 5000)}", f"read {s} {self.pick(3, 5000)}",
                 f"flush {self.pick(m, s)} {self.pick('in', 'out', 'both')}",
-                f"flow {s} {self.pick('off', 'on')}", f"packet {m} 1",
+                f"flow {s} {self.pick('off', 'on')}",
                 f"lflag {s} {self.pick('canon', 'echo')} {self.pick(0, 1)}",
                 f"mode {s} {self.pick(0, 1, 3)} 0", f"close {self.pick(m, s)}",
                 f"hangup {s}", f"nonblock {self.pick(m, s)} 1"))
@@ -311,8 +311,9 @@ class Corners:
 
     # -- children and who waits for them
     def families(self):
+        parent = self.pick(0, 0, 3) # of which thread's is told first depends
         for k in (5, 6)[:self.pick(1, 2)]:
-            self.add(self.pick(0, 0, 3), f"fork {k}")
+            self.add(parent, f"fork {k}")
             self.children.append(k)
         self.handler(0.4)
         k = self.pick(self.children)
@@ -414,7 +415,7 @@ class Corners:
                 f"shutdown {self.files[1].name} wr", f"nonblock {r.name} 1",
                 f"opt {r.name} passcred 1"))
             self.interrupt()
-        self.add(4, f"poll {r.name}:in,out {self.files[1].name}:in,out 0ms")
+        self.add(4, f"poll {r.name}:in,out 0ms")
 
     # -- message queues, with time limits and notices
     def queued(self):

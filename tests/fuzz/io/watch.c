@@ -9,7 +9,8 @@
  * run (/proc/PID/task/TID/schedstat counts its turns), frame a moment in which it
  * slept; where the last of the first look comes before the first of the
  * second, there is one moment for all. A library may have one thread that only
- * looks after the others now and then: one that took a few turns is let pass.
+ * looks after the others now and then, and has them try again what may have come
+ * unseen: three that took a few turns are let pass.
  * What such a thread is needed for takes it some turns, so the director asks for
  * a rest of some length (direct.c).
  */
@@ -102,7 +103,7 @@ static bool look_at(struct look *l, pid_t pid)
 	return all;
 }
 
-/* Has nobody run but one, and that one seldom? */
+/* Has nobody run but some, and these seldom? */
 static bool same(const struct look *a, const struct look *b, int64_t ms)
 {
 	int others = 0;
@@ -115,10 +116,10 @@ static bool same(const struct look *a, const struct look *b, int64_t ms)
 		if (a->of[i].turns == b->of[i].turns)
 			continue;
 		others++;
-		if (b->of[i].turns - a->of[i].turns > (unsigned)(ms / 5 + 2))
+		if (b->of[i].turns - a->of[i].turns > (unsigned)(ms / 2 + 4))
 			return false;
 	}
-	return others <= 1;
+	return others <= 3;
 }
 
 void fz_watch_begin(void)
