@@ -195,6 +195,23 @@ def documented(d):
             any("peek" in x[3:] and x[0].isdigit() for x in steps):
         return "who peeks wakes the next one: docs/COMPATIBILITY.md"
     calls = [x[1] for x in steps]
+    if not isinstance(d, races.Race) and documented_alone(d, calls):
+        return documented_alone(d, calls)
+    no_number = "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
+    if isinstance(d, races.Race):
+        # What waited has ended, and what else is seen may come of that.
+        at = races.first_of(d.steps)
+        if "table" in calls[:at] and {"close", "dup2"} & set(calls[at:]) and \
+                d.ended() & set(range(at)):
+            return no_number
+    elif "table" in calls and calls[-1] in ("close", "dup2") and \
+            "blocks ->" in d.signature():
+        return no_number
+    return None
+
+
+def documented_alone(d, calls):
+    """The same of what is no race, by its @calls."""
     # The handler's EINTR, or EFAULT.
     if "recvmmsg" in calls and d.lines()[0] in (
             d.lines()[1] + "+err", d.lines()[1].replace("+out", "+out+err")):
@@ -207,19 +224,11 @@ def documented(d):
     if re.match("mq(recv|send).*blocks -> -1 EAGAIN", d.signature()) and \
             "nonblock" in calls:
         return "who stands in line for a queue: docs/COMPATIBILITY.md"
-    if re.match("send.* of unixdgram: blocks -> -1 EPIPE", d.signature()) and \
-            calls[-1] == "shutdown":
+    if re.match("send.* of unixdgram: blocks -> -1 (EPIPE|ENOTCONN)",
+                d.signature()) and calls[-1] in ("shutdown", "disconnect"):
         return "a datagram socket that is shut: docs/COMPATIBILITY.md"
-    no_number = "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
-    if isinstance(d, races.Race):
-        # What waited has ended, and what else is seen may come of that.
-        at = races.first_of(d.steps)
-        if "table" in calls[:at] and {"close", "dup2"} & set(calls[at:]) and \
-                d.ended() & set(range(at)):
-            return no_number
-    elif "table" in calls and calls[-1] in ("close", "dup2") and \
-            "blocks ->" in d.signature():
-        return no_number
+    if "recvfd" in calls and swapped(d):
+        return "several numbers, one of them received: docs/COMPATIBILITY.md"
     return None
 
 
