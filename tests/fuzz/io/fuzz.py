@@ -224,9 +224,10 @@ def documented_alone(d, calls):
     if re.match("mq(recv|send).*blocks -> -1 EAGAIN", d.signature()) and \
             "nonblock" in calls:
         return "who stands in line for a queue: docs/COMPATIBILITY.md"
-    if re.match("send.* of unixdgram: blocks -> -1 (EPIPE|ENOTCONN)",
-                d.signature()) and calls[-1] in ("shutdown", "disconnect"):
-        return "a datagram socket that is shut: docs/COMPATIBILITY.md"
+    if re.match("send.* of unixdgram: blocks -> -1 (EPIPE|ENOTCONN|EPERM)",
+                d.signature()) and \
+            calls[-1] in ("shutdown", "disconnect", "connect"):
+        return "a datagram socket that is another's: docs/COMPATIBILITY.md"
     if "recvfd" in calls and swapped(d):
         return "several numbers, one of them received: docs/COMPATIBILITY.md"
     return None
