@@ -191,7 +191,7 @@ def documented(d):
             "docs/COMPATIBILITY.md"
     steps = [x.split() for x in d.steps[:d.phase + 1]]
     if "blocks -> done" in d.signature() and \
-            re.search("of .*(dgram|seqpacket|udp)", d.signature()) and \
+            re.search("of .*(dgram|seqpacket|udp|raw)", d.signature()) and \
             any("peek" in x[3:] and x[0].isdigit() for x in steps):
         return "who peeks wakes the next one: docs/COMPATIBILITY.md"
     calls = [x[1] for x in steps]
