@@ -434,7 +434,7 @@ static void dispatch_foreign(struct fib_regs *r)
 
 void fib_dispatch(struct fib_regs *r)
 {
-	struct fib *f = fib_self();
+	struct fib *f = fib_caller();
 	const long a[6] = FIB_REGS_ARGS(r);
 
 	if (fib_unlikely(!f)) {

@@ -63,6 +63,7 @@
 static bool refused, rewritten;
 static bool silent; /* a message might be against the program's filter */
 static bool denied; /* what the runtime needs, by that filter */
+static char danger[FIB_REASON_MAX]; /* an object that was loaded later */
 
 /* --- may we? ------------------------------------------------------------- */
 
@@ -211,7 +212,7 @@ static const char *obstacle(bool early)
 		return "a timer of the first thread alone (SIGEV_THREAD_ID)";
 	if (!fib_cpu_host_reg_is_free())
 		return "%gs is in use by the program";
-	return NULL;
+	return *danger ? danger : NULL;
 }
 
 /* --- rseq ---------------------------------------------------------------- */
@@ -276,8 +277,7 @@ static ptrdiff_t find_tid(void)
 {
 	const uint32_t *told = fib_lookup("_thread_db_pthread_tid", NULL);
 	const int *own = (const int *)pthread_self(), *at = NULL;
-	struct fib *f =
-		fib_load(&fib_symtab.active, relaxed) ? fib_self() : NULL;
+	struct fib *f = fib_caller();
 	int id = f ? fib_load(&f->tid, relaxed) : (int)fib_raw(SYS_gettid);
 	ptrdiff_t found = -1;
 
@@ -346,6 +346,20 @@ static void object_left(void)
 		fib_rewrite_reason());
 }
 
+/*
+ * If that code runs, its thread finds no worker any more. Where there is none yet, or
+ * no more, the runtime does not start again.
+ */
+static void object_endangers(void)
+{
+	snprintf(danger, sizeof(danger), "%s", fib_rewrite_reason());
+	if (fib_load(&fib_symtab.active, relaxed))
+		fib_log(FIB_LOG_WARN,
+			"the program may hang or crash, and is to be left out "
+			"(FIBHOOK_EXCEPT): %s",
+			danger);
+}
+
 static const char *rewrite(void)
 {
 	if (rewritten)
@@ -353,6 +367,7 @@ static const char *rewrite(void)
 	if (fib_rewrite_scan(fib_options.rewrite_all) || fib_rewrite_apply())
 		return fib_rewrite_reason();
 	fib_rewrite_left = object_left;
+	fib_rewrite_endangers = object_endangers;
 	rewritten = true;
 	return NULL;
 }

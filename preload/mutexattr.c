@@ -33,7 +33,7 @@ static void look(const pthread_mutexattr_t *a)
 	    type != PTHREAD_MUTEX_ERRORCHECK &&
 	    robust == PTHREAD_MUTEX_STALLED && protocol == PTHREAD_PRIO_NONE)
 		return;
-	f = fib_load(&fib_symtab.active, acquire) ? fib_self() : NULL;
+	f = fib_caller();
 	if (f)
 		fib_hook_enter(f);
 	fib_tids_real(f != NULL);

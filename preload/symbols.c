@@ -44,14 +44,11 @@ void fib_real_init(void)
 
 #define CALL FIB_LIBC_CALL
 
-/* The calling fiber, or NULL: the kernel and libc answer. */
-static inline struct fib *caller(void)
-{
-	return fib_load(&fib_symtab.active, relaxed) ? fib_self() : NULL;
-}
-
-/* The same for a function: not if another library has it in libc's place. */
-#define CALLER(name) (fib_unlikely(fib_foreign.name) ? NULL : caller())
+/*
+ * The calling fiber, or NULL: the kernel and libc answer, or another library that has
+ * the function in libc's place.
+ */
+#define CALLER(name) (fib_unlikely(fib_foreign.name) ? NULL : fib_caller())
 
 static long hooked(struct fib *f, unsigned nr, long a, long b, long c, long d,
 		   long e, long g)
@@ -237,7 +234,7 @@ int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
 static struct fib *owner_of_clock(clockid_t clock, bool foreign)
 {
 	return !foreign && (clock < 0 || clock == CLOCK_THREAD_CPUTIME_ID) ?
-		       caller() :
+		       fib_caller() :
 		       NULL;
 }
 
@@ -328,7 +325,7 @@ int pthread_create(pthread_t *restrict t, const pthread_attr_t *restrict attr,
 	int r;
 
 	fib_activate();
-	f = caller();
+	f = fib_caller();
 	if (!f)
 		return CALL(pthread_create, t, attr, fn, arg);
 	creates(f, true);
@@ -343,7 +340,7 @@ int thrd_create(thrd_t *t, thrd_start_t fn, void *arg)
 	int r;
 
 	fib_activate();
-	f = caller();
+	f = fib_caller();
 	if (!f)
 		return CALL(thrd_create, t, fn, arg);
 	creates(f, true);
@@ -431,7 +428,7 @@ static struct fib *fiber_of(pthread_t t)
 
 int pthread_cancel(pthread_t t)
 {
-	struct fib *self = caller(), *f = self ? fiber_of(t) : NULL;
+	struct fib *self = fib_caller(), *f = self ? fiber_of(t) : NULL;
 	int tid = f ? fib_load(&f->tid, relaxed) : 0;
 	int r = CALL(pthread_cancel, t);
 
@@ -446,7 +443,7 @@ int pthread_cancel(pthread_t t)
 /* Which libc itself sets around its calls: the program's own choice. */
 int pthread_setcanceltype(int type, int *old)
 {
-	struct fib *f = caller();
+	struct fib *f = fib_caller();
 	bool async = type == PTHREAD_CANCEL_ASYNCHRONOUS;
 	int r;
 
@@ -467,7 +464,7 @@ int pthread_setcanceltype(int type, int *old)
 
 int pthread_setname_np(pthread_t t, const char *name)
 {
-	struct fib *f = caller() ? fiber_of(t) : NULL;
+	struct fib *f = fib_caller() ? fiber_of(t) : NULL;
 	size_t len = strlen(name);
 
 	if (!f)
@@ -482,7 +479,7 @@ int pthread_setname_np(pthread_t t, const char *name)
 
 int pthread_getname_np(pthread_t t, char *buf, size_t len)
 {
-	struct fib *f = caller() ? fiber_of(t) : NULL;
+	struct fib *f = fib_caller() ? fiber_of(t) : NULL;
 
 	if (!f)
 		return CALL(pthread_getname_np, t, buf, len);

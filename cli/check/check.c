@@ -357,6 +357,9 @@ static enum verdict check(char **argv, char *path, char *program)
 					 "of its own, below libc");
 	if (obstacle)
 		return because(WILL_NOT, "%s", obstacle);
+	if (check_sets_host_reg())
+		return because(WILL_NOT, "%%gs is set by %s",
+			       check_sets_host_reg());
 	if (check_libc())
 		fact("libc", "%s", check_libc());
 	fact("library", FIB_VERSION " (%s)", cli_text(library));

@@ -30,6 +30,8 @@ const char *check_imports_read(const char *program);
 const char *check_imports(const char *name);
 /** "glibc 2.36 (/lib/...)", or NULL. */
 const char *check_libc(void);
+/** The first object that sets the host register (%gs) by an instruction, or NULL. */
+const char *check_sets_host_reg(void);
 /** Its code was made by the Go compiler. */
 bool check_is_go(void);
 

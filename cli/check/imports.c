@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "cli/check/check.h"
 #include "cli/cli.h"
+#include "scan_arch.h"
 
 #define MAX_SYMBOLS (1u << 20)
 
@@ -35,6 +36,7 @@ static struct import *imports;
 static size_t nimports, room;
 static char libc[PATH_MAX + 64];
 static bool go;
+static char sets_host_reg[256]; /* the first object that does */
 
 static const char *last_part(const char *path)
 {
@@ -84,6 +86,25 @@ static void read_symbols(const struct file *f, const Elf64_Shdr *table,
 			add(text + syms[i].st_name, f->object);
 }
 
+/* As the library does before it starts, but for the form without a REX prefix. */
+static void read_text(const struct file *f, const Elf64_Shdr *sh)
+{
+	const uint8_t *from = part(f, sh->sh_offset, sh->sh_size);
+	const uint8_t *p = from, *end = from + sh->sh_size, *at;
+
+	if (!from || *sets_host_reg)
+		return;
+	for (; (p = fib_scan_code(p, end)); p++) {
+		at = fib_is_host_reg_set(p, (size_t)(p - from),
+					 (size_t)(end - p));
+		if (!at || p - at != 2)
+			continue;
+		snprintf(sets_host_reg, sizeof(sets_host_reg), "%s",
+			 cli_text(f->object));
+		return;
+	}
+}
+
 static void read_sections(const struct file *f)
 {
 	const Elf64_Ehdr *eh = part(f, 0, sizeof(*eh));
@@ -102,6 +123,9 @@ static void read_sections(const struct file *f)
 
 		if (name && !memcmp(name, ".go.buildinfo", 14))
 			go = true;
+		if (sh[i].sh_type == SHT_PROGBITS &&
+		    (sh[i].sh_flags & SHF_EXECINSTR))
+			read_text(f, &sh[i]);
 		if (sh[i].sh_type == SHT_DYNSYM && sh[i].sh_link < eh->e_shnum)
 			read_symbols(f, &sh[i], &sh[sh[i].sh_link]);
 	}
@@ -240,6 +264,11 @@ const char *check_imports(const char *name)
 const char *check_libc(void)
 {
 	return *libc ? libc : NULL;
+}
+
+const char *check_sets_host_reg(void)
+{
+	return *sets_host_reg ? sets_host_reg : NULL;
 }
 
 bool check_is_go(void)

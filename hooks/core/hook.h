@@ -38,6 +38,15 @@
 #define FIB_HOOK(nm, params, args, fl) long fib_sys_##nm params;
 #include "hooks/hooks.def"
 
+/**
+ * The calling fiber, or NULL, also where text is rewritten and no fiber is run (in a
+ * fork child, say): %gs may be the program's there.
+ */
+static inline struct fib *fib_caller(void)
+{
+	return fib_load(&fib_symtab.active, relaxed) ? fib_self() : NULL;
+}
+
 /** The kernel's own answer, in the midst of a body. */
 static inline long fib_pass(long nr, const long a[6])
 {

@@ -69,7 +69,7 @@ static long fetch_args(struct clone_args *c, uintptr_t user, size_t size)
 	if (size < CLONE_ARGS_SIZE_VER0)
 		return -EINVAL;
 	memset(c, 0, sizeof(*c));
-	if (fib_self() && n == size) { /* a fault is caught */
+	if (fib_caller() && n == size) { /* a fault is caught */
 		if (fib_copy(c, (const void *)user, n))
 			return -EFAULT;
 	} else {
@@ -169,7 +169,7 @@ static void begin_child(struct fib *f, unsigned long flags)
 /* The child of fib_regs_clone(), on its own stack, with the parent's %gs. */
 void fib_clone_child(struct fib_regs *regs)
 {
-	struct fib_worker *w = fib_worker_self();
+	struct fib_worker *w = fib_caller() ? fib_worker_self() : NULL;
 
 	if (!(CHILD_FLAGS(regs) & CLONE_VM) && w && w->cur) {
 		begin_child(w->cur, CHILD_FLAGS(regs));
@@ -328,7 +328,7 @@ bool fib_clone_foreign(struct fib_regs *r)
 
 uint64_t fib_vfork_prepare(void)
 {
-	struct fib *f = fib_self();
+	struct fib *f = fib_caller();
 	uint64_t mask = 0;
 
 	if (!f) {

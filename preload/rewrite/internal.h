@@ -149,9 +149,10 @@ bool fib_frames_pads(struct fib_code *code, uintptr_t lsda);
 
 /* What a scan is about, and what it has found. */
 struct fib_scan {
-	bool all;	 /* every site of every object */
-	uint16_t object; /* which the new sites belong to */
-	uint32_t nsites; /* found so far, the last of them in site[] */
+	bool all;		 /* every site of every object */
+	uint16_t object;	 /* which the new sites belong to */
+	uint32_t nsites;	 /* found so far, the last of them in site[] */
+	uintptr_t sets_host_reg; /* the first instruction that does, or 0 */
 	struct fib_rewrite_stats *stats;
 };
 

@@ -49,13 +49,52 @@ struct object {
 
 /* ---- raw bytes ---- */
 
+/*
+ * Whether an instruction starts at p. Where no function is known, what has a REX
+ * prefix is taken for one: such bytes come by chance in one of 16 GB.
+ */
+static bool is_insn(const struct object *o, const uint8_t *p)
+{
+	struct fib_insn in;
+	struct fib_fde fn;
+	const uint8_t *at;
+	uintptr_t next_fn;
+	bool gap;
+
+	if (!fib_frames_find(&o->frames, (uintptr_t)p, o->text.start,
+			     o->text.end, &fn, &next_fn, &gap) ||
+	    gap)
+		return p[1] != 0x0f;
+	for (at = (const uint8_t *)fn.start; at < p; at += in.len)
+		if (!fib_insn_decode(at, fn.end - (uintptr_t)at, &in))
+			in.len = 1;
+	return at == p;
+}
+
+/* By 0f ae at @hit, if it is the first of the object. */
+static void look_for_host_reg(struct object *o, const uint8_t *hit)
+{
+	const uint8_t *p;
+
+	if (o->scan->sets_host_reg)
+		return;
+	p = fib_is_host_reg_set(hit, (uintptr_t)hit - o->text.start,
+				o->text.end - (uintptr_t)hit);
+	if (p && is_insn(o, p))
+		o->scan->sets_host_reg = (uintptr_t)p;
+}
+
 static int find_hits(struct object *o)
 {
 	const uint8_t *p = (const uint8_t *)o->text.start;
 	const uint8_t *end = (const uint8_t *)o->text.end;
 
 	o->nhits = 0;
-	for (; (p = fib_scan_syscall(p, end)); p++) {
+	for (; (p = fib_scan_code(p, end)); p++) {
+		if (!fib_is_syscall(p)) {
+			look_for_host_reg(o, p);
+			continue;
+		}
 		if (o->nhits == o->max)
 			return fib_rewrite_fail(-ENOSPC, "too many sites in",
 						(uintptr_t)p,

@@ -43,6 +43,7 @@ static uint32_t nobjects = 1;
 struct fib_range fib_ranges[FIB_MAX_RANGES];
 uint32_t fib_nranges;
 void (*fib_rewrite_left)(void) FIB_SEALED;
+void (*fib_rewrite_endangers)(void) FIB_SEALED;
 static int late_sites, late_err; /* of objects loaded later */
 static bool scan_all;
 static struct fib_rewrite_stats stats;
@@ -299,10 +300,29 @@ static bool is_vdso(const struct dl_phdr_info *info)
 static void on_debug_state(void);
 
 struct walk {
+	bool late; /* the program runs hooked */
 	int err;
 	int nsites;
 	bool libc, ldso;
 };
+
+/*
+ * By its own instruction: no call that could be answered. At the start the program
+ * is left alone; of an object that comes later nobody knows whether it will.
+ */
+static int tell_host_reg(const struct fib_scan *scan,
+			 const struct dl_phdr_info *info,
+			 const struct walk *walk)
+{
+	int err = fib_rewrite_fail(-EPERM, "%gs is set by", scan->sets_host_reg,
+				   info->dlpi_name);
+
+	if (!walk->late)
+		return err;
+	if (fib_rewrite_endangers)
+		fib_rewrite_endangers();
+	return 0;
+}
 
 static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 {
@@ -322,6 +342,8 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 	whole = fib_object_is_libcs(info);
 	if (!whole || !fib_known_take(&scan, info))
 		err = fib_scan_object(&scan, info, whole);
+	if (!err && scan.sets_host_reg)
+		err = tell_host_reg(&scan, info, walk);
 	/* Started by a debugger: it has a breakpoint there, which stays its own. */
 	if (!err && ldso && !is_trap(_r_debug.r_brk) &&
 	    fib_scan_debug_state(&scan, _r_debug.r_brk, on_debug_state))
@@ -429,7 +451,7 @@ static int update_cb(struct dl_phdr_info *info, size_t size, void *arg)
 
 static void update(void)
 {
-	struct walk walk = { 0 };
+	struct walk walk = { .late = true };
 
 	for (uint32_t i = 1; i < nobjects; i++)
 		objects[i].present = false;

@@ -33,7 +33,8 @@ struct fib_rewrite_stats {
  * Changes no text. `all`: every site of every object.
  *
  * Returns 0, or -errno with a reason: -ENOENT a site has no room for a jump,
- * -ERANGE libc is too far away, -EPERM shadow stacks are on, -ENOMEM,
+ * -ERANGE libc is too far away, -EPERM shadow stacks are on, or an object sets the
+ * host register (%gs) by an instruction of its own, -ENOMEM,
  * -ENOSPC more sites than slots, -EINVAL text that cannot be decoded.
  */
 int fib_rewrite_scan(bool all);
@@ -60,6 +61,9 @@ int fib_rewrite_objects(void);
  * with fib_rewrite_reason() saying why; under the loader's lock.
  */
 extern void (*fib_rewrite_left)(void);
+
+/** The same for one that is loaded later, is rewritten, and sets the host register. */
+extern void (*fib_rewrite_endangers)(void);
 
 /** In a fork child, before any of the above is called there. */
 void fib_rewrite_fork_child(void);

@@ -41,6 +41,7 @@ checks "an interpreter" 1 "an interpreter" "$py" -c pass
 checks "an event loop" 1 "one event loop" "$B/bench/epoll_echo"
 checks "none" 2 "nowhere: will not run: nowhere: command not found" nowhere
 checks "static" 2 "will not run: .* is statically linked" "$B/tests/cli/static"
+checks "%gs is set" 2 "will not run: %gs is set by libsetsgs.so" "$B/tests/cli/sets_gs_linked"
 checks "a folder" 2 "is a directory" "$T/"
 if am_root; then
 	run "${as_nobody[@]}" "$F" check passwd

@@ -1,7 +1,7 @@
 # Tests of the fibhook command. Builds into $(B)/tests/cli/.
 
 CT := $(B)/tests/cli
-CT_PROGS := $(CT)/states $(CT)/threads $(CT)/first_timer $(CT)/set_same $(CT)/libfibhook.so \
+CT_PROGS := $(CT)/states $(CT)/threads $(CT)/first_timer $(CT)/set_same $(CT)/sets_gs $(CT)/sets_gs_linked $(CT)/libsetsgs.so $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
             $(CT)/stderr_data $(CT)/whoami $(CT)/stack_of $(CT)/waits $(CT)/holds $(CT)/fights $(CT)/words \
             $(CT)/library-so $(CT)/library-a $(CT)/library-stripped $(B)/tests/support/filter \
@@ -24,6 +24,15 @@ $(CT)/waits: tests/cli/waits.cc
 $(CT)/offsets: tests/cli/offsets.c $(wildcard runtime/*.h)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(T_FLAGS) $(PRE_HOST) -Wno-unused-parameter $(INC) $< -o $@
+
+$(CT)/libsetsgs.so: tests/cli/sets_gs_object.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(T_FLAGS) -mfsgsbase -shared -fPIC $< -o $@
+
+$(CT)/sets_gs_linked: tests/cli/threads.c $(CT)/libsetsgs.so
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(T_FLAGS) $< -L$(CT) -Wl,--no-as-needed -lsetsgs \
+	  -Wl,-rpath,'$$ORIGIN' -o $@
 
 $(CT)/static: tests/cli/threads.c
 	@mkdir -p $(@D)

@@ -57,7 +57,7 @@ SEAM = re.compile(r"/host/fib_host_\w+\.h$")
 READ = ("runtime/symtab.h", "runtime/sched.h", "runtime/fiber.h",
         "runtime/cputime.h", "runtime/trace.h", "runtime/compat.h", "runtime/stats.def",
         "runtime/seen.h", "runtime/seen.def",
-        "ctx_arch.h", "hooks/hooks.def")
+        "ctx_arch.h", "scan_arch.h", "hooks/hooks.def")
 # From the top. A family is a folder or a file; those in one line are equals, and
 # may call each other as long as there is no circle.
 FAMILIES = (

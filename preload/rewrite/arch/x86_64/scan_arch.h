@@ -23,6 +23,53 @@ static inline const uint8_t *fib_scan_syscall(const uint8_t *p,
 }
 
 /**
+ * The next bytes that may be a syscall instruction, or the opcode of one that sets
+ * the host register: 0f 05, 0f ae; or NULL.
+ */
+static inline const uint8_t *fib_scan_code(const uint8_t *p, const uint8_t *end)
+{
+	const __m128i escape = _mm_set1_epi8(0x0f), sys = _mm_set1_epi8(0x05),
+		      group = _mm_set1_epi8((char)0xae);
+
+	for (; end - p > 16; p += 16) {
+		__m128i a = _mm_loadu_si128((const __m128i *)p);
+		__m128i b = _mm_loadu_si128((const __m128i *)(p + 1));
+		__m128i hit =
+			_mm_and_si128(_mm_cmpeq_epi8(a, escape),
+				      _mm_or_si128(_mm_cmpeq_epi8(b, sys),
+						   _mm_cmpeq_epi8(b, group)));
+		int found = _mm_movemask_epi8(hit);
+
+		if (found)
+			return p + __builtin_ctz((unsigned)found);
+	}
+	for (; end - p > 1; p++)
+		if (p[0] == 0x0f && (p[1] == 0x05 || p[1] == 0xae))
+			return p;
+	return NULL;
+}
+
+/** Which of the two. */
+static inline bool fib_is_syscall(const uint8_t *p)
+{
+	return p[1] == 0x05;
+}
+
+/**
+ * wrgsbase, by its opcode at p: f3, perhaps REX, 0f ae, and /3 with a register.
+ * Where it begins, or NULL. @before, @room: bytes of the text before p, from p on.
+ */
+static inline const uint8_t *fib_is_host_reg_set(const uint8_t *p,
+						 size_t before, size_t room)
+{
+	if (room < 3 || p[1] != 0xae || (p[2] & 0xf8) != 0xd8)
+		return NULL;
+	if (before >= 2 && (p[-1] & 0xf0) == 0x40 && p[-2] == 0xf3)
+		return p - 2;
+	return before >= 1 && p[-1] == 0xf3 ? p - 1 : NULL;
+}
+
+/**
  * A bit for each of the 16 bytes at p that may end the opcode of a branch with
  * rel32: e8, e9, or 8x after 0f.
  */
