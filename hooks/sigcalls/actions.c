@@ -93,6 +93,10 @@ long fib_sys_rt_sigpending(uint64_t *set, size_t size)
 	if (size > 8)
 		return -EINVAL;
 	fib_raw(SYS_rt_sigpending, &in_kernel, 8);
+	if (fib_unlikely(in_kernel & fib_signal_timer_signals())) {
+		fib_signal_take_timers(in_kernel);
+		fib_raw(SYS_rt_sigpending, &in_kernel, 8);
+	}
 	in_kernel |= fib_load(&f->sig.pending, acquire) |
 		     fib_signal_process_pending();
 	in_kernel &= fib_load(&f->sig.mask, relaxed);

@@ -1,6 +1,17 @@
 /*
  * What is pending here: a queue at each fiber, and one for the process. How a
  * fiber comes to look at its queue is in kick.c.
+ *
+ * There may be thousands in one, as in the kernel's, but of few kinds: a queue is a
+ * list of kinds, in the order in which they are dequeued (rank()), and of each kind a
+ * list in the order in which they came. Nobody walks along the second one but who takes
+ * all of it:
+ *
+ *	head -> SIGUSR1, the thread's
+ *	         | more
+ *	        SIGRTMIN, the thread's -> the next -> the last
+ *	         | more                   (next)
+ *	        SIGUSR1, the process's
  */
 #include "hooks/signal/state.h"
 #include "runtime/chaos.h"
@@ -39,15 +50,88 @@ static struct fib_siginfo_node *node_get_locked(void)
 		n->next = &n[1];
 	}
 	free_nodes = n->next;
+	n->timer = NULL;
+	n->stale = false;
 	fib_add(&queued, 1, relaxed);
 	return n;
 }
 
 static void node_put_locked(struct fib_siginfo_node *n)
 {
+	if (n->timer)
+		*n->timer = NULL;
 	n->next = free_nodes;
 	free_nodes = n;
 	fib_sub(&queued, 1, relaxed);
+}
+
+/*
+ * As dequeue_signal() and next_signal() of the kernel: what is the thread's own
+ * first, then what faults raise, then by number.
+ */
+static int rank(const struct fib_siginfo_node *n)
+{
+	return n->info.si_signo +
+	       (FIB_SIG(n->info.si_signo) & FIB_FAULTS ? 0 : 64) +
+	       (n->process ? 128 : 0);
+}
+
+static void put_locked(struct fib_siginfo_node **at, struct fib_siginfo_node *n)
+{
+	while (*at && rank(*at) < rank(n))
+		at = &(*at)->more;
+	n->next = NULL;
+	if (*at && rank(*at) == rank(n)) {
+		(*at)->last->next = n;
+		(*at)->last = n;
+		return;
+	}
+	n->more = *at;
+	n->last = n;
+	*at = n;
+}
+
+/* The first of its kind leaves the queue. */
+static siginfo_t take_locked(struct fib_siginfo_node **at)
+{
+	struct fib_siginfo_node *n = *at, *next = n->next;
+	siginfo_t info = n->info;
+
+	if (next) {
+		next->more = n->more;
+		next->last = n->last;
+	}
+	*at = next ? next : n->more;
+	node_put_locked(n);
+	return info;
+}
+
+/* The first kind of @set, or what ends the list. */
+static struct fib_siginfo_node **first_locked(struct fib_siginfo_node **at,
+					      uint64_t set)
+{
+	while (*at && !(FIB_SIG((*at)->info.si_signo) & set))
+		at = &(*at)->more;
+	return at;
+}
+
+/* The same of what was sent to the process. */
+static struct fib_siginfo_node **
+first_process_locked(struct fib_siginfo_node **at, uint64_t set)
+{
+	at = first_locked(at, set);
+	while (*at && !(*at)->process)
+		at = first_locked(&(*at)->more, set);
+	return at;
+}
+
+static uint64_t set_of(const struct fib_siginfo_node *n)
+{
+	uint64_t set = 0;
+
+	for (; n; n = n->more)
+		set |= FIB_SIG(n->info.si_signo);
+	return set;
 }
 
 bool fib_signal_wants(struct fib *f, int sig)
@@ -71,36 +155,88 @@ static int pend_locked(struct fib *f, int sig, bool process)
 
 static void unpend_locked(struct fib *f, int sig)
 {
-	for (const struct fib_siginfo_node *n = f->sig.queue; n; n = n->next)
-		if (n->info.si_signo == sig)
-			return;
-	fib_and(&f->sig.pending, ~FIB_SIG(sig), relaxed);
+	if (!(set_of(f->sig.queue) & FIB_SIG(sig)))
+		fib_and(&f->sig.pending, ~FIB_SIG(sig), relaxed);
 }
 
 /*
  * posixtimer_send_sigqueue() of the kernel: a timer has one signal, which is queued
  * whatever else of its number is, and while it is, what expires are overruns.
  */
-static bool overrun_locked(struct fib *f, const siginfo_t *info)
+static bool overrun_locked(struct fib_siginfo_node *n, const siginfo_t *info)
 {
-	struct fib_siginfo_node *n = f->sig.queue;
 	long sum;
 
-	while (n && (n->process || n->info.si_code != SI_TIMER ||
-		     n->info.si_timerid != info->si_timerid))
-		n = n->next;
 	if (!n)
 		return false;
-	sum = 1l + n->info.si_overrun + info->si_overrun;
+	sum = n->stale ? info->si_overrun :
+			 1l + n->info.si_overrun + info->si_overrun;
 	n->info.si_overrun = sum < INT_MAX ? (int)sum : INT_MAX;
+	n->stale = false;
 	return true;
+}
+
+/* That of a timer which signals the process. */
+static struct fib_siginfo_node *timed_locked(int id)
+{
+	struct fib_siginfo_node *kind, *n;
+
+	for (kind = process_queue; kind; kind = kind->more)
+		for (n = kind; n; n = n->next)
+			if (n->info.si_code == SI_TIMER &&
+			    n->info.si_timerid == id)
+				return n;
+	return NULL;
+}
+
+/*
+ * posixtimer_deliver_signal() of Linux 6.13 and later: what a timer had sent before
+ * it was set anew, or deleted, still pends, and is dropped by who would dequeue it.
+ */
+static uint64_t drop_stale_locked(struct fib_siginfo_node **at, uint64_t set)
+{
+	struct fib_siginfo_node **head = at;
+	uint64_t dropped = 0;
+
+	while (*(at = first_locked(at, set))) {
+		if (!(*at)->stale) {
+			at = &(*at)->more;
+			continue;
+		}
+		dropped |= FIB_SIG((*at)->info.si_signo);
+		take_locked(at);
+	}
+	return dropped & ~set_of(*head);
+}
+
+static uint64_t ready_locked(struct fib *f, uint64_t set)
+{
+	uint64_t gone = drop_stale_locked(&f->sig.queue, set);
+
+	if (fib_unlikely(gone))
+		fib_and(&f->sig.pending, ~gone, relaxed);
+	return fib_load(&f->sig.pending, relaxed) & set;
+}
+
+void fib_sig_timer_set(int id, bool deleted)
+{
+	struct fib_siginfo_node **its, *n;
+
+	fib_lock(&fib_sig_lock);
+	its = fib_sig_timer_queued(id);
+	n = its ? *its : timed_locked(id);
+	if (n && fib_sig_timers_drop())
+		n->stale = true;
+	if (n && its && deleted) {
+		n->timer = NULL;
+		*its = NULL;
+	}
+	fib_unlock(&fib_sig_lock);
 }
 
 int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 {
-	struct fib_siginfo_node *n, **at;
-	struct fib *its;
-	bool timed = !process && fib_sig_timer_target(info, &its);
+	struct fib_siginfo_node *n, **timer = NULL;
 	int r;
 
 	fib_lock(&fib_sig_lock);
@@ -108,6 +244,8 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 		fib_unlock(&fib_sig_lock);
 		return -ESRCH;
 	}
+	if (!process && info->si_code == SI_TIMER)
+		timer = fib_sig_timer_queued(info->si_timerid);
 	if (sig == SIGCONT)
 		fib_sig_flush_locked(FIB_SIG_STOPS);
 	else if (FIB_SIG(sig) & FIB_SIG_STOPS)
@@ -119,7 +257,7 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 	}
 	if ((fib_signal_wants(f, sig) && fib_sig_is_ignored(sig) &&
 	     !(fib_load(&f->sig.awaited, relaxed) & FIB_SIG(sig))) ||
-	    (timed ? overrun_locked(f, info) :
+	    (timer ? overrun_locked(*timer, info) :
 		     sig < FIB_SIGRTMIN && (fib_load(&f->sig.pending, relaxed) &
 					    FIB_SIG(sig)))) {
 		fib_unlock(&fib_sig_lock);
@@ -139,10 +277,10 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 		n->info = *info;
 		n->info.si_signo = sig;
 		n->process = process;
-		n->next = NULL;
-		for (at = &f->sig.queue; *at; at = &(*at)->next)
-			;
-		*at = n;
+		n->timer = timer;
+		if (timer)
+			*timer = n;
+		put_locked(&f->sig.queue, n);
 	}
 	ever_queued |= FIB_SIG(sig);
 	fib_unlock(&fib_sig_lock);
@@ -151,28 +289,14 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 	return 0;
 }
 
-/*
- * As dequeue_signal() and next_signal() of the kernel: what is the thread's own
- * first, then what faults raise, then by number.
- */
-static int rank(const struct fib_siginfo_node *n)
-{
-	return n->info.si_signo +
-	       (FIB_SIG(n->info.si_signo) & FIB_FAULTS ? 0 : 64) +
-	       (n->process ? 128 : 0);
-}
-
 uint64_t fib_sig_ahead(struct fib *f, uint64_t set)
 {
-	const struct fib_siginfo_node *best = NULL;
+	const struct fib_siginfo_node *best;
 	uint64_t ready;
 
 	fib_lock(&fib_sig_lock);
-	ready = fib_load(&f->sig.pending, relaxed) & set;
-	for (const struct fib_siginfo_node *n = f->sig.queue; n; n = n->next)
-		if ((FIB_SIG(n->info.si_signo) & ready) &&
-		    (!best || rank(n) < rank(best)))
-			best = n;
+	ready = ready_locked(f, set);
+	best = *first_locked(&f->sig.queue, ready);
 	if (best && best->process)
 		set = fib_sig_before(set, best->info.si_signo);
 	else if (ready)
@@ -183,39 +307,31 @@ uint64_t fib_sig_ahead(struct fib *f, uint64_t set)
 
 int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 {
-	struct fib_siginfo_node **at, **best = NULL, *n;
-	uint64_t ready, rest = 0;
+	struct fib_siginfo_node **at;
+	uint64_t ready;
 	int sig = 0;
 
 	fib_lock(&fib_sig_lock);
-	ready = fib_load(&f->sig.pending, relaxed) & set;
+	ready = ready_locked(f, set);
 	if (!ready)
 		goto out;
-	for (at = &f->sig.queue; *at; at = &(*at)->next)
-		if ((FIB_SIG((*at)->info.si_signo) & ready) &&
-		    (!best || rank(*at) < rank(*best)))
-			best = at;
-	if (best) {
-		n = *best;
-		*best = n->next;
-		*info = n->info;
-		/* The same is not for this fiber until its mask has closed. */
-		if (n->process)
-			fib_store(&f->sig.merges, (uint8_t)n->info.si_signo,
-				  seq_cst);
-		else if (n->info.si_code == SI_TIMER)
-			fib_sig_timer_dequeued(&n->info);
-		node_put_locked(n);
+	at = first_locked(&f->sig.queue, ready);
+	if (*at) {
+		bool process = (*at)->process;
+
+		*info = take_locked(at);
 		sig = info->si_signo;
+		/* The same is not for this fiber until its mask has closed. */
+		if (process)
+			fib_store(&f->sig.merges, (uint8_t)sig, seq_cst);
+		else if (info->si_code == SI_TIMER)
+			fib_sig_timer_dequeued(info);
 	} else { /* there was no memory for it */
 		sig = __builtin_ctzll(ready) + 1;
 		memset(info, 0, sizeof(*info));
 		info->si_signo = sig;
 	}
-	for (n = f->sig.queue; n; n = n->next)
-		rest |= FIB_SIG(n->info.si_signo);
-	if (!(rest & FIB_SIG(sig)))
-		fib_and(&f->sig.pending, ~FIB_SIG(sig), relaxed);
+	unpend_locked(f, sig);
 out:
 	fib_unlock(&fib_sig_lock);
 	return sig;
@@ -231,20 +347,20 @@ int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 
 void fib_sig_queue_process(int sig, const siginfo_t *info)
 {
-	struct fib_siginfo_node *n = NULL, **at;
+	struct fib_siginfo_node *n = NULL;
 
 	fib_lock(&fib_sig_lock);
-	if (sig >= FIB_SIGRTMIN ||
-	    !(fib_load(&process_pending, relaxed) & FIB_SIG(sig)))
+	if (info->si_code == SI_TIMER ?
+		    !overrun_locked(timed_locked(info->si_timerid), info) :
+		    sig >= FIB_SIGRTMIN ||
+			    !(fib_load(&process_pending, relaxed) &
+			      FIB_SIG(sig)))
 		n = node_get_locked();
 	if (n) {
 		n->info = *info;
 		n->info.si_signo = sig;
 		n->process = true;
-		n->next = NULL;
-		for (at = &process_queue; *at; at = &(*at)->next)
-			;
-		*at = n;
+		put_locked(&process_queue, n);
 		fib_or(&process_pending, FIB_SIG(sig), seq_cst);
 	}
 	fib_unlock(&fib_sig_lock);
@@ -253,19 +369,11 @@ void fib_sig_queue_process(int sig, const siginfo_t *info)
 /* Those of @set leave @at; returned: the set of what is left. */
 static uint64_t drop_locked(struct fib_siginfo_node **at, uint64_t set)
 {
-	struct fib_siginfo_node *n;
-	uint64_t rest = 0;
+	struct fib_siginfo_node **head = at;
 
-	while ((n = *at)) {
-		if (FIB_SIG(n->info.si_signo) & set) {
-			*at = n->next;
-			node_put_locked(n);
-			continue;
-		}
-		rest |= FIB_SIG(n->info.si_signo);
-		at = &n->next;
-	}
-	return rest;
+	while (*(at = first_locked(at, set)))
+		take_locked(at);
+	return set_of(*head);
 }
 
 /* flush_sigqueue_mask() of the kernel, which does the same to its own queue. */
@@ -302,95 +410,81 @@ const struct fib_siginfo_node *fib_sig_process_queue_locked(void)
 
 int fib_signal_dequeue_process(uint64_t set, siginfo_t *info)
 {
-	struct fib_siginfo_node **at, **best = NULL, *n;
-	uint64_t now = 0;
+	struct fib_siginfo_node **at;
 	int sig = 0;
 
 	if (!(fib_load(&process_pending, seq_cst) & set))
 		return 0;
 	fib_lock(&fib_sig_lock);
-	for (at = &process_queue; *at; at = &(*at)->next)
-		if ((FIB_SIG((*at)->info.si_signo) & set) &&
-		    (!best || rank(*at) < rank(*best)))
-			best = at;
-	if (best) {
-		n = *best;
-		sig = n->info.si_signo;
-		*info = n->info;
-		*best = n->next;
-		node_put_locked(n);
+	drop_stale_locked(&process_queue, set);
+	at = first_locked(&process_queue, set);
+	if (*at) {
+		*info = take_locked(at);
+		sig = info->si_signo;
 	}
-	for (n = process_queue; n; n = n->next)
-		now |= FIB_SIG(n->info.si_signo);
-	fib_store(&process_pending, now, relaxed);
+	fib_store(&process_pending, set_of(process_queue), relaxed);
 	fib_unlock(&fib_sig_lock);
 	return sig;
 }
 
 bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info)
 {
-	uint64_t blocked = fib_load(&f->sig.mask, relaxed), rest = 0;
-	struct fib_siginfo_node **at, *n, *found = NULL;
+	uint64_t blocked = fib_load(&f->sig.mask, relaxed);
+	struct fib_siginfo_node **at;
+	bool found;
 
 	if (fib_likely(!(fib_load(&f->sig.pending, acquire) & blocked)))
 		return false;
 	fib_lock(&fib_sig_lock);
-	for (at = &f->sig.queue; (n = *at);) {
-		if (!found && n->process &&
-		    (FIB_SIG(n->info.si_signo) & blocked)) {
-			found = n;
-			*info = n->info;
-			*at = n->next;
-			node_put_locked(n);
-			continue;
-		}
-		rest |= FIB_SIG(n->info.si_signo);
-		at = &n->next;
+	at = first_process_locked(&f->sig.queue, blocked);
+	found = *at;
+	if (found) {
+		*info = take_locked(at);
+		unpend_locked(f, info->si_signo);
 	}
-	if (found && !(rest & FIB_SIG(info->si_signo)))
-		fib_and(&f->sig.pending, ~FIB_SIG(info->si_signo), relaxed);
 	fib_unlock(&fib_sig_lock);
 	return found;
 }
 
 void fib_sig_drop_process(struct fib *f, int sig)
 {
-	struct fib_siginfo_node **at, *n;
+	struct fib_siginfo_node **at, *n, *next;
 
 	if (!(fib_load(&f->sig.pending, acquire) & FIB_SIG(sig)))
 		return;
 	fib_lock(&fib_sig_lock);
-	for (at = &f->sig.queue; (n = *at);) {
-		if (n->process && n->info.si_signo == sig &&
-		    n->info.si_code != SI_TIMER) {
-			*at = n->next;
-			node_put_locked(n);
-			unpend_locked(f, sig);
-		} else {
-			at = &n->next;
+	at = first_process_locked(&f->sig.queue, FIB_SIG(sig));
+	n = *at;
+	if (n) {
+		*at = n->more;
+		for (; n; n = next) {
+			next = n->next;
+			if (n->info.si_code == SI_TIMER)
+				put_locked(&f->sig.queue, n);
+			else
+				node_put_locked(n);
 		}
+		unpend_locked(f, sig);
 	}
 	fib_unlock(&fib_sig_lock);
 }
 
 bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process)
 {
-	struct fib_siginfo_node *n;
+	bool left;
 
 	fib_lock(&fib_sig_lock);
 	fib_store(&f->sig.mask, ~0ull, relaxed);
-	n = f->sig.queue;
-	if (n) {
-		f->sig.queue = n->next;
-		*info = n->info;
-		*process = n->process;
-		node_put_locked(n);
+	left = f->sig.queue;
+	if (left) {
+		*process = f->sig.queue->process;
+		*info = take_locked(&f->sig.queue);
 	} else {
 		fib_store(&f->sig.pending, 0, relaxed);
 		fib_store(&f->tid, 0, seq_cst);
 	}
 	fib_unlock(&fib_sig_lock);
-	return !n;
+	return !left;
 }
 
 void fib_sig_queues_init(void)

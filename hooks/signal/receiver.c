@@ -119,8 +119,9 @@ static bool forward_one_locked(int sig)
 }
 
 /*
- * A timer may send an ignored signal faster than this loop discards it. So the
- * loop has an end; the signalfd stays readable, and the receiver comes again.
+ * A timer may send a signal that is ignored, or pends already, faster than this loop
+ * takes it. So the loop has an end; the signalfd stays readable, and the receiver
+ * comes again.
  */
 #define AT_ONCE 64
 
@@ -142,6 +143,70 @@ static void forward_locked(uint64_t set)
 {
 	for (; set; set &= set - 1)
 		forward_all_locked(__builtin_ctzll(set) + 1);
+}
+
+/* From a timer of one thread? Then that has it, if it is still there. */
+static bool to_timers_thread(int sig, const siginfo_t *info)
+{
+	struct fib *f;
+
+	if (!fib_sig_timer_target(info, &f))
+		return false;
+	if (f)
+		fib_signal_send(f, sig, info, false);
+	return true;
+}
+
+/*
+ * What timers of one thread sent, and nobody wants, is in the kernel's queue for the
+ * process, where only its thread may find it. Of @set all goes to its threads, and what
+ * is in between is pending here. (Where a signalfd is to show it, all may find it.)
+ */
+static void take_timers_locked(uint64_t set)
+{
+	struct timespec now = { 0, 0 };
+	uint64_t found = 0;
+	siginfo_t info;
+
+	set &= fib_signal_timer_signals() & watchable() & ~fib_signal_shown();
+	if (fib_likely(!set) || fib_filtered())
+		return;
+	for (int i = 0; i < AT_ONCE; i++) {
+		long sig = fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8);
+
+		if (sig <= 0)
+			break;
+		continues += sig == SIGCONT;
+		note_sender(&info);
+		if (to_timers_thread((int)sig, &info))
+			continue;
+		fib_sig_queue_process((int)sig, &info);
+		found |= FIB_SIG(sig);
+	}
+	/* The receiver does not see them any more. */
+	forward_locked(found);
+}
+
+void fib_signal_take_timers(uint64_t set)
+{
+	fib_lock(&forward_lock);
+	take_timers_locked(set);
+	fib_unlock(&forward_lock);
+}
+
+long fib_signal_timer_call(int id, long nr, const long a[6])
+{
+	long r;
+
+	/* In between nothing leaves the kernel's queue. */
+	fib_lock(&forward_lock);
+	if (fib_sig_timer_queued(id))
+		take_timers_locked(~0ull);
+	r = fib_pass(nr, a);
+	if (r == 0)
+		fib_sig_timer_set(id, nr == SYS_timer_delete);
+	fib_unlock(&forward_lock);
+	return r;
 }
 
 /*
@@ -193,12 +258,16 @@ static void forward_posted(void)
 	}
 }
 
-/* Under the lock: two who forward at once might change the order of a queue. */
+/*
+ * Under the lock: two who forward at once might change the order of a queue. Who is
+ * about to get what a timer of its own sent has the overruns as well.
+ */
 void fib_sig_forward(uint64_t set)
 {
 	if (!set)
 		return;
 	fib_lock(&forward_lock);
+	take_timers_locked(set);
 	forward_locked(set);
 	fib_unlock(&forward_lock);
 }
@@ -220,7 +289,7 @@ static void merge_locked(struct fib *f, int sig)
 	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
 		return;
 	continues += sig == SIGCONT;
-	if (info.si_code == SI_TIMER) {
+	if (info.si_code == SI_TIMER && !to_timers_thread(sig, &info)) {
 		fib_sig_queue_process(sig, &info);
 		forward_locked(set);
 	}
@@ -330,10 +399,16 @@ int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
 {
 	struct timespec now = { 0, 0 };
 	uint64_t ahead, here, first;
-	int sig = 0;
+	struct fib *its;
+	int sig, tries = 0;
 
 	fib_lock(&forward_lock);
+again:
+	sig = 0;
+	take_timers_locked(set);
 	ahead = fib_sig_ahead(f, set);
+	if (tries++ == AT_ONCE)
+		ahead &= ~fib_signal_timer_signals();
 	here = fib_signal_process_pending() & ahead;
 	first = here & FIB_FAULTS ? here & FIB_FAULTS : here;
 	if (first)
@@ -342,6 +417,11 @@ int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
 		sig = (int)fib_raw(SYS_rt_sigtimedwait, &ahead, info, &now, 8);
 	if (sig > 0)
 		note_sender(info);
+	/* It has come since. */
+	if (sig > 0 && fib_sig_timer_target(info, &its) && its != f) {
+		to_timers_thread(sig, info);
+		goto again;
+	}
 	continues += sig == SIGCONT;
 	if (sig > 0 && info->si_code == SI_TIMER)
 		fib_sig_timer_dequeued(info);

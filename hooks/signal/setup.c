@@ -183,20 +183,24 @@ static void queue_for_kernel(const struct fib_siginfo_node *n)
 {
 	long pid = fib_raw(SYS_getpid), tid = fib_raw(SYS_gettid);
 
-	for (; n; n = n->next)
-		fib_raw(SYS_rt_tgsigqueueinfo, pid, tid, n->info.si_signo,
-			&n->info);
+	for (; n; n = n->more)
+		for (const struct fib_siginfo_node *k = n; k; k = k->next)
+			if (!k->stale)
+				fib_raw(SYS_rt_tgsigqueueinfo, pid, tid,
+					k->info.si_signo, &k->info);
 }
 
 static void take_from_kernel(const struct fib_siginfo_node *n)
 {
 	struct timespec now = { 0, 0 };
 
-	for (; n; n = n->next) {
-		uint64_t set = FIB_SIG(n->info.si_signo);
+	for (; n; n = n->more)
+		for (const struct fib_siginfo_node *k = n; k; k = k->next) {
+			uint64_t set = FIB_SIG(k->info.si_signo);
 
-		fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8);
-	}
+			if (!k->stale)
+				fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8);
+		}
 }
 
 /* What pends here for the process would be lost too: no worker blocks a fault's. */

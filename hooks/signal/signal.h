@@ -156,6 +156,8 @@ struct fib *fib_signal_target(int sig);
 bool fib_signal_send_process(int sig, const siginfo_t *info);
 /** A timer that sends @sig to one thread is about to be made. */
 void fib_signal_timer_expect(int sig);
+/** What any timer of one thread has ever sent. Any thread. */
+uint64_t fib_signal_timer_signals(void);
 /** Timer @id signals thread @tid. False: there are too many. */
 bool fib_signal_timer_add(int id, int tid);
 void fib_signal_timer_remove(int id);
@@ -214,6 +216,15 @@ void fib_signal_prepare(int sig);
  * process or for @f, the caller, and all block, goes where it is seen.
  */
 void fib_signal_show(struct fib *f, uint64_t set);
+/**
+ * What timers of single threads have sent of @set, and pends in the kernel for the
+ * process, is with these threads. A fiber.
+ */
+void fib_signal_take_timers(uint64_t set);
+/**
+ * timer_settime() or timer_delete() of timer @id, and what it has sent before. A fiber.
+ */
+long fib_signal_timer_call(int id, long nr, const long a[6]);
 /** The next of @set that @f, the caller, may accept, and is no more; 0: none. */
 int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info);
 /** @f is gone: what was sent to the process and waited at it, others get. */

@@ -9,10 +9,15 @@
 
 #define FIB_SA_RESTORER 0x04000000
 
+/* queue.c */
 struct fib_siginfo_node {
-	struct fib_siginfo_node *next;
+	struct fib_siginfo_node *next; /* of its kind */
+	struct fib_siginfo_node *more; /* of the first: of the next kind, */
+	struct fib_siginfo_node *last; /* and the last of its own */
 	siginfo_t info;
+	struct fib_siginfo_node **timer; /* where its timer has it, or NULL */
 	bool process; /* sent to the process: any fiber would do */
+	bool stale;   /* of a timer that was set anew since */
 };
 
 /* --- state.c --------------------------------------------------------------- */
@@ -101,6 +106,8 @@ void fib_sig_drop_process(struct fib *f, int sig);
 bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info);
 /* @f ends: one that is left in its queue; or true, there is none, and it is gone. */
 bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process);
+/* Timer @id was set anew, or @deleted; what it had sent was with its thread. */
+void fib_sig_timer_set(int id, bool deleted);
 
 /* --- action.c -------------------------------------------------------------- */
 
@@ -113,8 +120,10 @@ struct fib_kernel_sigaction fib_sig_delivery_action(int sig,
 
 /* --- timer.c, target.c ----------------------------------------------------- */
 
-/* Is there a timer that sends @sig to one thread? */
-bool fib_sig_has_timer(int sig);
+/* Where timer @id has its signal, while a thread has that; NULL: it has no thread. */
+struct fib_siginfo_node **fib_sig_timer_queued(int id);
+/* Does the kernel drop what a timer has sent that is set anew, or deleted? */
+bool fib_sig_timers_drop(void);
 /*
  * Is @info of a timer that signals one thread? Then it is for *@f, and for nobody if that
  * is NULL: the thread has ended.

@@ -92,7 +92,9 @@ bool fib_signal_send_process(int sig, const siginfo_t *info)
 /* For a timer of one thread any other one's mask says nothing. */
 static bool default_at_once(int sig)
 {
-	struct fib *f = fib_sig_has_timer(sig) ? NULL : fib_signal_target(sig);
+	struct fib *f = fib_signal_timer_signals() & FIB_SIG(sig) ?
+				NULL :
+				fib_signal_target(sig);
 
 	return f && fib_sig_default_at_once(f, sig);
 }

@@ -7,22 +7,49 @@
  *
  * The kernel counts the overruns of what it has in its queue. What has left that
  * for the fiber's and is still there is the same signal, and counts on here.
+ *
+ * In the kernel's queue it is the process's, where nobody but its thread may find it:
+ * who looks there gives what others have to them first (fib_signal_take_timers()).
  */
+#include <sys/utsname.h>
 #include "hooks/signal/state.h"
+#include "runtime/digits.h"
 
 #define TIMERS 1024
+#define DROPS  13 /* Linux 6.13 */
 
 static struct thread_timer {
 	_Atomic int used; /* timer id + 1 */
 	_Atomic int tid;
 	_Atomic int
 		overrun; /* of the last one that was dequeued; -1: none was */
+	struct fib_siginfo_node *queued; /* at its thread. fib_sig_lock */
 } timers[TIMERS];
+static _Atomic uint32_t high;	       /* no more were ever in use */
 static _Atomic uint64_t timer_signals; /* what any of them ever sent */
 
-bool fib_sig_has_timer(int sig)
+uint64_t fib_signal_timer_signals(void)
 {
-	return fib_load(&timer_signals, seq_cst) & FIB_SIG(sig);
+	return fib_load(&timer_signals, seq_cst);
+}
+
+bool fib_sig_timers_drop(void)
+{
+	static _Atomic int8_t drop; /* 1: they do; -1: not */
+	struct utsname u;
+	const char *p = u.release;
+	uint64_t major, minor = 0;
+
+	if (!fib_load(&drop, relaxed)) {
+		fib_raw(SYS_uname, &u);
+		major = fib_get_decimal(&p);
+		if (*p++ == '.')
+			minor = fib_get_decimal(&p);
+		fib_store(&drop,
+			  major > 6 || (major == 6 && minor >= DROPS) ? 1 : -1,
+			  relaxed);
+	}
+	return fib_load(&drop, relaxed) > 0;
 }
 
 void fib_signal_timer_expect(int sig)
@@ -33,24 +60,38 @@ void fib_signal_timer_expect(int sig)
 
 bool fib_signal_timer_add(int id, int tid)
 {
-	for (struct thread_timer *t = timers; t < timers + TIMERS; t++) {
+	uint32_t n = fib_load(&high, relaxed);
+
+	for (uint32_t i = 0; i < TIMERS; i++) {
+		struct thread_timer *t = &timers[i];
 		int none = 0;
 
-		if (fib_cas(&t->used, &none, id + 1, seq_cst)) {
-			fib_store(&t->overrun, -1, relaxed);
-			fib_store(&t->tid, tid, release);
-			return true;
-		}
+		if (!fib_cas(&t->used, &none, id + 1, seq_cst))
+			continue;
+		fib_store(&t->overrun, -1, relaxed);
+		fib_store(&t->tid, tid, release);
+		while (n <= i && !fib_cas(&high, &n, i + 1, release))
+			;
+		return true;
 	}
 	return false;
 }
 
 static struct thread_timer *find(int id)
 {
-	for (struct thread_timer *t = timers; t < timers + TIMERS; t++)
+	uint32_t n = fib_load(&high, acquire);
+
+	for (struct thread_timer *t = timers; t < timers + n; t++)
 		if (fib_load(&t->used, relaxed) == id + 1)
 			return t;
 	return NULL;
+}
+
+struct fib_siginfo_node **fib_sig_timer_queued(int id)
+{
+	struct thread_timer *t = find(id);
+
+	return t ? &t->queued : NULL;
 }
 
 void fib_signal_timer_remove(int id)
@@ -63,8 +104,10 @@ void fib_signal_timer_remove(int id)
 
 void fib_signal_timer_forget(void)
 {
-	if (fib_xchg(&timer_signals, 0, relaxed))
-		memset(timers, 0, sizeof(timers));
+	if (!fib_xchg(&timer_signals, 0, relaxed))
+		return;
+	memset(timers, 0, sizeof(timers));
+	fib_store(&high, 0, relaxed);
 }
 
 bool fib_sig_timer_target(const siginfo_t *info, struct fib **f)

@@ -39,7 +39,9 @@ long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 
 long fib_sys_timer_delete(int id)
 {
-	long r = synced(fib_raw(SYS_timer_delete, id), ~0ull);
+	long r = synced(
+		fib_signal_timer_call(id, SYS_timer_delete, (long[6]){ id }),
+		~0ull);
 
 	/* What it has sent is its thread's still. */
 	fib_signal_timer_remove(id);
@@ -48,7 +50,10 @@ long fib_sys_timer_delete(int id)
 
 long fib_sys_timer_settime(int id, int flags, const void *new, void *old)
 {
-	return synced(fib_raw(SYS_timer_settime, id, flags, new, old), ~0ull);
+	return synced(fib_signal_timer_call(
+			      id, SYS_timer_settime,
+			      (long[6]){ id, flags, (long)new, (long)old }),
+		      ~0ull);
 }
 
 long fib_sys_timer_getoverrun(int id)

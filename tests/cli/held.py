@@ -88,7 +88,7 @@ def loop(p, at):
     base = base_of(p.pid)
     node = base + at["posted_info"]
     with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
-        for addr, data in ((node, struct.pack("Qi", node, signal.SIGUSR1)),
+        for addr, data in ((node, struct.pack("QQQi", node, node, node, signal.SIGUSR1)),
                            (base + at["process_queue"], struct.pack("Q", node)),
                            (base + at["process_pending"], bytes([255] * 8))):
             mem.seek(addr)

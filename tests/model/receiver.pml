@@ -1,8 +1,8 @@
 /*
  * A signal for the process, as the head of hooks/signal/receiver.c draws it: the
  * kernel's queue, a signalfd that the receiver polls, two fibers that open and
- * close their masks and handle what they were given, one at a time, and a sender
- * that sends twice.
+ * close their masks and handle what they were given, one at a time, a sender that
+ * sends twice, and one who looks for what timers have sent to threads.
  *
  * Proved for every interleaving: once a fiber has opened its mask for good, no
  * signal stays behind, neither in the kernel's queue nor in ours.
@@ -14,6 +14,7 @@
  *          TAKE_AND_GO     who has dequeued one does not look at unwatched
  *          NO_SYNC         who sends in the process, to the kernel, does not look again
  *          STALE_LOOK      the receiver clears unwatched by what it saw without the lock
+ *          NO_FORWARD      who looks for timers leaves what else was there to the receiver
  */
 bool pending;		/* in the kernel */
 bool queued;		/* dequeued there, and then blocked by all: in our queue */
@@ -155,6 +156,22 @@ proctype insider()
 	sent_inside = true
 }
 
+/* fib_signal_take_timers(): what comes in between is queued here. */
+proctype taker()
+{
+	lock();
+	if
+	:: atomic { pending -> pending = false; queued = true };
+#ifdef NO_FORWARD
+	   unwatched = true
+#else
+	   forward_locked()
+#endif
+	:: else
+	fi;
+	locked = false
+}
+
 proctype receiver()
 {
 	bool was, here;
@@ -180,5 +197,5 @@ proctype receiver()
 
 init {
 	atomic { run fiber(0); run fiber(1); run sender(); run insider();
-		 run receiver() }
+		 run taker(); run receiver() }
 }
