@@ -1,6 +1,5 @@
 /* Sending signals: kill(), tgkill() and their like. */
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/sigcalls/sigcalls.h"
@@ -50,12 +49,8 @@ static bool may_be_caught(int sig)
 /* send_signal_locked() of the kernel: no more real-time signals than that. */
 static bool too_many(int sig, const siginfo_t *info)
 {
-	struct rlimit lim = { .rlim_cur = RLIM_INFINITY };
-
-	if (sig < FIB_SIGRTMIN || info->si_code == SI_USER)
-		return false;
-	fib_raw(SYS_prlimit64, 0, RLIMIT_SIGPENDING, 0, &lim);
-	return fib_signal_queued() >= lim.rlim_cur;
+	return sig >= FIB_SIGRTMIN && info->si_code != SI_USER &&
+	       fib_signal_one_too_many();
 }
 
 /* False: all block it, or others are before it: the kernel's queue is its place. */

@@ -13,6 +13,7 @@
  *	         | more                   (next)
  *	        SIGUSR1, the process's
  */
+#include <sys/resource.h>
 #include "hooks/signal/state.h"
 #include "runtime/chaos.h"
 
@@ -30,12 +31,22 @@ static _Atomic uint64_t process_pending;
 /* What no fiber can have pending: all but these. fib_sig_lock. */
 static uint64_t ever_queued;
 
-uint32_t fib_signal_queued(void)
+bool fib_signal_any_queued(void)
 {
 	return fib_load(&queued, relaxed);
 }
 
-static struct fib_siginfo_node *node_get_locked(void)
+/* What the kernel has in its own queues, and of other processes, it alone counts. */
+bool fib_signal_one_too_many(void)
+{
+	struct rlimit lim = { .rlim_cur = RLIM_INFINITY };
+
+	fib_raw(SYS_prlimit64, 0, RLIMIT_SIGPENDING, 0, &lim);
+	return fib_load(&queued, relaxed) + fib_sig_timers() >= lim.rlim_cur;
+}
+
+/* @counted: by RLIMIT_SIGPENDING. Of a timer, that itself is. */
+static struct fib_siginfo_node *node_get_locked(bool counted)
 {
 	struct fib_siginfo_node *n = free_nodes;
 
@@ -52,7 +63,8 @@ static struct fib_siginfo_node *node_get_locked(void)
 	free_nodes = n->next;
 	n->timer = NULL;
 	n->stale = false;
-	fib_add(&queued, 1, relaxed);
+	n->counted = counted;
+	fib_add(&queued, counted, relaxed);
 	return n;
 }
 
@@ -62,7 +74,7 @@ static void node_put_locked(struct fib_siginfo_node *n)
 		*n->timer = NULL;
 	n->next = free_nodes;
 	free_nodes = n;
-	fib_sub(&queued, 1, relaxed);
+	fib_sub(&queued, n->counted, relaxed);
 }
 
 /*
@@ -264,7 +276,7 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 		return 0;
 	}
 	r = pend_locked(f, sig, process);
-	n = r ? NULL : node_get_locked();
+	n = r ? NULL : node_get_locked(info->si_code != SI_TIMER);
 	/* As the kernel: a signal that does not queue needs no memory. */
 	if (!n && !r && sig >= FIB_SIGRTMIN)
 		r = -EAGAIN;
@@ -355,7 +367,7 @@ void fib_sig_queue_process(int sig, const siginfo_t *info)
 		    sig >= FIB_SIGRTMIN ||
 			    !(fib_load(&process_pending, relaxed) &
 			      FIB_SIG(sig)))
-		n = node_get_locked();
+		n = node_get_locked(info->si_code != SI_TIMER);
 	if (n) {
 		n->info = *info;
 		n->info.si_signo = sig;

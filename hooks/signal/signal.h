@@ -143,8 +143,10 @@ int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info);
 int fib_signal_dequeue_process(uint64_t set, siginfo_t *info);
 /** What is pending for the process here, not in the kernel. */
 uint64_t fib_signal_process_pending(void);
-/** How many signals are in all queues here. */
-uint32_t fib_signal_queued(void);
+/** Would one more be above RLIMIT_SIGPENDING: queued here, or a timer? Any thread. */
+bool fib_signal_one_too_many(void);
+/** Is any queued here? Any thread. */
+bool fib_signal_any_queued(void);
 /** Does @f not block @sig, or wait for it? wants_signal() of the kernel. */
 bool fib_signal_wants(struct fib *f, int sig);
 
@@ -158,6 +160,8 @@ bool fib_signal_send_process(int sig, const siginfo_t *info);
 void fib_signal_timer_expect(int sig);
 /** What any timer of one thread has ever sent. Any thread. */
 uint64_t fib_signal_timer_signals(void);
+/** So many timers are there more, or fewer. Any thread. */
+void fib_signal_timers_add(int n);
 /** Timer @id signals thread @tid. False: there are too many. */
 bool fib_signal_timer_add(int id, int tid);
 void fib_signal_timer_remove(int id);

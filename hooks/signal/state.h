@@ -18,6 +18,7 @@ struct fib_siginfo_node {
 	struct fib_siginfo_node **timer; /* where its timer has it, or NULL */
 	bool process; /* sent to the process: any fiber would do */
 	bool stale;   /* of a timer that was set anew since */
+	bool counted; /* by RLIMIT_SIGPENDING */
 };
 
 /* --- state.c --------------------------------------------------------------- */
@@ -120,6 +121,8 @@ struct fib_kernel_sigaction fib_sig_delivery_action(int sig,
 
 /* --- timer.c, target.c ----------------------------------------------------- */
 
+/* How many timers the process has. */
+uint32_t fib_sig_timers(void);
 /* Where timer @id has its signal, while a thread has that; NULL: it has no thread. */
 struct fib_siginfo_node **fib_sig_timer_queued(int id);
 /* Does the kernel drop what a timer has sent that is set anew, or deleted? */

@@ -25,8 +25,21 @@ static struct thread_timer {
 		overrun; /* of the last one that was dequeued; -1: none was */
 	struct fib_siginfo_node *queued; /* at its thread. fib_sig_lock */
 } timers[TIMERS];
+static _Atomic int made;	       /* of any kind, that were seen */
 static _Atomic uint32_t high;	       /* no more were ever in use */
 static _Atomic uint64_t timer_signals; /* what any of them ever sent */
+
+uint32_t fib_sig_timers(void)
+{
+	int n = fib_load(&made, relaxed);
+
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+void fib_signal_timers_add(int n)
+{
+	fib_add(&made, n, relaxed);
+}
 
 uint64_t fib_signal_timer_signals(void)
 {
@@ -104,6 +117,7 @@ void fib_signal_timer_remove(int id)
 
 void fib_signal_timer_forget(void)
 {
+	fib_store(&made, 0, relaxed);
 	if (!fib_xchg(&timer_signals, 0, relaxed))
 		return;
 	memset(timers, 0, sizeof(timers));

@@ -11,6 +11,25 @@ static long synced(long r, uint64_t set)
 	return r;
 }
 
+static long create(int clock, struct sigevent *ev, int *id)
+{
+	long r = fib_raw(SYS_timer_create, clock, ev, id);
+
+	if (r == 0)
+		fib_signal_timers_add(1);
+	return r;
+}
+
+static long end(int id)
+{
+	long r = fib_signal_timer_call(id, SYS_timer_delete, (long[6]){ id });
+
+	if (r == 0)
+		fib_signal_timers_add(-1);
+	return r;
+}
+
+/* The signal that it may send is made with it: alloc_posix_timer() of the kernel. */
 long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 {
 	struct sigevent copy;
@@ -20,28 +39,28 @@ long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 
 	if (r)
 		return r;
+	if (fib_signal_any_queued() && fib_signal_one_too_many())
+		return -EAGAIN;
 	if (!ev || fib_copy(&copy, ev, sizeof(copy)) ||
 	    copy.sigev_notify != SIGEV_THREAD_ID)
-		return fib_raw(SYS_timer_create, clock, ev, id);
+		return create(clock, ev, id);
 	f = fib_by_tid(copy._sigev_un._tid);
 	if (!f)
-		return fib_raw(SYS_timer_create, clock, ev, id);
+		return create(clock, ev, id);
 	copy.sigev_notify = SIGEV_SIGNAL;
 	fib_signal_timer_expect(copy.sigev_signo);
-	r = fib_raw(SYS_timer_create, clock, &copy, &got);
+	r = create(clock, &copy, &got);
 	if (r)
 		return r;
 	if (fib_signal_timer_add(got, fib_load(&f->tid, relaxed)))
 		return fib_copy(id, &got, sizeof(got));
-	fib_raw(SYS_timer_delete, got);
+	end(got);
 	return -EAGAIN;
 }
 
 long fib_sys_timer_delete(int id)
 {
-	long r = synced(
-		fib_signal_timer_call(id, SYS_timer_delete, (long[6]){ id }),
-		~0ull);
+	long r = synced(end(id), ~0ull);
 
 	/* What it has sent is its thread's still. */
 	fib_signal_timer_remove(id);
