@@ -297,7 +297,7 @@ unsigned sleep(unsigned seconds)
 	if (!CALLER(sleep) || fib_foreign.nanosleep)
 		return CALL(sleep, seconds);
 	if (nanosleep(&ts, &ts) < 0)
-		return (unsigned)ts.tv_sec + (ts.tv_nsec >= 500000000);
+		return (unsigned)ts.tv_sec;
 	errno = saved;
 	return 0;
 }
