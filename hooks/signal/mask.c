@@ -23,7 +23,8 @@ void fib_signal_unblocked(struct fib *f, uint64_t opened)
 	if (!fib_filtered())
 		fib_raw(SYS_rt_sigpending, &pending, 8);
 	if (fib_unlikely(pending & opened & fib_signal_worker_mask()))
-		fib_sig_forward(pending & opened & fib_signal_worker_mask());
+		fib_sig_forward(pending & opened & fib_signal_worker_mask(),
+				true);
 	fib_signal_mask_changed(f);
 }
 

@@ -246,7 +246,8 @@ void fib_sig_timer_set(int id, bool deleted)
 	fib_unlock(&fib_sig_lock);
 }
 
-int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
+int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
+		 bool pended)
 {
 	struct fib_siginfo_node *n, **timer = NULL;
 	int r;
@@ -267,7 +268,7 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 		fib_unlock(&fib_sig_lock);
 		return 0;
 	}
-	if ((fib_signal_wants(f, sig) && fib_sig_is_ignored(sig) &&
+	if ((!pended && fib_signal_wants(f, sig) && fib_sig_is_ignored(sig) &&
 	     !(fib_load(&f->sig.awaited, relaxed) & FIB_SIG(sig))) ||
 	    (timer ? overrun_locked(*timer, info) :
 		     sig < FIB_SIGRTMIN && (fib_load(&f->sig.pending, relaxed) &
@@ -299,6 +300,11 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 	if (fib_signal_wants(f, sig))
 		fib_attention_set(f);
 	return 0;
+}
+
+int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
+{
+	return fib_sig_send(f, sig, info, process, false);
 }
 
 uint64_t fib_sig_ahead(struct fib *f, uint64_t set)

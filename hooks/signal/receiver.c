@@ -98,7 +98,12 @@ static void note_sender(siginfo_t *info)
 	info->si_uid = 0;
 }
 
-static bool forward_one_locked(int sig)
+/*
+ * @pended: before, in whatever order it comes now. A signal that is ignored is not
+ * taken as it comes (sig_ignored()); what was blocked then, and pends, is dropped when its
+ * turn comes, if a handler that goes first has not closed the mask again.
+ */
+static bool forward_one_locked(int sig, bool pended)
 {
 	uint64_t set = FIB_SIG(sig);
 	struct timespec now = { 0, 0 };
@@ -110,7 +115,7 @@ static bool forward_one_locked(int sig)
 		continues += sig == SIGCONT;
 		note_sender(&info);
 	}
-	if (!fib_signal_send_process(sig, &info)) {
+	if (!fib_sig_send_process(sig, &info, pended)) {
 		FIB_CHAOS_POINT(signal_pend);
 		/* Blocked just now. */
 		fib_sig_queue_process(sig, &info);
@@ -125,7 +130,7 @@ static bool forward_one_locked(int sig)
  */
 #define AT_ONCE 64
 
-static void forward_all_locked(int sig)
+static void forward_all_locked(int sig, bool pended)
 {
 	for (int i = 0; i < AT_ONCE; i++) {
 		if (!wants_one(sig)) {
@@ -134,15 +139,15 @@ static void forward_all_locked(int sig)
 			fib_sig_show(sig);
 			return;
 		}
-		if (!forward_one_locked(sig))
+		if (!forward_one_locked(sig, pended))
 			return;
 	}
 }
 
-static void forward_locked(uint64_t set)
+static void forward_locked(uint64_t set, bool pended)
 {
 	for (; set; set &= set - 1)
-		forward_all_locked(__builtin_ctzll(set) + 1);
+		forward_all_locked(__builtin_ctzll(set) + 1, pended);
 }
 
 /* From a timer of one thread? Then that has it, if it is still there. */
@@ -184,7 +189,7 @@ static void take_timers_locked(uint64_t set)
 		found |= FIB_SIG(sig);
 	}
 	/* The receiver does not see them any more. */
-	forward_locked(found);
+	forward_locked(found, true);
 }
 
 void fib_signal_take_timers(uint64_t set)
@@ -232,7 +237,7 @@ void fib_signal_pend_process(int sig, const siginfo_t *info)
 {
 	fib_lock(&forward_lock);
 	fib_sig_queue_process(sig, info);
-	forward_locked(FIB_SIG(sig));
+	forward_locked(FIB_SIG(sig), true);
 	fib_unlock(&forward_lock);
 }
 
@@ -240,7 +245,7 @@ void fib_signal_show(struct fib *f, uint64_t set)
 {
 	fib_lock(&forward_lock);
 	fib_sig_shown_add(f, set);
-	forward_locked(set & fib_signal_process_pending());
+	forward_locked(set & fib_signal_process_pending(), true);
 	fib_unlock(&forward_lock);
 }
 
@@ -262,13 +267,13 @@ static void forward_posted(void)
  * Under the lock: two who forward at once might change the order of a queue. Who is
  * about to get what a timer of its own sent has the overruns as well.
  */
-void fib_sig_forward(uint64_t set)
+void fib_sig_forward(uint64_t set, bool pended)
 {
 	if (!set)
 		return;
 	fib_lock(&forward_lock);
 	take_timers_locked(set);
-	forward_locked(set);
+	forward_locked(set, pended);
 	fib_unlock(&forward_lock);
 }
 
@@ -291,7 +296,7 @@ static void merge_locked(struct fib *f, int sig)
 	continues += sig == SIGCONT;
 	if (info.si_code == SI_TIMER && !to_timers_thread(sig, &info)) {
 		fib_sig_queue_process(sig, &info);
-		forward_locked(set);
+		forward_locked(set, true);
 	}
 }
 
@@ -328,7 +333,7 @@ void fib_signal_sync(uint64_t set)
 		fib_lock(&forward_lock);
 		fib_unlock(&forward_lock);
 	}
-	fib_sig_forward(pending & set & watchable());
+	fib_sig_forward(pending & set & watchable(), false);
 }
 
 void fib_signal_send_group(int sig)
@@ -384,7 +389,7 @@ void fib_signal_rewatch(uint64_t set)
 	fib_lock(&forward_lock);
 	found = fib_load(&unwatched, relaxed) & set;
 	fib_and(&unwatched, ~found, seq_cst);
-	forward_locked(found);
+	forward_locked(found, true);
 	fib_unlock(&forward_lock);
 	/* The signalfd watches them again. */
 	if (found)
@@ -484,7 +489,7 @@ void fib_receiver_run(void)
 	fib_raw(SYS_rt_sigpending, &pending, 8);
 	pending &= watchable();
 	fib_and(&unwatched, pending | fib_signal_process_pending(), seq_cst);
-	forward_locked(pending);
+	forward_locked(pending, false);
 	fib_unlock(&forward_lock);
 	set = watchable() & ~fib_load(&unwatched, relaxed);
 	use = fib_fd_use();

@@ -94,6 +94,9 @@ void fib_sig_queue_process(int sig, const siginfo_t *info);
 const struct fib_siginfo_node *fib_sig_process_queue_locked(void);
 /* None of @set is pending here any more, for any fiber or for the process. */
 void fib_sig_flush_locked(uint64_t set);
+/* As fib_signal_send(); @pended: for the process, until now. */
+int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
+		 bool pended);
 /* What of @set, pending for the process, would come before what @f has of it. */
 uint64_t fib_sig_ahead(struct fib *f, uint64_t set);
 /*
@@ -134,6 +137,8 @@ bool fib_sig_timers_drop(void);
 bool fib_sig_timer_target(const siginfo_t *info, struct fib **f);
 /* Its thread has dequeued @info, which timer_getoverrun() tells of. */
 void fib_sig_timer_dequeued(const siginfo_t *info);
+/* As fib_signal_send_process(). */
+bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended);
 /*
  * The default actions of those of @pending, in the kernel's queue for the process,
  * that some fiber does not block. The monitor's thread alone.
@@ -151,8 +156,11 @@ void fib_sig_shown_add(struct fib *f, uint64_t set);
 
 /* --- receiver.c ------------------------------------------------------------ */
 
-/* The kernel has @set pending for the process: to the fibers that want it. */
-void fib_sig_forward(uint64_t set);
+/*
+ * The kernel has @set pending for the process: to the fibers that want it. @pended: it was
+ * blocked until now.
+ */
+void fib_sig_forward(uint64_t set, bool pended);
 /*
  * @mask is @f's from now on, which handles @sig, or drops it: if that was sent to the
  * process, what has been sent since was the same.

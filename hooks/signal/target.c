@@ -66,7 +66,7 @@ static struct fib *target_by_cpu(int sig)
 	return target;
 }
 
-bool fib_signal_send_process(int sig, const siginfo_t *info)
+bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended)
 {
 	struct fib *timed;
 	bool cpu = info->si_code == SI_KERNEL &&
@@ -84,9 +84,14 @@ bool fib_signal_send_process(int sig, const siginfo_t *info)
 			f = fib_signal_target(sig);
 		if (!f)
 			return false;
-		if (fib_signal_send(f, sig, info, true) != -ESRCH)
+		if (fib_sig_send(f, sig, info, true, pended) != -ESRCH)
 			return true;
 	}
+}
+
+bool fib_signal_send_process(int sig, const siginfo_t *info)
+{
+	return fib_sig_send_process(sig, info, false);
 }
 
 /* For a timer of one thread any other one's mask says nothing. */
