@@ -99,10 +99,18 @@ static void note_sender(siginfo_t *info)
 }
 
 /*
- * @pended: before, in whatever order it comes now. A signal that is ignored is not
- * taken as it comes (sig_ignored()); what was blocked then, and pends, is dropped when its
- * turn comes, if a handler that goes first has not closed the mask again.
+ * sig_ignored() of the kernel: what is ignored is dropped as it comes if main does not
+ * block it. Else it pends, and is dropped when its turn comes, if a handler that goes
+ * first has not closed the mask again. @pended: it was blocked until now.
  */
+static bool comes_ignored(int sig, bool pended)
+{
+	const struct fib *f = fib_main_fiber;
+
+	return !pended &&
+	       !(f && (fib_load(&f->sig.mask, relaxed) & FIB_SIG(sig)));
+}
+
 static bool forward_one_locked(int sig, bool pended)
 {
 	uint64_t set = FIB_SIG(sig);
@@ -115,7 +123,7 @@ static bool forward_one_locked(int sig, bool pended)
 		continues += sig == SIGCONT;
 		note_sender(&info);
 	}
-	if (!fib_sig_send_process(sig, &info, pended)) {
+	if (!fib_sig_send_process(sig, &info, !comes_ignored(sig, pended))) {
 		FIB_CHAOS_POINT(signal_pend);
 		/* Blocked just now. */
 		fib_sig_queue_process(sig, &info);
@@ -280,8 +288,8 @@ void fib_sig_forward(uint64_t set, bool pended)
 /*
  * A signal that is no real-time one pends once, until it is dequeued (legacy_queue()). One
  * that was dequeued here for a fiber pends on at that one, and the kernel takes the same
- * again: that is dropped when the mask closes for the handler. Until then it is for
- * nobody (merges). (Timers queue theirs in any case: send_sigqueue().)
+ * again: that is dropped when the mask closes for the handler, or a sigwait() accepts
+ * it. Until then it is for nobody (merges). (Timers queue theirs in any case: send_sigqueue().)
  */
 static void merge_locked(struct fib *f, int sig)
 {
@@ -404,6 +412,7 @@ int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
 {
 	struct timespec now = { 0, 0 };
 	uint64_t ahead, here, first;
+	bool merges = false;
 	struct fib *its;
 	int sig, tries = 0;
 
@@ -430,13 +439,21 @@ again:
 	continues += sig == SIGCONT;
 	if (sig > 0 && info->si_code == SI_TIMER)
 		fib_sig_timer_dequeued(info);
-	if (sig <= 0)
+	if (sig <= 0) {
 		sig = fib_signal_dequeue_process(here, info);
-	if (sig <= 0)
-		sig = fib_signal_dequeue(f, set, info);
+		merges = true;
+	}
+	if (sig <= 0) {
+		sig = fib_sig_dequeue(f, set, info);
+		merges = fib_load(&f->sig.merges, relaxed) == sig;
+		fib_store(&f->sig.merges, 0, seq_cst);
+	}
 	/* One is enough: another that comes now is forwarded to somebody else. */
 	if (sig > 0)
 		fib_store(&f->sig.awaited, 0, seq_cst);
+	if (merges && sig > 0 && sig < FIB_SIGRTMIN &&
+	    info->si_code != SI_TIMER)
+		merge_locked(f, sig);
 	fib_unlock(&forward_lock);
 	return sig;
 }
