@@ -5,6 +5,7 @@ void fib_signal_mask_changed(struct fib *f)
 {
 	uint64_t open = ~fib_load(&f->sig.mask, relaxed);
 
+	fib_sig_drop_stale(f, open | fib_load(&f->sig.awaited, relaxed));
 	fib_fence(seq_cst);
 	fib_sig_retarget(f);
 	if (fib_load(&f->sig.pending, relaxed) & open)
@@ -20,6 +21,7 @@ void fib_signal_unblocked(struct fib *f, uint64_t opened)
 {
 	uint64_t pending = 0;
 
+	fib_sig_drop_stale(f, opened);
 	if (!fib_filtered())
 		fib_raw(SYS_rt_sigpending, &pending, 8);
 	if (fib_unlikely(pending & opened & fib_signal_worker_mask()))

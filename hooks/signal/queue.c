@@ -31,6 +31,8 @@ static _Atomic uint64_t process_pending;
 /* What no fiber can have pending: all but these. fib_sig_lock. */
 static uint64_t ever_queued;
 
+static _Atomic bool any_stale; /* there was one */
+
 bool fib_signal_any_queued(void)
 {
 	return fib_load(&queued, relaxed);
@@ -230,6 +232,15 @@ static uint64_t ready_locked(struct fib *f, uint64_t set)
 	return fib_load(&f->sig.pending, relaxed) & set;
 }
 
+void fib_sig_drop_stale(struct fib *f, uint64_t set)
+{
+	if (fib_likely(!fib_load(&any_stale, relaxed)))
+		return;
+	fib_lock(&fib_sig_lock);
+	ready_locked(f, set);
+	fib_unlock(&fib_sig_lock);
+}
+
 void fib_sig_timer_set(int id, bool deleted)
 {
 	struct fib_siginfo_node **its, *n;
@@ -237,8 +248,10 @@ void fib_sig_timer_set(int id, bool deleted)
 	fib_lock(&fib_sig_lock);
 	its = fib_sig_timer_queued(id);
 	n = its ? *its : timed_locked(id);
-	if (n && fib_sig_timers_drop())
+	if (n && fib_sig_timers_drop()) {
 		n->stale = true;
+		fib_store(&any_stale, true, relaxed);
+	}
 	if (n && its && deleted) {
 		n->timer = NULL;
 		*its = NULL;

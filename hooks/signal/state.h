@@ -110,6 +110,8 @@ void fib_sig_drop_process(struct fib *f, int sig);
 bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info);
 /* @f ends: one that is left in its queue; or true, there is none, and it is gone. */
 bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process);
+/* What @f has of @set, and its timers have set anew since, is over. */
+void fib_sig_drop_stale(struct fib *f, uint64_t set);
 /* Timer @id was set anew, or @deleted; what it had sent was with its thread. */
 void fib_sig_timer_set(int id, bool deleted);
 
