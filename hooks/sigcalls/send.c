@@ -136,6 +136,9 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 	if (too_many(sig, info))
 		return -EAGAIN;
 	fib_signal_prepare(sig);
+	/* One that its timer has sent pends already, and is the same. */
+	if (fib_unlikely(fib_signal_timer_signals() & FIB_SIG(sig)))
+		fib_signal_take_timers(FIB_SIG(sig));
 	return fib_signal_send(f, sig, info, false);
 }
 
