@@ -351,7 +351,7 @@ static long set_owner(int fd, int cmd, long arg)
 	if (cmd == F_SETOWN)
 		return fib_raw(SYS_fcntl, fd, cmd, known_owner((int)arg));
 	if (fib_copy(&owner, (void *)arg, sizeof(owner)))
-		return -EFAULT;
+		return fib_raw(SYS_fcntl, fd, cmd, arg);
 	if ((owner.type == F_OWNER_TID || owner.type == F_OWNER_PID) &&
 	    fib_by_tid(owner.pid)) {
 		owner.type = F_OWNER_PID;

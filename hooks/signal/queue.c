@@ -259,6 +259,23 @@ void fib_sig_timer_set(int id, bool deleted)
 	fib_unlock(&fib_sig_lock);
 }
 
+/*
+ * As sig_ignored() of the kernel: what is ignored and not blocked is dropped where
+ * it is sent, and blocked is what was so before a sigwait() opened it (real_blocked).
+ * What is sent to the process goes by main's mask.
+ */
+static bool dropped(struct fib *f, int sig, bool process)
+{
+	uint64_t set = FIB_SIG(sig);
+
+	if (!fib_sig_is_ignored(sig) || !fib_signal_wants(f, sig))
+		return false;
+	if (!(fib_load(&f->sig.awaited, relaxed) & set))
+		return true;
+	return !(fib_load(&f->sig.mask, relaxed) & set) &&
+	       (!process || f == fib_main_fiber);
+}
+
 int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
 		 bool pended)
 {
@@ -281,8 +298,7 @@ int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
 		fib_unlock(&fib_sig_lock);
 		return 0;
 	}
-	if ((!pended && fib_signal_wants(f, sig) && fib_sig_is_ignored(sig) &&
-	     !(fib_load(&f->sig.awaited, relaxed) & FIB_SIG(sig))) ||
+	if ((!pended && dropped(f, sig, process)) ||
 	    (timer ? overrun_locked(*timer, info) :
 		     sig < FIB_SIGRTMIN && (fib_load(&f->sig.pending, relaxed) &
 					    FIB_SIG(sig)))) {

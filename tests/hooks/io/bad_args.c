@@ -50,6 +50,9 @@ static void *check(void *arg)
 	d = open("/", O_PATH);
 	CHECK(d >= 0);
 	CHECK_ERR(read(d, &c, 1), EBADF);
+	CHECK_ERR(fcntl(d, F_SETOWN_EX, NULL), EBADF);
+	CHECK_ERR(fcntl(9999, F_SETOWN_EX, NULL), EBADF);
+	CHECK_ERR(fcntl(p[0], F_SETOWN_EX, NULL), EFAULT);
 	t_close(d);
 	t_close(p[0]);
 	t_close(p[1]);
