@@ -61,6 +61,7 @@ struct fib_desc *fib_desc_create(void)
 	fib_store(&d->apart, 0, relaxed);
 	d->impatient = d->changed = 0;
 	fib_store(&d->odd, 0, relaxed);
+	fib_store(&d->connected, 0, relaxed);
 	d->home = false;
 	/* Who counts in them yet has lost the file before, and leaves. */
 	for (int i = 0; i < 2; i++)

@@ -119,6 +119,8 @@ struct fib_desc {
 	uint8_t impatient;	/* FIB_IO_*: limits below 0: does not wait */
 	_Atomic uint8_t odd;	/* FIB_IO_*: what waits does so in the kernel */
 	_Atomic uint8_t undone; /* by this process: fib_fd_undone() */
+	_Atomic uint8_t
+		connected;	/* a connect() was made: fib_fd_had_connect() */
 	uint8_t changed;	/* parts that this process has set, ever */
 	_Atomic uint32_t begun; /* hooks/io/conn.c */
 	int lowat;		/* SO_RCVLOWAT */

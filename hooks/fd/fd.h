@@ -232,6 +232,8 @@ static inline bool fib_fd_timed(struct fib_known *k)
 }
 /** How often the connection of @k was taken back, connect(AF_UNSPEC): modulo 256. */
 _Atomic uint8_t *fib_fd_undone(struct fib_known *k);
+/** May a connect() have been made on @k before? From now on one has. */
+bool fib_fd_had_connect(struct fib_known *k);
 /** Connections of @k that are just being begun, and who would end them: conn.c. */
 _Atomic uint32_t *fib_fd_begun(struct fib_known *k);
 /** Changes of @k by others that were found so far: desc.h (A). */

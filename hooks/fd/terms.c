@@ -199,6 +199,13 @@ _Atomic uint8_t *fib_fd_undone(struct fib_known *k)
 	return &fib_fd_desc(k)->undone;
 }
 
+bool fib_fd_had_connect(struct fib_known *k)
+{
+	struct fib_desc *d = fib_fd_desc(k);
+
+	return fib_xchg(&d->connected, 1, relaxed) || !fib_desc_is_ours(d);
+}
+
 _Atomic uint32_t *fib_fd_begun(struct fib_known *k)
 {
 	return &fib_fd_desc(k)->begun;

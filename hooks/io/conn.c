@@ -4,6 +4,7 @@
 #include <linux/if_packet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
@@ -311,6 +312,18 @@ static bool is_left_connecting(long r)
 	return r == -ECONNREFUSED || r == -ECONNRESET || r == -ETIMEDOUT;
 }
 
+/*
+ * A connection has ended here, which tcp_done() has shut. If it was under way, and its
+ * error has been taken since, the next connect() takes it back: ECONNABORTED. That
+ * io_connect() of the kernel takes for itself, and makes the call again.
+ */
+static bool has_ended(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	return fib_raw(SYS_poll, &p, 1, 0) == 1 && (p.revents & POLLRDHUP);
+}
+
 /* Its readiness has changed. */
 static long end_connect(struct fib_parts *p, int fd, struct iovec *v,
 			unsigned n)
@@ -343,11 +356,13 @@ static long connect_tcp(struct fib_known *k, const long a[6])
 	};
 	struct fib_parts *p = &c.parts;
 	_Atomic uint32_t *begun = fib_fd_begun(k);
+	bool again = fib_fd_had_connect(k);
 	long r = -ENOSYS;
 
 	if (fib_self()->bound || fib_filtered() || fib_fd_nonblock(k) ||
 	    fib_fd_impatient(k, FIB_IO_WRITE) || c.len > sizeof(c.to) ||
-	    fib_copy(&c.to, (const void *)a[1], c.len))
+	    fib_copy(&c.to, (const void *)a[1], c.len) ||
+	    (again && has_ended(k->fd)))
 		return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
 	fib_cancel_begin();
 	c.undone = fib_load(fib_fd_undone(k), acquire);
