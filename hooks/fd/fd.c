@@ -94,11 +94,17 @@ long fib_fd_in_line(struct fib_place *p, uint64_t deadline_ns, long nr,
 	return r;
 }
 
+/* None is where main has left the runtime in this call, CLOSE_RANGE_UNSHARE. */
+static bool has_common_files(const struct fib *f)
+{
+	return f && !f->call.own_files;
+}
+
 static void forget(int fd)
 {
 	struct fib_fd *s = fib_fd_peek(fd), *to;
 
-	if (!s || fib_self()->call.own_files)
+	if (!s || !has_common_files(fib_self()))
 		return;
 	if (fib_iom_closing(s)) {
 		to = fib_fd_refuge(s);
@@ -116,7 +122,7 @@ static void closed(int fd)
 {
 	struct fib_fd *s = fib_fd_peek(fd);
 
-	if (s && !fib_self()->call.own_files)
+	if (s && has_common_files(fib_self()))
 		fib_iom_closed(s);
 }
 

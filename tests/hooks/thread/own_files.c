@@ -4,6 +4,7 @@
  *
  * t-case: close_range
  * t-case: unshare
+ * t-case: alone
  */
 #include <linux/close_range.h>
 #include <poll.h>
@@ -73,10 +74,26 @@ static void *reads(void *arg)
 	return arg;
 }
 
+/* By main, beside whom there is no other thread any more, or not yet. */
+static void alone(void)
+{
+	t_pipe(p);
+	t_put(p[1], 'a');
+	CHECK(t_get(p[0]) == 'a');
+	leaves(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t reader, leaver;
 
+	if (argc > 1 && argv[1][0] == 'a') {
+		alone();
+		t_be_threaded();
+		alone();
+		t_say("nobody else");
+		return 0;
+	}
 	by_unshare = argc > 1 && argv[1][0] == 'u';
 	t_pipe(p);
 	reader = t_thread(reads, NULL);
