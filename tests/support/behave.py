@@ -264,7 +264,8 @@ def main():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", required=True)
-    ap.add_argument("--jobs", type=int, default=2)
+    # They wait, mostly.
+    ap.add_argument("--jobs", type=int, default=1 + (os.cpu_count() or 1))
     ap.add_argument("--repeat", type=int, default=1)
     ap.add_argument("--only", action="append", default=[])
     ap.add_argument("--chaos", metavar="SEED")
