@@ -14,7 +14,6 @@
 /** No slot above it was ever waited at. */
 extern _Atomic int fib_iom_watched_top;
 
-
 /** epoll_ctl() @op for @s, which is to tell of @events, FIB_IO_*. */
 long fib_iom_control(struct fib_fd *s, int op, uint8_t events);
 /** Register @s for @events as well: 0 or -errno. */
