@@ -227,7 +227,7 @@ struct fib_worker {
 
 /* Descriptors that a scheduler waits for: iom.h. */
 #define FIB_FD_CHUNK_BITS                                                      \
-	7 /* a start touches two, a fork child's copy as well */
+	7 /* a fork child makes a copy of what is used */
 #define FIB_FD_CHUNK (1u << FIB_FD_CHUNK_BITS)
 #define FIB_FD_MAX   (1u << 20)
 

@@ -169,7 +169,10 @@ static void begin_child(struct fib *f, unsigned long flags)
 /* The child of fib_regs_clone(), on its own stack, with the parent's %gs. */
 void fib_clone_child(struct fib_regs *regs)
 {
-	struct fib_worker *w = fib_caller() ? fib_worker_self() : NULL;
+	/* The parent's, which runs another fiber by now, perhaps. */
+	struct fib_worker *w = fib_load(&fib_symtab.active, relaxed) ?
+				       fib_worker_self() :
+				       NULL;
 
 	if (!(CHILD_FLAGS(regs) & CLONE_VM) && w && w->cur) {
 		begin_child(w->cur, CHILD_FLAGS(regs));

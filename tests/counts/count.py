@@ -85,7 +85,7 @@ ANSWER_MORE = {1: 8.5, 2: 9.7}
 CALLERS = (("plain", 1), ("plain", 8), ("forked", 2))
 CONNECT_MORE = 0.2
 # The library's own pages, libc's that it writes, those that it reads; and calls.
-START_FAULTS = 90
+START_FAULTS = 205
 START_CALLS = 265
 
 # Two threads of which one runs at a time: calls a turn, where other workers are
