@@ -226,10 +226,10 @@ struct fib_worker {
 };
 
 /* Descriptors that a scheduler waits for: iom.h. */
-#define FIB_FD_CHUNK_BITS                                                      \
-	7 /* a fork child makes a copy of what is used */
-#define FIB_FD_CHUNK (1u << FIB_FD_CHUNK_BITS)
-#define FIB_FD_MAX   (1u << 20)
+/* Few, since a fork child makes a copy of what is used. */
+#define FIB_FD_CHUNK_BITS 7
+#define FIB_FD_CHUNK	  (1u << FIB_FD_CHUNK_BITS)
+#define FIB_FD_MAX	  (1u << 20)
 
 struct fib_iom {
 	int epfd, wakefd;
