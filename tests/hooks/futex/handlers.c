@@ -73,8 +73,15 @@ static void interrupt(struct t_call *c)
 	int n = atomic_load(&ran);
 
 	CHECK_0(pthread_kill(c->th, SIGUSR1));
-	while (atomic_load(&ran) == n)
+	while (atomic_load(&ran) == n && !atomic_load(&c->ended))
 		t_settle();
+}
+
+/* Until a handler has ended the call: one may come before it waits. */
+static void end_by_signal(struct t_call *c)
+{
+	while (!atomic_load(&c->ended))
+		interrupt(c);
 }
 
 static void locked(void *limit)
@@ -146,11 +153,11 @@ int main(int argc, char **argv)
 		locked_word();
 	} else if (!strcmp(how, "sem_limit")) {
 		t_begin(&c, waits_sem, NULL);
-		interrupt(&c);
+		end_by_signal(&c);
 		t_ended(how, &c);
 	} else if (!strcmp(how, "shared_limit")) {
 		t_begin(&c, waits, &ts);
-		interrupt(&c);
+		end_by_signal(&c);
 		t_ended(how, &c);
 	} else if (!strcmp(how, "shared")) {
 		t_begin(&c, waits, NULL);
