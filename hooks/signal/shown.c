@@ -33,8 +33,9 @@ long fib_signal_to_kernel(int sig, const siginfo_t *info)
 		return fib_raw(SYS_kill, pid, sig);
 	r = fib_raw(SYS_rt_sigqueueinfo, pid, sig, info);
 	queued.si_code = SI_QUEUE;
-	return r != -EPERM ? r :
-			     fib_raw(SYS_rt_sigqueueinfo, pid, sig, &queued);
+	return r != -EPERM ?
+		       r :
+		       fib_raw(SYS_rt_sigqueueinfo, pid, sig, &queued);
 }
 
 /* The kernel may hold it: no worker blocks those of faults. */

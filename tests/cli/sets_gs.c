@@ -17,6 +17,7 @@ static long volatile operand;
 static void (*set)(void *);
 static long (*get)(void);
 
+/* A wait in which another thread runs: nothing is waited for but that. */
 static void *wait_awhile(void *arg)
 {
 	usleep(1000);
@@ -30,7 +31,7 @@ static void *thread(void *arg)
 
 	set(&word[i]);
 	for (int turn = 0; turn < 10; turn++) {
-		usleep(1000);
+		wait_awhile(NULL);
 		CHECK(get() == word[i]);
 	}
 	return NULL;

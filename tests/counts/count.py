@@ -88,6 +88,13 @@ CONNECT_MORE = 0.2
 START_FAULTS = 205
 START_CALLS = 265
 
+# What is asked of a device, and of an eventfd with a handler, one of each: calls of two.
+OFTEN = ("device", "event")
+OFTEN_ROUNDS = (200, 2200)
+OFTEN_MORE = 0.1
+# What is reset in a child is copied: page faults of a fork and its child.
+FORKS, FORK_FAULTS = 100, 50
+
 # Two threads of which one runs at a time: calls a turn, where other workers are
 # idle. To wake one each time is 0.2 at least.
 HOPS = ("sem", "cond", "futex")
@@ -381,6 +388,36 @@ def check_start(build, out, hooked):
     return bad
 
 
+def often(build, out, env, how, most=None):
+    argv = [build + "/tests/counts/often", how]
+    return difference(lambda n: run(argv + [str(n)], env, out), OFTEN_ROUNDS,
+                      OFTEN_ROUNDS[1] - OFTEN_ROUNDS[0], most)
+
+
+def fork_faults(build, env):
+    r = subprocess.run([build + "/tests/counts/often", "fork", str(FORKS)],
+                       env=dict(os.environ, **env), capture_output=True, text=True,
+                       check=True, timeout=60)
+    return int(r.stdout)
+
+
+def check_often(build, out, hooked):
+    bad = 0
+    disabled = {"FIBHOOK_DISABLE": "1"}
+    for how in OFTEN:
+        native = often(build, out, disabled, how)
+        got = often(build, out, hooked, how, native + OFTEN_MORE)
+        ok = 1.9 < native and got <= native + OFTEN_MORE
+        bad += not ok
+        print("%-4s %s: native %.2f, hooked %.2f" %
+              ("ok" if ok else "FAIL", how, native, got))
+    native, got = (fork_faults(build, env) for env in (disabled, hooked))
+    ok = 0 < native and got <= native + FORK_FAULTS
+    print("%-4s fork, page faults: native %d, hooked %d" %
+          ("ok" if ok else "FAIL", native, got))
+    return bad + (not ok)
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -429,9 +466,11 @@ def main():
         bad += check_hops(build, out, hooked)
         bad += check_looks(build, hooked)
         bad += check_start(build, out, hooked)
+        bad += check_often(build, out, hooked)
     cases = (len(CASES) * 2 + len(CHAT) + len(LOOPS) +
              len(BIRTHS) * 2 + (len(ACCEPTS) + len(ACCEPTORS)) * 2 + len(CALLERS) * 2 +
-             len(ANSWERERS) * len(ANSWER_MORE) + len(TURNS) + len(HOPS) * 2 + 4)
+             len(ANSWERERS) * len(ANSWER_MORE) + len(TURNS) + len(HOPS) * 2 + 4 +
+             len(OFTEN) + 1)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 

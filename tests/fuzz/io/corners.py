@@ -330,11 +330,11 @@ class Corners:
             self.add(a, self.pick(waits))
         for _ in range(self.pick(1, 2, 3)):
             c = self.pick(self.children)
-            self.add(*self.pick((c, "exit 3"), ("*", f"killchild {c} KILL"),
-                                ("*", f"killchild {c} STOP"),
-                                ("*", f"killchild {c} CONT"),
-                                (4, f"tkill {self.pick(1, 2)} USR1"
-                                 if self.signals else "sleep 0ms")))
+            what = [(c, "exit 3"), ("*", f"killchild {c} KILL"),
+                    ("*", f"killchild {c} STOP"), ("*", f"killchild {c} CONT")]
+            if self.signals:
+                what.append((4, f"tkill {self.pick(1, 2)} USR1"))
+            self.add(*self.pick(*what))
         self.add(4, self.pick(f"waitid any exited nohang", f"wait {k} any nohang",
                               f"waitid any exited untraced nohang keep"))
 

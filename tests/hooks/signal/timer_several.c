@@ -2,7 +2,8 @@
  * Several threads, each with a timer of its own, of one number: each gets what its own
  * timer sent and nothing else, by sigtimedwait() or a handler, while another one looks for
  * the same number all the time; and what the process is sent meanwhile gets to somebody,
- * each once.
+ * each once. Who looks, and who sends, does so at a pace, so that timers of half a
+ * millisecond expire in between: there is no condition to wait for.
  *
  * t-case: usr2
  * t-case: rt
