@@ -60,7 +60,7 @@ $(CT)/libfibhook.so: tests/cli/other_version.c
 
 check-cli: all $(CT_PROGS) $(CT)/fibhook-asan $(B)/demo/echo $(B)/demo/load $(B)/bench/epoll_echo \
            $(B)/bench/micro $(B)/tests/counts/birth $(B)/tests/counts/trip \
-           $(B)/tests/counts/loop $(B)/demo/chat
+           $(B)/tests/counts/loop $(B)/demo/chat $(B)/tests/hooks/thread/spins_beside
 	@B='$(B)' bash tests/cli/run.sh
 
 # A process that lies, dumped by the command under the sanitizers: the same
