@@ -42,7 +42,7 @@ other=(setpriv --reuid=54321 --regid=54321 --clear-groups)
 few=("${other[@]}" prlimit --nproc=4)
 if ! am_root; then
 	skip "few processes" "needs root"
-elif ! "${other[@]}" test -x "$F"; then
+elif ! "${other[@]}" test -x "$state"; then
 	skip "few processes" "another user does not reach $B"
 else
 	run "${few[@]}" "$state" 5
