@@ -91,15 +91,11 @@ static bool is_quiet(const struct fib_watch *x)
 		(fib_io_is_empty(x->s) && fib_fd_short_is_last(x->fd)));
 }
 
-/*
- * The same is presumed. Where a mask is to be opened who is ready comes first, so that
- * is to be known.
- */
+/* The same is presumed. */
 static bool is_presumed(const struct fib_watch *x)
 {
 	return x->s && x->events == FIB_IO_READ &&
-	       (x->s->registered & FIB_IO_READ) &&
-	       !fib_self()->hook.restore_mask && fib_io_is_presumed(x->s);
+	       (x->s->registered & FIB_IO_READ) && fib_io_is_presumed(x->s);
 }
 
 /* The answer was @r, at once. Of several it does not tell which is ready. */
@@ -112,10 +108,12 @@ static void learn(const struct fib_many *m, long r)
 
 long fib_many_ask(struct fib_many *m)
 {
-	bool known = !m->asked, first = known;
+	bool first = !m->asked, known;
 	long r;
 
 	m->asked = true;
+	/* Before a mask is opened comes who is ready, of whom an edge tells later. */
+	known = first && !fib_self()->hook.restore_mask;
 	for (unsigned i = 0; i < m->n; i++) {
 		struct fib_watch *x = &m->watch[i];
 
