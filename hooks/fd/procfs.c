@@ -104,9 +104,9 @@ static long put_entry(char *to, size_t room, const char *name, unsigned len,
  * dots comes the first thread, whose entry stays when it has exited, then the
  * fibers by their index.
  */
-static int thread_at(uint32_t at)
+static int thread_at(int pid, uint32_t at)
 {
-	int pid = (int)fib_raw(SYS_getpid), tid = 0;
+	int tid = 0;
 	struct fib *f = at > 2 ? fib_at(at - 3) : NULL;
 
 	if (at == 2)
@@ -119,6 +119,7 @@ static int thread_at(uint32_t at)
 static long list_tasks(int fd, char *buf, size_t room)
 {
 	long pos = fib_raw(SYS_lseek, fd, 0, SEEK_CUR), r = 0;
+	int pid = (int)fib_raw(SYS_getpid);
 	size_t used = 0;
 
 	if (pos < 0)
@@ -129,7 +130,7 @@ static long list_tasks(int fd, char *buf, size_t room)
 		int tid = 1;
 
 		if (pos >= 2) {
-			tid = thread_at((uint32_t)pos);
+			tid = thread_at(pid, (uint32_t)pos);
 			if (!tid)
 				continue;
 			len = fib_put_decimal(name, (unsigned)tid);

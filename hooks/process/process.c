@@ -464,7 +464,7 @@ static long wait_for(long nr, long a[6], struct fib_place *p,
 	}
 	if (p)
 		fib_line_leave(p);
-	return reaped(r);
+	return nr == SYS_wait4 && r == 0 ? 0 : reaped(r);
 }
 
 static bool try_wait4(const long a[6], long *r)

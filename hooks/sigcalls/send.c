@@ -93,22 +93,23 @@ static long sent_by_kernel(long r, int sig)
  */
 long fib_sys_kill(int pid, int sig)
 {
+	int own = own_pid();
 	siginfo_t info;
 
 	/* The kernel takes any thread's id for its process. */
 	if (fib_by_tid(pid))
-		pid = own_pid();
-	if (pid == own_pid() && may_be_caught(sig)) {
+		pid = own;
+	if (pid == own && may_be_caught(sig)) {
 		info = info_from_us(sig, SI_USER);
 		if (to_own_process(sig, &info))
 			return 0;
 	}
-	if (pid == own_pid() && sig == SIGSTOP)
+	if (pid == own && sig == SIGSTOP)
 		return stop();
 	/* The own group, or all: one is delivered when kill() returns. */
 	if (pid > 0)
 		return in_kernel(fib_raw(SYS_kill, pid, sig),
-				 pid == own_pid() ? sig : 0);
+				 pid == own ? sig : 0);
 	return sent_by_kernel(fib_raw(SYS_kill, pid, sig), sig);
 }
 
