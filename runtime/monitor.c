@@ -265,6 +265,11 @@ static bool look(struct fib_sched *s, bool tick)
 		}
 		if (tick && w->bound && fib_unlikely(was_killed(w)))
 			fib_worker_bury(w);
+		if (fib_load(&w->presumes, relaxed)) {
+			busy = true;
+			if (tick && same && fib_host.preempt)
+				fib_host.preempt(w);
+		}
 		if (fib_load(&w->spare, relaxed) ||
 		    fib_load(&w->idle, relaxed) || w->bound ||
 		    fib_load(&w->gone, relaxed))

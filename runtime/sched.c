@@ -37,9 +37,10 @@ static void queue_fiber(struct fib *f)
 	if (fib_host_queue(s, w, f))
 		return;
 	if (fib_unlikely(f->bound != NULL)) {
-		w = f->bound;
-		fib_store(&w->bound_ready, 1, release);
-		fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAKE_PRIVATE, 1);
+		fib_store(&f->bound->bound_ready, 1, release);
+		if (f->bound != w)
+			fib_raw(SYS_futex, &f->bound->bound_ready,
+				FUTEX_WAKE_PRIVATE, 1);
 		return;
 	}
 	if (w && !w->bound && !FIB_CHAOS_ODDS(inject, 8)) {
@@ -268,6 +269,24 @@ static bool wait_for_work(struct fib_worker *w)
 	return true;
 }
 
+/* Until its fiber is woken, or its timer is due. */
+static void sleep_bound(struct fib_worker *w)
+{
+	struct timespec ts, *left = NULL;
+
+	if (w->alarm) {
+		uint64_t now = fib_now_ns(), at = w->alarm->deadline_ns;
+
+		if (at <= now) {
+			fib_timer_alarm(w);
+			return;
+		}
+		ts = fib_timespec(at - now);
+		left = &ts;
+	}
+	fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAIT_PRIVATE, 0, left);
+}
+
 static struct fib *next_bound(struct fib_worker *w)
 {
 	fib_doubt_end(w);
@@ -278,11 +297,14 @@ static struct fib *next_bound(struct fib_worker *w)
 	/*
 	 * What its fiber waits for is to be looked after, though the monitor may have
 	 * seen it run before, and sleep by now: it is not one of those that are busy.
+	 * (A time comes by itself.)
 	 */
-	fib_add(&w->runs, 1, seq_cst);
-	fib_host_woke(fib_sched_of(w));
+	if (w->bound->wait != FIB_WAIT_TIME) {
+		fib_add(&w->runs, 1, seq_cst);
+		fib_host_woke(fib_sched_of(w));
+	}
 	while (!fib_xchg(&w->bound_ready, 0, acquire))
-		fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAIT_PRIVATE, 0, 0);
+		sleep_bound(w);
 	return w->bound;
 }
 

@@ -187,12 +187,14 @@ struct fib_worker {
 	_Atomic uint64_t sleeps_until; /* valid while idle */
 	_Atomic uint32_t taken;	       /* the monitor gave its place away */
 	_Atomic uint32_t blocking;     /* in a call that is known to block */
-	_Atomic int spare;	       /* futex: 1 while retired, 2: summoned */
-	struct fib *bound;	       /* runs this fiber and no other */
-	struct fib *reserved;	       /* and is summoned to be bound to it, */
-	bool ends;		       /* or to end */
+	_Atomic bool presumes; /* or in one that is to be ended if it does */
+	_Atomic int spare;     /* futex: 1 while retired, 2: summoned */
+	struct fib *bound;     /* runs this fiber and no other */
+	struct fib *reserved;  /* and is summoned to be bound to it, */
+	bool ends;	       /* or to end */
 	_Atomic uint32_t summoned;
 	_Atomic int bound_ready; /* futex: 1 when that can run */
+	struct fib_timer *alarm; /* that has armed: timer.h */
 	_Atomic int gone;	 /* its thread has ended or is about to */
 	_Atomic int born;	 /* futex: bare.c */
 	_Atomic bool mute;	 /* may not poke the monitor, or be killed */

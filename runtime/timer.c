@@ -119,7 +119,22 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 	struct fib_timer_heap *h = fib_host_heap(w);
 
 	t->fib = fib;
+	if (fib_unlikely(w->bound)) {
+		t->deadline_ns = deadline_ns;
+		w->alarm = t;
+		return 0;
+	}
 	return fib_timer_arm_in(s, h, t, deadline_ns);
+}
+
+void fib_timer_alarm(struct fib_worker *w)
+{
+	struct fib_timer *t = w->alarm;
+
+	w->alarm = NULL;
+	fib_store(&t->fired, true, release);
+	fib_host_fire(t);
+	fib_count(timer_fires);
 }
 
 void fib_timer_filter_locked(struct fib_timer_heap *h,
@@ -155,8 +170,11 @@ void fib_timer_disarm(struct fib_timer *t)
 {
 	struct fib_timer_heap *h = t->heap;
 
-	if (!h)
+	if (!h) {
+		if (fib_worker_self()->alarm == t)
+			fib_worker_self()->alarm = NULL;
 		return;
+	}
 	fib_lock(&h->lock);
 	if (fib_load(&t->pos, relaxed))
 		fib_timer_remove_locked(h, t);

@@ -27,9 +27,15 @@ static inline void fib_timer_init(struct fib_timer *t)
 	fib_store(&t->fired, false, relaxed);
 }
 
-/** Wake @fib at @deadline_ns. The heap may be out of memory: -ENOMEM. */
+/**
+ * Wake @fib, the caller, at @deadline_ns, once it has parked. The heap may be out of
+ * memory: -ENOMEM. Who is bound to a worker has that one sleep no longer than this, and
+ * no heap: nobody else has to look after it. It has one such timer at a time.
+ */
 int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns);
 void fib_timer_disarm(struct fib_timer *t);
+/** That of the fiber that is bound to @w, the caller's, is due. */
+void fib_timer_alarm(struct fib_worker *w);
 /**
  * Park the calling fiber until @done(@arg) (0), @deadline_ns has come
  * (-ETIMEDOUT), it is to leave its waits (-EINTR: a signal to look at; as a library,

@@ -27,8 +27,10 @@
  * Asking late
  * -----------
  * A wait begins by what is known. If it said that calls do not wait
- * (O_NONBLOCK), and is not ours alone, it is asked again at once: so what has
- * become blocking waits. Else the monitor asks of those who still wait a few
+ * (O_NONBLOCK), and is not ours alone, it may have become blocking: a read or accept is
+ * made as it is, and the kernel knows. If it waits there, the monitor ends it at a tick, and
+ * it is asked what is true, and parks (fib_io_as_it_is()). What else there is asks again
+ * at once. Where it said that they wait, the monitor asks of those who still wait a few
  * milliseconds later (fib_iom_look()), and then again and again: what another
  * process changes acts within 10 ms, in a wait that has begun as well, for as
  * long as that is no older than a second; then within 1/128 of its age.

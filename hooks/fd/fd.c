@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
@@ -284,6 +285,41 @@ static bool is_refused(int from, int to, int flags)
 	       fib_raw(SYS_fcntl, from, F_GETFD) < 0;
 }
 
+/*
+ * Programs ask what they have opened: then nobody has to do so for the first read. By way
+ * of here, since others may write the program's memory.
+ */
+static long stat_open(int fd, void *user, unsigned nr, long a[6], int at)
+{
+	bool known = fib_fd_kind(fd) != FIB_FD_UNKNOWN || fib_fd_is_ours(fd);
+	uint32_t files = known ? 0 : fib_fd_files(fd);
+	struct stat st;
+	long r;
+
+	if (!known)
+		a[at] = (long)&st;
+	r = fib_slow_pass_intr(nr, a);
+	if (known || r)
+		return r;
+	fib_fd_shown(fd, files, st.st_mode);
+	return fib_copy(user, &st, sizeof(st)) ? -EFAULT : 0;
+}
+
+long fib_sys_fstat(int fd, void *st)
+{
+	return stat_open(fd, st, SYS_fstat, (long[6]){ fd, (long)st }, 1);
+}
+
+long fib_sys_newfstatat(int dir, const char *path, void *st, int flags)
+{
+	long a[6] = { dir, (long)path, (long)st, flags };
+	char c;
+
+	return (flags & AT_EMPTY_PATH) && !fib_copy(&c, path, 1) && !c ?
+		       stat_open(dir, st, SYS_newfstatat, a, 2) :
+		       fib_slow_pass_intr(SYS_newfstatat, a);
+}
+
 static long dup_onto(int from, int to, long nr, int flags)
 {
 	bool closes = !is_refused(from, to, flags);
@@ -383,7 +419,7 @@ static long set_flags(int fd, long flags)
 	struct fib_known *k = flags & O_DIRECT ? fib_fd_know(fd) : NULL;
 	long r = fib_raw(SYS_fcntl, fd, F_SETFL, flags);
 
-	if (flags & O_ASYNC)
+	if (r == 0 && (flags & O_ASYNC))
 		fib_store(&fib_desc_async_used, true, relaxed);
 	/* From now on it makes packets, for whoever reads them. */
 	if (k && k->kind == FIB_FD_PIPE)

@@ -121,6 +121,8 @@ struct fib_known *fib_fd_know(int fd);
  * used again since fib_fd_know(). As that, for the file that it is now.
  */
 struct fib_known *fib_fd_relearn(struct fib_known *k);
+/** File number @files of @fd has @mode: if it is always ready, that is known from now on. */
+void fib_fd_shown(int fd, uint32_t files, unsigned mode);
 /** The record of slot @s, where a call waits that began with fib_fd_know(). */
 struct fib_known *fib_fd_of(const struct fib_fd *s);
 /** enum fib_fd_kind of @fd, as far as is known. */
@@ -181,6 +183,19 @@ bool fib_fd_file(struct fib_known *k, uint64_t file[2]);
 size_t fib_fd_lowat(struct fib_known *k);
 /** Does the program want EAGAIN from @k? */
 bool fib_fd_nonblock(struct fib_known *k);
+/* The description, if O_NONBLOCK is set by all that is known of it; or NULL. */
+static inline const struct fib_desc *
+fib_fd_known_nonblock(const struct fib_known *k)
+{
+	const struct fib_desc *d = fib_load(&k->desc, acquire);
+
+	return d && (fib_load(&d->known, acquire) & FIB_DESC_FLAGS) &&
+			       fib_unlikely(d->nonblock) &&
+			       fib_load(&k->files, acquire) ==
+				       fib_load(&k->slot->files, relaxed) ?
+		       d :
+		       NULL;
+}
 /**
  * Is that known, so that the call may be made as it is? False where it is to be asked.
  * No other process has it then: what is set or taken back meanwhile is by a call of
@@ -188,18 +203,24 @@ bool fib_fd_nonblock(struct fib_known *k);
  */
 static inline bool fib_fd_never_waits(const struct fib_known *k)
 {
-	const struct fib_desc *d = fib_load(&k->desc, acquire);
+	const struct fib_desc *d = fib_fd_known_nonblock(k);
 
-	return d && (fib_load(&d->known, acquire) & FIB_DESC_FLAGS) &&
-	       fib_unlikely(d->nonblock) &&
-	       fib_load(&k->files, acquire) ==
-		       fib_load(&k->slot->files, relaxed) &&
-	       fib_desc_is_ours(d);
+	return fib_unlikely(d != NULL) && fib_desc_is_ours(d);
+}
+/**
+ * O_NONBLOCK is set by all that is known, but another process may have taken it back: so
+ * the call is made as it is, and the kernel decides (fib_io_as_it_is()).
+ */
+static inline bool fib_fd_seems_nonblock(const struct fib_known *k)
+{
+	return fib_unlikely(fib_fd_known_nonblock(k) != NULL);
 }
 /** What @k was opened for: O_ACCMODE. */
 uint8_t fib_fd_access(struct fib_known *k);
 /** SO_RCVTIMEO or SO_SNDTIMEO of @k, in ns; FIB_NEVER: none. */
 uint64_t fib_fd_limit(struct fib_known *k, uint8_t ev);
+/** The same, and O_NONBLOCK, asked for now. */
+uint64_t fib_fd_limit_anew(struct fib_known *k, uint8_t ev);
 /* What a wait goes by. */
 struct fib_fd_terms {
 	uint64_t limit_ns;

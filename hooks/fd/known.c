@@ -1,6 +1,7 @@
 /* What is known of each descriptor, see fd.h. */
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include "hooks/core/hook.h"
 #include "hooks/fd/known_int.h"
 #include "runtime/chaos.h"
@@ -178,6 +179,21 @@ struct fib_known *fib_fd_know(int fd)
 		       !fib_self()->call.own_files))
 		return k;
 	return know_anew(fd);
+}
+
+void fib_fd_shown(int fd, uint32_t files, unsigned mode)
+{
+	struct fib_known *k = fib_fd_record_known(fd);
+
+	if (!k || !(S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode)))
+		return;
+	fib_lock(&k->lock);
+	if (fib_load(&k->slot->files, acquire) == files &&
+	    fib_fd_kind_of(k) == FIB_FD_UNKNOWN) {
+		fib_fd_begin_locked(k, files, NULL);
+		be_kind_locked(k, FIB_FD_ALWAYS);
+	}
+	fib_unlock(&k->lock);
 }
 
 struct fib_known *fib_fd_relearn(struct fib_known *k)

@@ -126,6 +126,14 @@ uint64_t fib_fd_limit(struct fib_known *k, uint8_t ev)
 	return a.limit_ns[ev != FIB_IO_READ];
 }
 
+uint64_t fib_fd_limit_anew(struct fib_known *k, uint8_t ev)
+{
+	struct fib_desc_answer a = { .limit_ns = { FIB_NEVER, FIB_NEVER } };
+
+	ask(k, FIB_DESC_FLAGS | (uint8_t)(may_be_socket(k) ? ev << 1 : 0), &a);
+	return a.limit_ns[ev != FIB_IO_READ];
+}
+
 bool fib_fd_terms(struct fib_known *k, uint8_t ev, struct fib_fd_terms *t)
 {
 	const struct fib_desc *d = fib_fd_desc(k);

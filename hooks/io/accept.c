@@ -360,8 +360,10 @@ long fib_sys_accept4(int fd, void *addr, int *addrlen, int flags)
 	    (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)))
 		return fib_pass(SYS_accept4, a);
 	files = fib_load(&k->slot->files, acquire);
-	r = fib_fd_nonblock(k) ? fib_pass(SYS_accept4, a) :
-				 accept_in_turn(k, a);
+	if (!fib_fd_seems_nonblock(k) ||
+	    !fib_io_as_it_is(k, SYS_accept4, a, &r))
+		r = fib_fd_nonblock(k) ? fib_pass(SYS_accept4, a) :
+					 accept_in_turn(k, a);
 	if (r >= 0)
 		fib_fd_accepted(
 			(int)r,

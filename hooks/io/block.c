@@ -341,6 +341,57 @@ static bool is_kick(struct fib *f, long r, struct fib_rest *rest, long *nr,
 	return rest && r > 0 && rest->next(rest, r, nr, v);
 }
 
+#define LONG_NS 20000 /* it may have waited */
+
+/* Does the monitor look, so that a call which waits is found? Of workers for all, always. */
+static bool is_looked_after(const struct fib_worker *w)
+{
+	if (fib_likely(!w->bound))
+		return true;
+	fib_fence(seq_cst);
+	return !fib_load(&fib_monitor_asleep, relaxed);
+}
+
+/* The call goes on: of its time, what has passed since @began is over. */
+static void wait_on(struct fib *f, struct fib_known *k, uint64_t began)
+{
+	uint64_t ns = fib_fd_limit_anew(k, FIB_IO_READ);
+
+	if (ns != FIB_NEVER && !f->hook.restarted) {
+		f->io.restart_deadline = fib_ns_add(began, ns);
+		f->hook.restarted = true;
+	}
+	if (fib_xchg(&f->sig.preempt, false, relaxed))
+		fib_sched_preempted();
+}
+
+bool fib_io_as_it_is(struct fib_known *k, long nr, const long a[6], long *r)
+{
+	struct fib_worker *w = fib_worker_self();
+	uint64_t began = fib_now_ns();
+	struct fib *f = fib_self();
+	bool looked;
+
+	fib_store(&w->presumes, true, relaxed);
+	looked = is_looked_after(w);
+	if (looked)
+		*r = fib_signal_raw_intr(f, nr, a);
+	fib_store(&w->presumes, false, relaxed);
+	if (!looked)
+		return false;
+	if (fib_likely(*r != -EINTR && *r != -FIB_ERESTARTNOINTR)) {
+		if (fib_unlikely(fib_now_ns() - began > LONG_NS))
+			fib_fd_nonblock(k);
+		return true;
+	}
+	if (is_kick(f, *r, NULL, NULL, NULL)) {
+		wait_on(f, k, began);
+		return false;
+	}
+	fib_cancel_end();
+	return true;
+}
+
 /*
  * With @h on its file: the number to call by when the turn in line has come; < 0:
  * a signal or the time limit came, or the file is lost.

@@ -42,6 +42,14 @@ struct fib_many {
 	size_t also_size;
 };
 
+/**
+ * Does the caller wait in the kernel? Who is bound has a thread to itself: the call is made
+ * as the program asks for it. (With a mask, what is ready goes before what that lets in.)
+ */
+static inline bool fib_many_is_for_kernel(void)
+{
+	return fib_self()->bound && !fib_self()->hook.restore_mask;
+}
 /** Room for @n watches: @few, or pages that fib_many_wait() gives back. */
 bool fib_many_room(struct fib_many *m, struct fib_watch *few, size_t n);
 /** m->ask(), of those that are in m->watch by now. */

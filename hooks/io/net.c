@@ -174,6 +174,18 @@ long fib_io_receive_now(struct fib_known *k, long nr, const long a[6])
 	return r;
 }
 
+bool fib_io_receive_as_it_is(struct fib_known *k, long nr, const long a[6],
+			     long *r)
+{
+	uint32_t reads = fib_load(&k->slot->reads, acquire);
+
+	if (!fib_io_as_it_is(k, nr, a, r))
+		return false;
+	if (*r == -EAGAIN && fib_fd_shows_end(k))
+		fib_io_was_empty(k->slot, reads);
+	return true;
+}
+
 /* Does not wait, says a flag. */
 static long receive_now(struct fib_known *k, long nr, const long a[6],
 			int flags)
@@ -204,6 +216,10 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 
 	if (never_waits(k, flags))
 		return receive_now(k, nr, a, *flags);
+	/* Of a peek, EAGAIN does not say that nothing is there; the other goes in parts. */
+	if (!(*flags & (MSG_PEEK | MSG_WAITALL)) && fib_fd_seems_nonblock(k) &&
+	    fib_io_receive_as_it_is(k, nr, a, &r))
+		return r;
 	io = FIB_HOOK_IO(k, FIB_IO_READ);
 	r = receive(&io, k, plain, nr, a, flags);
 	fib_io_end(&io);

@@ -93,8 +93,11 @@ static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 			      .deadline_ns = deadline_ns };
 	/* Pages for many are taken when there is no answer yet. */
 	bool at_once = deadline_ns && n <= FIB_FEW;
-	long r = at_once ? watch_poll(&m, few, copy) : ask_poll(&args);
+	long r;
 
+	if (deadline_ns && fib_many_is_for_kernel())
+		return poll_in_kernel(fds, n, deadline_ns);
+	r = at_once ? watch_poll(&m, few, copy) : ask_poll(&args);
 	if (r == 0)
 		r = fib_signal_mask_open();
 	if (r == 0 && deadline_ns && fib_self()->call.own_files)

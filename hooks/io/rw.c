@@ -75,6 +75,8 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 	}
 	if (r)
 		return r;
+	if (fib_fd_seems_nonblock(k) && fib_io_as_it_is(k, nr, a, &r))
+		return r;
 	if (fib_fd_nonblock(k) ||
 	    fib_fd_access(k) == (ev == FIB_IO_READ ? O_WRONLY : O_RDONLY))
 		return fib_pass(nr, a);
@@ -155,16 +157,20 @@ static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 		      long nr, const long a[6])
 {
 	size_t len;
+	long r;
 
 	if (does_not_wait(k))
 		return fib_io_receive_now(k, nr, a);
+	if (fib_fd_takes_nowait(k) && fib_fd_seems_nonblock(k) &&
+	    fib_io_receive_as_it_is(k, nr, a, &r))
+		return r;
 	len = nr == SYS_read ? (size_t)a[2] : fib_io_length(iov, n);
 	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_READ)) {
 		long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
 		struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
-		long r = fib_io_shared_call(&io, plain_length(k, len),
-					    SYS_preadv2, v);
 
+		r = fib_io_shared_call(&io, plain_length(k, len), SYS_preadv2,
+				       v);
 		fib_io_end(&io);
 		if (!no_nowait(k, FIB_IO_READ, r))
 			return r;

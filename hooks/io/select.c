@@ -235,7 +235,8 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 		deadline_ns = 1;
 	if (deadline_ns == 0 || n < 0)
 		return fib_raw(SYS_pselect6, n, r, w, x, &zero, 0);
-	if (fib_self()->call.own_files || n > (int)FIB_FD_MAX)
+	if (fib_self()->call.own_files || n > (int)FIB_FD_MAX ||
+	    fib_many_is_for_kernel())
 		return select_in_kernel(n, r, w, x, deadline_ns);
 	if (n > FD_SETSIZE) {
 		ret = select_many(&a, deadline_ns);

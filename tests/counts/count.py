@@ -89,7 +89,7 @@ START_FAULTS = 205
 START_CALLS = 265
 
 # What is asked of a device, and of an eventfd with a handler, one of each: calls of two.
-OFTEN = ("device", "event")
+OFTEN = ("device", "event", "empty", "sleep", "file")
 OFTEN_ROUNDS = (200, 2200)
 OFTEN_MORE = 0.1
 # What is reset in a child is copied: page faults of a fork and its child.
