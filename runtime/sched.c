@@ -299,7 +299,7 @@ static struct fib *next_bound(struct fib_worker *w)
 	 * seen it run before, and sleep by now: it is not one of those that are busy.
 	 * (A time comes by itself.)
 	 */
-	if (w->bound->wait != FIB_WAIT_TIME) {
+	if (fib_load(fib_shared(&w->bound->wait), relaxed) != FIB_WAIT_TIME) {
 		fib_add(&w->runs, 1, seq_cst);
 		fib_host_woke(fib_sched_of(w));
 	}
