@@ -120,6 +120,15 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 			       fib_blocking(nr, a);
 }
 
+/*
+ * pipe_read() and pipe_write() tell who is at the other end by O_ASYNC of each call that
+ * they make, and of one that has found nothing to do as well.
+ */
+static bool tells_of_tries(void)
+{
+	return fib_unlikely(fib_load(&fib_desc_async_used, relaxed));
+}
+
 /* RWF_NOWAIT is unknown to the file; it is polled from then. */
 static bool no_nowait(struct fib_known *k, uint8_t ev, long r)
 {
@@ -165,7 +174,8 @@ static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 	    fib_io_receive_as_it_is(k, nr, a, &r))
 		return r;
 	len = nr == SYS_read ? (size_t)a[2] : fib_io_length(iov, n);
-	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_READ)) {
+	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_READ) &&
+	    !tells_of_tries()) {
 		long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
 		struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
 
@@ -360,6 +370,8 @@ write_all(struct fib_known *k, const struct iovec *iov, int n, long nr,
 	long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
 	long r;
 
+	if (tells_of_tries())
+		return written(k, iov, n, write_polled(k, iov, n, nr, a));
 	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_WRITE)) {
 		p.io.closes = fib_iom_enter(k->slot);
 		fib_io_begin(&p.io);
