@@ -459,7 +459,8 @@ send_rest(struct fib_known *k, const struct iovec *iov, size_t n, long nr,
 			       .nr = nr,
 			       .first = a,
 			       .first_flags = flags,
-			       .flags = (int)(*flags & ~MSG_DONTWAIT) };
+			       .flags = (int)(*flags & ~MSG_DONTWAIT),
+			       .at_last = k->kind != FIB_FD_TCP };
 
 	if (fib_fd_nonblock(k)) {
 		fib_iom_leave(k->slot);

@@ -145,16 +145,30 @@ void fib_io_let_go(void)
 	f->io.hold = NULL;
 }
 
-static void take_last(struct fib_parts *p)
+/*
+ * Its wait has ended with *@r, and what can be done by now is a part all the same. Does it
+ * go on? Who sends looks for errors and for room once more before it looks at signals and
+ * at the limit, which goes for one buffer (sock_alloc_send_pskb()).
+ */
+static bool take_last(struct fib_parts *p, long *r)
 {
-	long r;
+	bool sends = p->io.ev == FIB_IO_WRITE;
+	long last;
 
-	p->waited = false;
-	r = one_part(p);
-	if (r > 0) {
-		p->done += r;
-		has_moved(p, r);
+	if (sends && !p->waited)
+		return false;
+	p->waited = sends;
+	last = one_part(p);
+	if (last > 0) {
+		p->done += last;
+		p->skip += (size_t)last;
+		p->waited = false;
+		has_moved(p, last);
+		return sends && *r == -EAGAIN;
 	}
+	if (sends && last != -EAGAIN && last != -EBADF)
+		*r = last;
+	return false;
 }
 
 long fib_io_parts(struct fib_parts *p)
@@ -199,12 +213,9 @@ long fib_io_parts(struct fib_parts *p)
 		if (r != -EAGAIN)
 			break;
 		r = wait_for_part(p);
-		if (r) {
-			/* Under a filter, this is not what the program asks for. */
-			if (p->at_last && !fib_filtered())
-				take_last(p);
+		/* Under a filter, this is not what the program asks for. */
+		if (r && !(p->at_last && !fib_filtered() && take_last(p, &r)))
 			break;
-		}
 	}
 	fib_desc_queue_leave(f);
 	fib_io_let_go();

@@ -183,6 +183,23 @@ static long wait(struct sending *s)
 	return r ? r : s->io.rules->block(&s->io);
 }
 
+/*
+ * Its wait has ended with *@r. sock_alloc_send_pskb() looks for room once more before it
+ * looks at signals and at the limit; for room at the receiver there is another limit, which
+ * @s goes on with then.
+ */
+static bool goes_on(struct sending *s, long *r)
+{
+	long last;
+
+	if (s->full != FULL_SENDER || !s->io.limited || fib_filtered())
+		return false;
+	last = try(s);
+	if (last != -EAGAIN && last != -EBADF)
+		*r = last;
+	return last == -EAGAIN && *r == -EAGAIN && s->full != FULL_SENDER;
+}
+
 /* *@left: it waits for what only the kernel can tell of. */
 static long send_told(struct sending *s, bool *left)
 {
@@ -194,7 +211,8 @@ static long send_told(struct sending *s, bool *left)
 		*left = r == -EAGAIN && s->has_line &&
 			(s->full == FULL_UNTOLD ||
 			 (s->full == FULL_RECEIVER && !s->told));
-	} while (r == -EAGAIN && !*left && (r = wait(s)) == 0);
+	} while (r == -EAGAIN && !*left &&
+		 ((r = wait(s)) == 0 || goes_on(s, &r)));
 	fib_line_leave(&s->place);
 	if (f->io.hold)
 		fib_iom_let_go(&s->hold);
