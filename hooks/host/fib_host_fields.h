@@ -184,7 +184,8 @@ struct fib_worker_report {
 	uint32_t found;	   /* hooks/fd/desc.h (A) */                           \
 	uint8_t undone;	   /* its connection, when the wait began: fd/fd.h */  \
 	bool opens; /* a descriptor, whose number is reserved meanwhile */     \
-	bool shared; /* the caller knows how to go to the queue: hooks/io/queue.c */
+	bool shared; /* the caller knows how to go to the queue: hooks/io/queue.c */ \
+	bool shut; /* the listener was, before the last try */
 #define FIB_HOST_TIMER                                                         \
 	void (*fire)(struct fib_timer * t); /* where fib is NULL */
 

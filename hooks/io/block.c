@@ -218,6 +218,19 @@ static bool is_shut(const struct fib_io *io)
 }
 
 /*
+ * A unix listener that is shut says EINVAL to who waits, and EAGAIN to who does not:
+ * unix_accept(). What came before that goes first, and nothing comes after it.
+ */
+static bool is_shut_listener(struct fib_io *io)
+{
+	uint8_t kind = fib_fd_of(io->s)->kind;
+
+	return io->opens && fib_load(&io->s->untrusted, relaxed) &&
+	       (kind == FIB_FD_STREAM || kind == FIB_FD_LOCAL) &&
+	       (fib_io_ready(io->s->fd, POLLIN | POLLRDHUP) & POLLRDHUP);
+}
+
+/*
  * Its connection was taken back under it, connect(AF_UNSPEC): EPIPE, and the error
  * stays with the socket (sk_wait_event(), since Linux 6.6). A send takes the error
  * itself (sk_stream_error()).
@@ -281,6 +294,12 @@ static long block(struct fib_io *io)
 			return -EAGAIN;
 		*io->flags &= ~MSG_DONTWAIT;
 		return 0;
+	}
+	if (fib_unlikely(is_shut_listener(io))) {
+		bool again = io->shut;
+
+		io->shut = true;
+		return again ? -EINVAL : 0;
 	}
 	if (fib_unlikely(goes_over(io)))
 		return -FIB_IO_GOES_OVER;

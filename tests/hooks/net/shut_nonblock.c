@@ -1,9 +1,10 @@
 /*
- * Who waits for a datagram, on a socket that is made O_NONBLOCK and then shut: its
- * call ends, by what the socket was when it began.
+ * Who waits for a datagram, or for who connects, on a socket that is made O_NONBLOCK and then
+ * shut: its call ends, by what the socket was when it began.
  *
  * t-case: udp
  * t-case: unix
+ * t-case: listener
  */
 #include <stdbool.h>
 #include "../calls.h"
@@ -46,9 +47,24 @@ static int make(bool udp)
 	return fd;
 }
 
-static void try(const char *name, long (*fn)(void *), bool udp)
+static long accepts(void *fd)
 {
-	int fd = make(udp);
+	return accept(*(int *)fd, NULL, NULL);
+}
+
+static int listener(int type)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, type, 0);
+
+	/* By a name that the kernel chooses. */
+	CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(sa_family_t)));
+	CHECK(!listen(fd, 1));
+	return fd;
+}
+
+static void try(const char *name, long (*fn)(void *), int fd)
+{
 	struct t_call c;
 
 	t_begin(&c, fn, &fd);
@@ -62,8 +78,13 @@ int main(int argc, char **argv)
 {
 	bool udp = argc == 2 && !strcmp(argv[1], "udp");
 
-	try("recv", receive, udp);
-	try("read", reads, udp);
-	try("recvmsg", message, udp);
+	if (argc == 2 && !strcmp(argv[1], "listener")) {
+		try("accept", accepts, listener(SOCK_STREAM));
+		try("accept", accepts, listener(SOCK_SEQPACKET));
+		return 0;
+	}
+	try("recv", receive, make(udp));
+	try("read", reads, make(udp));
+	try("recvmsg", message, make(udp));
 	return 0;
 }
