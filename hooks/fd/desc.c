@@ -58,6 +58,7 @@ struct fib_desc *fib_desc_create(void)
 	fib_lock(&d->lock);
 	fib_store(&d->known, 0, relaxed);
 	fib_store(&d->born, 0, relaxed);
+	fib_store(&d->locked, false, relaxed);
 	fib_store(&d->apart, 0, relaxed);
 	d->impatient = d->changed = 0;
 	fib_store(&d->odd, 0, relaxed);

@@ -124,6 +124,7 @@ struct fib_desc {
 	_Atomic uint8_t
 		connected;	/* a connect() was made: fib_fd_had_connect() */
 	uint8_t changed;	/* parts that this process has set, ever */
+	_Atomic bool locked;	/* it has a F_OFD_SETLK, perhaps */
 	_Atomic uint32_t begun; /* hooks/io/conn.c */
 	int lowat;		/* SO_RCVLOWAT */
 	uint64_t limit_ns[2];	/* for reading, for writing; FIB_NEVER: none */

@@ -72,10 +72,15 @@ long fib_fd_in_line(struct fib_place *p, uint64_t deadline_ns, long nr,
 	struct fib_known *k = p->slot ? fib_fd_know((int)a[0]) : NULL;
 	long r = -FIB_ERESTARTNOINTR;
 	struct fib_hold hold;
+	struct fib_desc *d;
 
 	if (k && (nr == SYS_flock || nr == SYS_fcntl)) {
-		p->owner = fib_load(&k->desc, acquire);
-		p->keeps = p->owner && stays(nr, a);
+		p->owner = d = fib_load(&k->desc, acquire);
+		p->keeps = d && stays(nr, a);
+		/* What the first one waits for may be this one's own lock. */
+		if (d && nr == SYS_fcntl && a[1] == F_OFD_SETLKW &&
+		    fib_load(&d->locked, relaxed))
+			p->key[4] ^= (uint64_t)d << 16;
 	}
 	if (!k || !fib_fd_file(k, p->key)) {
 		fib_fd_tried(p);
@@ -446,10 +451,26 @@ static long set_nonblock(int fd, const int *user)
 	return r;
 }
 
+/* F_OFD_SETLK or its like has been successful: has that description a lock? */
+static void note_lock(int fd, int cmd, long arg)
+{
+	struct fib_known *k = cmd == F_SETLKW ? NULL : fib_fd_know(fd);
+	struct fib_desc *d = k ? fib_load(&k->desc, acquire) : NULL;
+	struct flock l;
+
+	if (!d || fib_copy(&l, (void *)arg, sizeof(l)))
+		return;
+	if (l.l_type != F_UNLCK)
+		fib_store(&d->locked, true, relaxed);
+	else if (l.l_whence == SEEK_SET && !l.l_start && !l.l_len)
+		fib_store(&d->locked, false, relaxed);
+}
+
 /*
  * A lock of a part of a file. Requests for the same one are alike: who has a part
- * of it already has given that up (flock), or all have it (the process's). From
- * elsewhere than the file's beginning, each is one by itself.
+ * of it already has given that up (flock), or all have it (the process's), or it
+ * stands apart (a description's). From elsewhere than the file's beginning, each is one
+ * by itself.
  */
 static long lock_part(int fd, int cmd, long arg)
 {
@@ -464,6 +485,8 @@ static long lock_part(int fd, int cmd, long arg)
 		    arg);
 	if (r != -EAGAIN && r != -EACCES) {
 		fib_fd_tried(&p);
+		if (r == 0)
+			note_lock(fd, cmd, arg);
 		fib_signal_sync_handled(fib_self());
 		return r;
 	}
@@ -474,12 +497,16 @@ static long lock_part(int fd, int cmd, long arg)
 	p.key[2] = (uint64_t)l.l_start;
 	p.key[3] = (uint64_t)l.l_len;
 	p.key[4] = (uint64_t)cmd << 32 | (uint16_t)l.l_type;
-	return fib_fd_in_line(&p, FIB_NEVER, SYS_fcntl, a);
+	r = fib_fd_in_line(&p, FIB_NEVER, SYS_fcntl, a);
+	if (r == 0)
+		note_lock(fd, cmd, arg);
+	return r;
 }
 
 long fib_sys_fcntl(int fd, int cmd, long arg)
 {
 	uint32_t files;
+	long r;
 
 	if (fib_unlikely(fib_fd_is_ours(fd)))
 		return -EBADF;
@@ -493,8 +520,11 @@ long fib_sys_fcntl(int fd, int cmd, long arg)
 		files = fib_fd_files(fd);
 		return duplicated(fd, files, fib_raw(SYS_fcntl, fd, cmd, arg));
 	}
-	return cmd == F_SETFL ? set_flags(fd, arg) :
-				fib_raw(SYS_fcntl, fd, cmd, arg);
+	r = cmd == F_SETFL ? set_flags(fd, arg) :
+			     fib_raw(SYS_fcntl, fd, cmd, arg);
+	if (r == 0 && cmd == F_OFD_SETLK)
+		note_lock(fd, cmd, arg);
+	return r;
 }
 
 long fib_sys_ioctl(int fd, unsigned cmd, long arg)
