@@ -214,13 +214,13 @@ static long receive_part(struct fib_parts *p, int fd, struct iovec *v,
 
 /* (tcp_data_ready() goes by SO_RCVLOWAT for MSG_WAITALL as well: not both.) */
 static bool goes_in_parts(const struct fib_known *k, long nr, const long a[6],
-			  long flags, size_t lowat)
+			  long flags, size_t lowat, const struct msghdr *h)
 {
 	bool tcp = k->kind == FIB_FD_TCP;
 
 	if ((!tcp && k->kind != FIB_FD_STREAM) || (flags & ~IN_PARTS) ||
 	    !fib_fd_asks() || ((flags & MSG_WAITALL) && lowat > 1) ||
-	    (!tcp && nr == SYS_recvfrom && a[4]))
+	    (!tcp && (nr == SYS_recvfrom ? a[4] != 0 : h->msg_name != NULL)))
 		return false;
 	return !fib_load(&fib_fd_glue_used, relaxed) || !is_not_glued(k);
 }
@@ -329,7 +329,7 @@ long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 		return -EFAULT;
 	all = fib_io_message_length(&h);
 	target = (flags & MSG_WAITALL) || lowat > all ? all : lowat;
-	if (target && goes_in_parts(k, nr, a, flags, lowat))
+	if (target && goes_in_parts(k, nr, a, flags, lowat, &h))
 		return receive_parts(k, nr, a, flags, &h, all, target);
 	c.left.iov = h.msg_iov;
 	c.left.n = h.msg_iovlen;
