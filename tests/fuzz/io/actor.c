@@ -46,6 +46,10 @@ static const struct {
 	{ "fastopen", MSG_FASTOPEN },
 	{ "errqueue", MSG_ERRQUEUE },
 	{ "cmsgcloexec", MSG_CMSG_CLOEXEC },
+	{ "zerocopy", MSG_ZEROCOPY },
+	{ "confirm", MSG_CONFIRM },
+	{ "dontroute", MSG_DONTROUTE },
+	{ "batch", MSG_BATCH },
 	/* poll; epoll has the same numbers */
 	{ "in", POLLIN },
 	{ "out", POLLOUT },
@@ -54,11 +58,17 @@ static const struct {
 	{ "et", (long)EPOLLET },
 	{ "oneshot", EPOLLONESHOT },
 	{ "excl", EPOLLEXCLUSIVE },
+	{ "hup", POLLHUP },
+	{ "rdnorm", POLLRDNORM },
+	{ "rdband", POLLRDBAND },
+	{ "wrband", POLLWRBAND },
 	/* preadv2 */
 	{ "nowait", RWF_NOWAIT },
 	{ "hipri", RWF_HIPRI },
 	{ "append", RWF_APPEND },
 	{ "sync", RWF_SYNC },
+	{ "noappend", 0x20 }, /* RWF_NOAPPEND, RWF_DONTCACHE */
+	{ "dontcache", 0x80 },
 	/* wait4 */
 	{ "nohang", WNOHANG },
 	{ "untraced", WUNTRACED },
@@ -149,7 +159,7 @@ static bool elastic(int fd)
 		return true;
 	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) &&
 	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) &&
-	       domain == AF_INET && type == SOCK_STREAM;
+	       (domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM;
 }
 
 void fz_moved(struct fz_call *c, int fd, long r, size_t asked)
@@ -218,6 +228,11 @@ int fz_fd(struct fz_call *c, int i)
 	return at < 0 ? -1 : files[at];
 }
 
+int fz_file(int i)
+{
+	return files[i];
+}
+
 void fz_set(struct fz_call *c, int i, int fd)
 {
 	int at = letter(c, i);
@@ -266,7 +281,7 @@ static const struct fz_op *find(const char *name)
 {
 	static const struct fz_op *const all[] = {
 		fz_make_ops, fz_state_ops, fz_data_ops, fz_net_ops,
-		fz_wait_ops, fz_task_ops,  fz_set_ops,
+		fz_wait_ops, fz_task_ops,  fz_set_ops,	fz_more_ops,
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
@@ -376,8 +391,8 @@ int fz_actors(void)
 
 	fz_shared = mmap(NULL, sizeof(*fz_shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED, FZ_COMMANDS + FZ_ACTORS, 0);
-	if (fz_shared == MAP_FAILED || close(FZ_COMMANDS + FZ_ACTORS) ||
-	    setrlimit(RLIMIT_NOFILE, &limit) || sigaction(SIGPIPE, &sa, NULL))
+	if (fz_shared == MAP_FAILED || setrlimit(RLIMIT_NOFILE, &limit) ||
+	    sigaction(SIGPIPE, &sa, NULL))
 		return 1;
 	for (int i = 0; i < 26; i++)
 		files[i] = -1;
@@ -387,6 +402,26 @@ int fz_actors(void)
 				   (void *)(intptr_t)i))
 			return 1;
 	fz_serve(0);
+}
+
+int fz_again(int self, bool answers, const char *names)
+{
+	struct fz_slot *s;
+	char *end = (char *)names;
+
+	fz_shared = mmap(NULL, sizeof(*fz_shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED, FZ_COMMANDS + FZ_ACTORS, 0);
+	if (fz_shared == MAP_FAILED)
+		return 1;
+	for (int i = 0; i < 26; i++)
+		files[i] = (int)strtol(end, &end, 10);
+	threads[0] = pthread_self();
+	s = &fz_shared->slot[self];
+	if (answers) {
+		strcpy(s->result, "begun");
+		s->done = s->posted;
+	}
+	fz_serve(self);
 }
 
 /*

@@ -4,6 +4,7 @@
  *	play [--hooked LIBRARY] [--hold MS] [--stuck MS] [--order I,J] [--cpu N]
  *						script on stdin
  *	play --actors				the other process; not for you
+ *	play --again ACTOR 0|1 FILES		a new program in it
  *
  * A line of the script is one step: the actor's number and its call, or * and
  * something the director does itself:
@@ -95,7 +96,8 @@ static void read_script(void)
 			/* A kernel thread carries what is written to one, or ends it. */
 			has_pty |= !strncmp(s->call, "pty ", 4) ||
 				   !strncmp(s->call, "mptcp ", 6);
-			while (from && from > b && from[-1] >= '0' && from[-1] <= '9')
+			while (from && from > b && from[-1] >= '0' &&
+			       from[-1] <= '9')
 				from--;
 			if (from && from < ms && atol(from) > 0)
 				limit_ms = atol(from);
@@ -111,7 +113,8 @@ static bool gone(int actor)
 	ssize_t r;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", fz_shared->slot[actor].pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat",
+		 fz_shared->slot[actor].pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return true;
@@ -157,13 +160,12 @@ static const char *in_time(int i, int64_t now)
 
 	if (!limit_ms)
 		return "";
-	return took < limit_ms * 9 / 10 ? " (early)" :
+	return took < limit_ms * 9 / 10	  ? " (early)" :
 	       took > limit_ms * 2 + 1500 ? " (late)" :
 					    "";
 }
 
-static void put(const char *fmt, ...)
-	__attribute__((format(printf, 1, 2)));
+static void put(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static void put(const char *fmt, ...)
 {
 	size_t at = strlen(line);
@@ -204,7 +206,8 @@ static void compose(int phase, const bool *was, const char *more, bool timed)
 	if (end_status < 0 && !stopped && fz_watch_stopped(fz_child))
 		put("\tthe process is stopped");
 	for (int a = FZ_THREADS; a < FZ_ACTORS; a++)
-		if (fz_shared->slot[a].pid && fz_watch_stopped(fz_shared->slot[a].pid))
+		if (fz_shared->slot[a].pid &&
+		    fz_watch_stopped(fz_shared->slot[a].pid))
 			put("\tactor %d is stopped", a);
 	if (end_status >= 0)
 		put("\tthe process has ended: %s %d",
@@ -391,7 +394,8 @@ static const char *own(int i, bool *timed)
 	} else if (!strncmp(call, "stop", 4)) {
 		kill(fz_child, SIGSTOP);
 		stopped = true;
-		while (!fz_watch_stopped(fz_child) && fz_now_ms() - t0 < TOO_LONG)
+		while (!fz_watch_stopped(fz_child) &&
+		       fz_now_ms() - t0 < TOO_LONG)
 			fz_nap();
 	} else if (!strncmp(call, "cont", 4)) {
 		kill(fz_child, SIGCONT);
@@ -423,9 +427,11 @@ static const char *own(int i, bool *timed)
 
 static bool settles(const struct step *s)
 {
-	static const char *const calls[] = { "kill",  "tkill", "exit", "fork",
-					     "close", "stop",  "cont", "killchild",
-					     "mask",  "front", "action", "pidkill" };
+	static const char *const calls[] = { "kill",  "tkill",	   "exit",
+					     "fork",  "close",	   "stop",
+					     "cont",  "killchild", "mask",
+					     "front", "action",	   "pidkill",
+					     "exec",  "spawn",	   "queue" };
 	bool found = has_pty || s->actor < 0 || s->races;
 
 	for (size_t k = 0; k < sizeof(calls) / sizeof(*calls); k++)
@@ -466,7 +472,8 @@ static void play(void)
 	bool was[STEPS];
 
 	for (int i = 0; i < nsteps; i++) {
-		bool timed = false, races = i + 1 < nsteps && steps[i + 1].races;
+		bool timed = false,
+		     races = i + 1 < nsteps && steps[i + 1].races;
 		const char *more = "";
 
 		if (races) {
@@ -497,6 +504,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "--actors"))
 		return fz_actors();
+	if (argc == 5 && !strcmp(argv[1], "--again"))
+		return fz_again(atoi(argv[2]), atoi(argv[3]), argv[4]);
 	for (int i = 1; i + 1 < argc; i += 2) {
 		if (!strcmp(argv[i], "--hooked"))
 			library = argv[i + 1];

@@ -190,8 +190,9 @@ def documented(d):
         return "a thread that has forked waits for epoll in the kernel: " \
             "docs/COMPATIBILITY.md"
     steps = [x.split() for x in d.steps[:d.phase + 1]]
-    if "blocks -> done" in d.signature() and \
-            re.search("of .*(dgram|seqpacket|udp|raw)", d.signature()) and \
+    if re.search("blocks -> done|(poll|select|wait).*: done -> blocks",
+                 d.signature()) and \
+            re.search("of .*(dgram|seqpacket|udp|raw|epoll)", d.signature()) and \
             any("peek" in x[3:] and x[0].isdigit() for x in steps):
         return "who peeks wakes the next one: docs/COMPATIBILITY.md"
     calls = [x[1] for x in steps]
@@ -216,6 +217,24 @@ def documented_alone(d, calls):
     if "recvmmsg" in calls and d.lines()[0] in (
             d.lines()[1] + "+err", d.lines()[1].replace("+out", "+out+err")):
         return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
+    if any("fault2" in s for s in d.steps[:d.phase]) and "recvmmsg" in calls and \
+            re.search(": (-1 )?EFAULT -> ", d.signature()):
+        return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
+    if re.match("accept.*: blocks -> -1 EINVAL", d.signature()) and \
+            calls[-1] == "disconnect":
+        return "accept, and connect(AF_UNSPEC): docs/COMPATIBILITY.md"
+    if "owner" in calls and ": gone -> " in d.signature() and \
+            "has ended: signal 29" in d.lines()[0]:
+        return "a signal of O_ASYNC without a handler: docs/COMPATIBILITY.md"
+    if "lease" in calls and same_signals(*d.lines()):
+        return "which thread has a lease's signal: docs/COMPATIBILITY.md"
+    if "signalfd" in calls and ": done -> -1 EINTR" in d.signature() and \
+            " had SIG" in d.lines()[1]:
+        return "who reads a signalfd has the signal open: docs/COMPATIBILITY.md"
+    if calls[-1] in ("unread", "drain", "sink", "read", "recv") and \
+            any(s.split()[1] == "sub" and s.split()[2][:4] in ("writ", "send")
+                for s in d.steps[:d.phase]) and "cancel" in calls:
+        return "a cancelled send: docs/COMPATIBILITY.md"
     if "cancelled -> " in d.signature(): # with what it has done
         return "a cancelled call that has done a part: docs/COMPATIBILITY.md"
     if "fifo" in calls and "+nval" in d.lines()[0] and \
@@ -224,13 +243,21 @@ def documented_alone(d, calls):
     if re.match("mq(recv|send).*blocks -> -1 EAGAIN", d.signature()) and \
             "nonblock" in calls:
         return "who stands in line for a queue: docs/COMPATIBILITY.md"
-    if re.match("send.* of unixdgram: blocks -> -1 (EPIPE|ENOTCONN|EPERM)",
+    if re.match("send.* of unixdgram: blocks -> (-1 (EPIPE|ENOTCONN|EPERM)|done)",
                 d.signature()) and \
-            calls[-1] in ("shutdown", "disconnect", "connect"):
+            {"shutdown", "disconnect", "connect"} & \
+            set(calls[-1:] if calls[-1] != "cancel" else calls):
         return "a datagram socket that is another's: docs/COMPATIBILITY.md"
     if "recvfd" in calls and swapped(d):
         return "several numbers, one of them received: docs/COMPATIBILITY.md"
     return None
+
+
+def same_signals(one, other):
+    """Do the lines differ in who had which signal alone?"""
+    one, other = (re.sub(r"\tactor \d had SIG", "\tsomebody had SIG", x)
+                  for x in (one, other))
+    return one == other
 
 
 def swapped(d):

@@ -8,6 +8,7 @@ questions about what is left.
 """
 import random
 
+import byways
 import corners
 from scenes import SOCKETS, Scenes
 
@@ -15,6 +16,7 @@ SMALL = [0, 1, 2, 3, 4, 5, 8, 10, 100]
 LARGE = [4096, 5000, 65536, 70000, 300000, 1 << 20]
 LIMIT = "400ms"
 CORNERS = 0.3 # of the scripts
+BYWAYS = 0.35
 RECV_FLAGS = [""] * 8 + ["waitall"] * 5 + [
     "peek", "dontwait", "oob", "trunc", "waitall peek", "waitall dontwait",
     "peek oob", "errqueue", "cmsgcloexec"]
@@ -27,7 +29,7 @@ class File:
         self.name, self.kind, self.peer, self.end = name, kind, peer, end
 
 
-class Script(Scenes, corners.Corners):
+class Script(Scenes, corners.Corners, byways.Byways):
     def __init__(self, rng):
         self.rng = rng
         self.steps, self.files, self.timed = [], [], rng.random() < 0.12
@@ -504,9 +506,17 @@ def script(seed, number):
             one = Script(rng)
             getattr(one, scene)()
             return one.steps
+    rng = random.Random(f"{seed}/{number}/byways")
+    if rng.random() < BYWAYS:
+        one = Script(rng)
+        one.byway()
+        return one.steps
     rng = random.Random(f"{seed}/{number}/corners")
     if rng.random() < CORNERS:
         one = Script(rng)
         one.corner()
-        return one.steps
-    return Script(random.Random(f"{seed}/{number}")).draw()
+    else:
+        one = Script(random.Random(f"{seed}/{number}"))
+        one.draw()
+    one.otherwise(0.08)
+    return one.steps

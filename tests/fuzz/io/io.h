@@ -28,7 +28,8 @@
 
 /* Signals whose handlers are counted. */
 #define FZ_SIGNALS(X)                                                          \
-	X(USR1) X(USR2) X(PIPE) X(IO) X(URG) X(TTIN) X(TTOU) X(ALRM) X(CHLD)
+	X(USR1)                                                                \
+	X(USR2) X(PIPE) X(IO) X(URG) X(TTIN) X(TTOU) X(ALRM) X(CHLD) X(XFSZ)
 #define FZ_ONE(nm) FZ_##nm,
 enum { FZ_SIGNALS(FZ_ONE) FZ_NSIGNALS };
 #undef FZ_ONE
@@ -61,15 +62,19 @@ struct fz_op {
 	void (*fn)(struct fz_call *c);
 };
 extern const struct fz_op fz_make_ops[], fz_state_ops[], fz_data_ops[],
-	fz_net_ops[], fz_wait_ops[], fz_task_ops[], fz_set_ops[];
+	fz_net_ops[], fz_wait_ops[], fz_task_ops[], fz_set_ops[], fz_more_ops[];
 
 /* actor.c */
 extern struct fz_shared *fz_shared;
 int fz_actors(void);
+/** In a new program that actor @self has become; the step was that, or not. */
+int fz_again(int self, bool answers, const char *files);
 _Noreturn void fz_serve(int self);
 /* Words of a step: the file that letter @i names, a number, flags by name. */
 int fz_fd(struct fz_call *c, int i);
 void fz_set(struct fz_call *c, int i, int fd);
+/** What the @i-th letter names. */
+int fz_file(int i);
 long fz_num(struct fz_call *c, int i);
 long fz_flags(struct fz_call *c, int from);
 bool fz_has(struct fz_call *c, const char *word);

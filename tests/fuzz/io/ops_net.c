@@ -35,7 +35,7 @@ static void told(struct fz_call *c, int flags)
 		fz_say(c, " eor");
 }
 
-/* recvmsg A N FLAGS: data, descriptors (which stay open, unnamed), flags */
+/* recvmsg A N FLAGS [noroom] [badname]: data, descriptors (which stay open, unnamed), flags */
 static void op_recvmsg(struct fz_call *c)
 {
 	size_t n = (size_t)fz_num(c, 2);
@@ -50,8 +50,13 @@ static void op_recvmsg(struct fz_call *c)
 			    .msg_control = &u,
 			    .msg_controllen = sizeof(u) };
 	int fd = fz_fd(c, 1);
-	long r = recvmsg(fd, &m, (int)fz_flags(c, 3));
+	long r;
 
+	if (fz_has(c, "noroom"))
+		m.msg_controllen = 0;
+	if (fz_has(c, "badname"))
+		m.msg_name = (void *)16;
+	r = recvmsg(fd, &m, (int)fz_flags(c, 3));
 	fz_moved(c, fd, r, n);
 	if (r < 0)
 		return;
@@ -102,7 +107,7 @@ static void op_recvfd(struct fz_call *c)
 	}
 }
 
-/* recvfrom A N FLAGS: with the sender's address */
+/* recvfrom A N FLAGS [badname] [badlen]: with the sender's address */
 static void op_recvfrom(struct fz_call *c)
 {
 	size_t n = (size_t)fz_num(c, 2);
@@ -111,7 +116,9 @@ static void op_recvfrom(struct fz_call *c)
 	socklen_t len = sizeof(from);
 	int fd = fz_fd(c, 1);
 	long r = recvfrom(fd, b, n, (int)fz_flags(c, 3),
-			  (struct sockaddr *)&from, &len);
+			  fz_has(c, "badname") ? (void *)16 :
+						 (struct sockaddr *)&from,
+			  fz_has(c, "badlen") ? (void *)16 : &len);
 
 	fz_moved(c, fd, r, n);
 	if (r < 0)
@@ -209,7 +216,7 @@ static void op_sendmmsg(struct fz_call *c)
 	}
 }
 
-/* accept A B, accept4 A B [nonblock] [badflags] */
+/* accept A B, accept4 A B [nonblock] [badflags] [badname] [badlen] */
 static void op_accept(struct fz_call *c)
 {
 	int r = accept(fz_fd(c, 1), NULL, NULL);
@@ -222,7 +229,10 @@ static void op_accept4(struct fz_call *c)
 {
 	struct sockaddr_storage a;
 	socklen_t len = sizeof(a);
-	int r = accept4(fz_fd(c, 1), (struct sockaddr *)&a, &len,
+	int r = accept4(fz_fd(c, 1),
+			fz_has(c, "badname") ? (void *)16 :
+					       (struct sockaddr *)&a,
+			fz_has(c, "badlen") ? (void *)16 : &len,
 			(fz_has(c, "nonblock") ? SOCK_NONBLOCK : 0) |
 				(fz_has(c, "badflags") ? 4 : 0));
 

@@ -36,8 +36,9 @@ static void op_pending(struct fz_call *c)
 /* tkill ACTOR SIGNAL: a thread; kill SIGNAL: the own process */
 static void op_tkill(struct fz_call *c)
 {
-	errno = pthread_kill(fz_thread((int)fz_num(c, 1) % FZ_THREADS),
-			     fz_signal(c->w[2]));
+	pthread_t t = fz_thread((int)fz_num(c, 1) % FZ_THREADS);
+
+	errno = t ? pthread_kill(t, fz_signal(c->w[2])) : ESRCH;
 	fz_ret(c, errno ? -1 : 0);
 }
 
@@ -144,15 +145,23 @@ static void op_setattr(struct fz_call *c)
 	struct termios t;
 
 	fz_ret(c, tcgetattr(fz_fd(c, 1), &t) ||
-			  tcsetattr(fz_fd(c, 1), TCSANOW, &t) ? -1 : 0);
+				  tcsetattr(fz_fd(c, 1), TCSANOW, &t) ?
+			  -1 :
+			  0);
 }
 
 const struct fz_op fz_task_ops[] = {
-	{ "mask", op_mask },	   { "pending", op_pending },
-	{ "tkill", op_tkill },	   { "kill", op_kill },
-	{ "fork", op_fork },	   { "exit", op_exit },
-	{ "threaded", op_threaded }, { "wait", op_wait },
-	{ "session", op_session }, { "group", op_group },
-	{ "front", op_front },	   { "setattr", op_setattr },
+	{ "mask", op_mask },
+	{ "pending", op_pending },
+	{ "tkill", op_tkill },
+	{ "kill", op_kill },
+	{ "fork", op_fork },
+	{ "exit", op_exit },
+	{ "threaded", op_threaded },
+	{ "wait", op_wait },
+	{ "session", op_session },
+	{ "group", op_group },
+	{ "front", op_front },
+	{ "setattr", op_setattr },
 	{ 0 },
 };

@@ -201,12 +201,15 @@ static void found(struct fz_call *c, long r, const struct epoll_event *e)
 	}
 }
 
-/* epwait A MAX [NNNms]; eppwait, eppwait2 also [opens SIGNAL] */
+/* epwait A MAX [NNNms] [badroom]; eppwait, eppwait2 also [opens SIGNAL] */
 static void op_epwait(struct fz_call *c)
 {
 	struct epoll_event e[FILES];
 
-	found(c, epoll_wait(fz_fd(c, 1), e, (int)fz_num(c, 2), timeout(c)), e);
+	found(c,
+	      epoll_wait(fz_fd(c, 1), fz_has(c, "badroom") ? (void *)16 : e,
+			 (int)fz_num(c, 2), timeout(c)),
+	      e);
 }
 
 static void op_eppwait(struct fz_call *c)

@@ -12,7 +12,8 @@ MAKERS = ("pair", "tcp", "udppair", "udp", "tcplisten", "unixlisten", "tcpsock",
           "unixsock", "pipe", "fifo", "pty", "ptsopen", "eventfd", "timerfd",
           "signalfd", "memfd", "epoll", "mqueue", "raw", "inotify", "fanotify",
           "pidfd", "accept", "accept4", "mptcp", "udplost", "unixdgram",
-          "seqlisten", "seqsock", "recvfd")
+          "seqlisten", "seqsock", "recvfd", "tcp6", "unixconn", "udp6pair",
+          "netlink", "device", "reopened", "getfd")
 
 
 class Player:
@@ -78,8 +79,8 @@ class Difference:
 
     def in_sigio_alone(self):
         """Two CPUs may race for that: look at it on one."""
-        return not self.one_cpu and without_sigio(self.lines()[0]) == \
-            without_sigio(self.lines()[1])
+        a, b = (without_sigio(self.steps, line) for line in self.lines())
+        return not self.one_cpu and a == b
 
     def signature(self):
         """What kind: the call, and what came of it natively and hooked."""
@@ -96,12 +97,15 @@ class Difference:
         return f"? {a} {b}"
 
 
-def without_sigio(line):
+def without_sigio(steps, line):
     """Whoever sends data wakes who waits for it, and looks then whether to send a
     SIGIO: not if somebody waits, but that one may have it by then and be gone
     (sock_def_readable(), sk_wake_async() and sk_wait_data() of net/core/sock.c).
-    The same goes for room. On one CPU it does not run in between."""
-    return [x for x in line.split("\t") if " had SIGIO" not in x]
+    The same goes for room, and for what F_SETSIG has it send. On one CPU it does not
+    run in between."""
+    names = ["IO"] + [s.split()[3] for s in steps if s.split()[1] == "setsig"]
+    return [x for x in line.split("\t")
+            if not any(f" had SIG{name}" in x for name in names)]
 
 
 def call_of(steps, k):

@@ -61,7 +61,8 @@ class Race:
         self.steps, self.variant, self.fine = steps, variant, fine
         self.line = line
         # Two CPUs may race for a SIGIO alone: such a line must come on one.
-        self.one_cpu = pl.without_sigio(line) in map(pl.without_sigio, fine[1])
+        self.one_cpu = pl.without_sigio(steps, line) in [
+            pl.without_sigio(steps, x) for x in fine[1]]
         self.phase = len(steps) - 1
 
     def signature(self):
