@@ -196,6 +196,8 @@ def documented(d):
             any("peek" in x[3:] and x[0].isdigit() for x in steps):
         return "who peeks wakes the next one: docs/COMPATIBILITY.md"
     calls = [x[1] for x in steps]
+    if other_sets_nonblock(d, steps):
+        return "O_NONBLOCK set by another process: docs/COMPATIBILITY.md"
     if not isinstance(d, races.Race) and documented_alone(d, calls):
         return documented_alone(d, calls)
     no_number = "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
@@ -209,6 +211,16 @@ def documented(d):
             "blocks ->" in d.signature():
         return no_number
     return None
+
+
+def other_sets_nonblock(d, steps):
+    """Does a call end with EAGAIN, of a file that another process may have changed?"""
+    line = d.line if isinstance(d, races.Race) else d.lines()[1]
+    ended = [int(x.split()[0]) for x in line.split("\t")[1:]
+             if re.match(r"\d+ = -1 EAGAIN", x)]
+    set_by = [x[0][0] for x in steps if x[1] in ("nonblock", "fionbio")]
+    return any((steps[i][0][0] in "567") != (k in "567") or
+               "getfd" in [x[1] for x in steps] for i in ended for k in set_by)
 
 
 def documented_alone(d, calls):
