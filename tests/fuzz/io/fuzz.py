@@ -263,7 +263,7 @@ def documented_alone(d, calls):
     if re.match("send.* of unixdgram: blocks -> (-1 (EPIPE|ENOTCONN|EPERM)|done)",
                 d.signature()) and \
             {"shutdown", "disconnect", "connect"} & \
-            set(calls[-1:] if calls[-1] != "cancel" else calls):
+            set(calls if calls[-1] in ("cancel", "tkill") else calls[-1:]):
         return "a datagram socket that is another's: docs/COMPATIBILITY.md"
     if "recvfd" in calls and swapped(d):
         return "several numbers, one of them received: docs/COMPATIBILITY.md"
