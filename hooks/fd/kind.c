@@ -5,7 +5,7 @@
 #include <sys/sysmacros.h>
 #include "hooks/core/hook.h"
 #include "hooks/fd/fd.h"
-#include "runtime/digits.h"
+#include "hooks/fd/procfs.h"
 
 _Atomic bool fib_fd_lowat_used, fib_fd_peek_off_used, fib_fd_glue_used;
 
@@ -75,16 +75,18 @@ uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol)
 	return other_kind(fd, domain, stream);
 }
 
-/* perf_poll() tells of an event once, to whoever asks first: as files of /proc do. */
-static bool is_perf(int fd)
+/*
+ * perf_poll() tells of an event once, to whoever asks first: as files of /proc do.
+ * A map refuses reads and writes, whatever its poll says of what the kernel puts in
+ * (bpf_dummy_read() of kernel/bpf/syscall.c).
+ */
+static uint8_t find_nameless(int fd)
 {
-	static const char want[] = "anon_inode:[perf_event]";
-	char path[FIB_FD_LINK], is[sizeof(want)];
-
-	fib_fd_link(path, fd);
-	return fib_raw(SYS_readlink, path, is, sizeof(is)) ==
-		       sizeof(want) - 1 &&
-	       !memcmp(is, want, sizeof(want) - 1);
+	if (fib_procfs_is(fd, "anon_inode:[perf_event]"))
+		return FIB_FD_ALWAYS;
+	if (fib_procfs_is(fd, "anon_inode:bpf-map"))
+		return FIB_FD_MEMORY;
+	return FIB_FD_NOWAIT;
 }
 
 /* /dev/null, zero, full and urandom: devlist of drivers/char/mem.c; they have no poll. */
@@ -152,6 +154,6 @@ uint8_t fib_fd_find_kind(int fd)
 	case S_IFCHR:
 		return is_memory(st.st_rdev) ? FIB_FD_MEMORY : FIB_FD_POLLED;
 	default:
-		return is_perf(fd) ? FIB_FD_ALWAYS : FIB_FD_NOWAIT;
+		return find_nameless(fd);
 	}
 }
