@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -474,6 +475,14 @@ const struct fib_host fib_host = {
 	.process_end = fib_end_process,
 };
 
+/* Has the caller a policy that the threads it creates do not get? */
+static bool keeps_policy(void)
+{
+	long r = filtered ? 0 : fib_raw(SYS_sched_getscheduler, 0);
+
+	return r > 0 && (r & SCHED_RESET_ON_FORK);
+}
+
 extern char fib_sealed_start[], fib_sealed_end[];
 
 /* FIB_SEALED. A fork child that starts anew has one thread, and opens it again. */
@@ -549,6 +558,8 @@ static const char *start(uint64_t mask)
 	/* It is this kernel thread's: hooks/io/ring.c */
 	if (ring)
 		fib_bind_self();
+	if (keeps_policy())
+		fib_dedicate();
 	fib_log(FIB_LOG_INFO, "active: %d of %d workers",
 		fib_load(&fib_sched.running, relaxed), n);
 	return NULL;
