@@ -89,6 +89,19 @@ static long of_kernel_thread(int op, long a, long b, long c, long d)
 	return fib_raw(SYS_prctl, op, a, b, c, d);
 }
 
+/*
+ * A thread begins with none. Main may have had it before there was another one:
+ * then it is the first kernel thread's.
+ */
+static long get_pdeathsig(struct fib *f, long a)
+{
+	int none = 0;
+
+	if (!f->bound && (f != fib_main_fiber || fib_bind_self()))
+		return fib_copy((void *)a, &none, sizeof(none));
+	return fib_raw(SYS_prctl, PR_GET_PDEATHSIG, a);
+}
+
 long fib_sys_prctl(int op, long a, long b, long c, long d)
 {
 	struct fib *f = fib_self();
@@ -106,6 +119,8 @@ long fib_sys_prctl(int op, long a, long b, long c, long d)
 		if (a == PR_TSC_SIGSEGV)
 			return -EINVAL;
 		break;
+	case PR_GET_PDEATHSIG:
+		return get_pdeathsig(f, a);
 	case PR_GET_TID_ADDRESS:
 		return fib_copy((void *)a, &f->thread.clear_tid,
 				sizeof(f->thread.clear_tid));
