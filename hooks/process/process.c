@@ -373,10 +373,10 @@ long fib_sys_execveat(int dir, const char *path, char *const *argv,
 /* --- children ------------------------------------------------------------ */
 
 /* SIGCHLD comes before the wait for its child is over (do_notify_parent()), and
- * so does what the child has sent. */
+ * so does what the child has sent; also where none is left, by SA_NOCLDWAIT. */
 static long reaped(long r)
 {
-	if (r >= 0)
+	if (r >= 0 || r == -ECHILD)
 		fib_signal_sync(~0ull);
 	return r;
 }
