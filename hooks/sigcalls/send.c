@@ -5,11 +5,6 @@
 #include "hooks/sigcalls/sigcalls.h"
 #include "hooks/signal/signal.h"
 
-static int own_pid(void)
-{
-	return (int)fib_raw(SYS_getpid);
-}
-
 static siginfo_t info_from_us(int sig, int code)
 {
 	siginfo_t info;
@@ -17,7 +12,7 @@ static siginfo_t info_from_us(int sig, int code)
 	memset(&info, 0, sizeof(info));
 	info.si_signo = sig;
 	info.si_code = code;
-	info.si_pid = own_pid();
+	info.si_pid = fib_signal_pid;
 	info.si_uid = (uid_t)fib_raw(SYS_getuid);
 	return info;
 }
@@ -30,7 +25,8 @@ static siginfo_t info_from_us(int sig, int code)
 static long stop(void)
 {
 	fib_signal_prepare(SIGSTOP);
-	return fib_raw(SYS_tgkill, own_pid(), fib_raw(SYS_gettid), SIGSTOP);
+	return fib_raw(SYS_tgkill, fib_signal_pid, fib_raw(SYS_gettid),
+		       SIGSTOP);
 }
 
 /* So for the own group: some kernel thread of ours has yet to take it. */
@@ -93,23 +89,22 @@ static long sent_by_kernel(long r, int sig)
  */
 long fib_sys_kill(int pid, int sig)
 {
-	int own = own_pid();
 	siginfo_t info;
 
 	/* The kernel takes any thread's id for its process. */
 	if (fib_by_tid(pid))
-		pid = own;
-	if (pid == own && may_be_caught(sig)) {
+		pid = fib_signal_pid;
+	if (pid == fib_signal_pid && may_be_caught(sig)) {
 		info = info_from_us(sig, SI_USER);
 		if (to_own_process(sig, &info))
 			return 0;
 	}
-	if (pid == own && sig == SIGSTOP)
+	if (pid == fib_signal_pid && sig == SIGSTOP)
 		return stop();
 	/* The own group, or all: one is delivered when kill() returns. */
 	if (pid > 0)
 		return in_kernel(fib_raw(SYS_kill, pid, sig),
-				 pid == own ? sig : 0);
+				 pid == fib_signal_pid ? sig : 0);
 	return sent_by_kernel(fib_raw(SYS_kill, pid, sig), sig);
 }
 
@@ -131,7 +126,7 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 	if (sig == SIGSTOP)
 		return stop();
 	if (sig == SIGKILL)
-		return fib_raw(SYS_kill, own_pid(), sig);
+		return fib_raw(SYS_kill, fib_signal_pid, sig);
 	if (fib_signalfd_shows(sig))
 		return to_signalfd(sig, info);
 	if (too_many(sig, info))
@@ -145,7 +140,7 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 
 long fib_sys_tgkill(int tgid, int tid, int sig)
 {
-	struct fib *f = tgid == own_pid() ? fib_by_tid(tid) : NULL;
+	struct fib *f = tgid == fib_signal_pid ? fib_by_tid(tid) : NULL;
 	siginfo_t info;
 
 	if (!f)
@@ -187,7 +182,7 @@ static long queue_for_process(int sig, siginfo_t *info)
 	if (sig == SIGSTOP)
 		return stop();
 	if (!may_be_caught(sig))
-		return fib_raw(SYS_kill, own_pid(), sig);
+		return fib_raw(SYS_kill, fib_signal_pid, sig);
 	info->si_signo = sig;
 	if (too_many(sig, info))
 		return -EAGAIN;
@@ -203,14 +198,14 @@ long fib_sys_rt_sigqueueinfo(int pid, int sig, void *user)
 
 	if (r)
 		return r;
-	if (!fib_by_tid(pid) && pid != own_pid())
+	if (!fib_by_tid(pid) && pid != fib_signal_pid)
 		return fib_raw(SYS_rt_sigqueueinfo, pid, sig, user);
 	return queue_for_process(sig, &info);
 }
 
 long fib_sys_rt_tgsigqueueinfo(int tgid, int tid, int sig, void *user)
 {
-	struct fib *f = tgid == own_pid() ? fib_by_tid(tid) : NULL;
+	struct fib *f = tgid == fib_signal_pid ? fib_by_tid(tid) : NULL;
 	siginfo_t info;
 	bool none = tgid <= 0 || tid <= 0;
 	long r = copy_info(&info, user, none ? fib_own_tid() : tid);
@@ -251,7 +246,7 @@ static int tid_of(int pidfd)
 	if (pidfd == ITSELF_THREAD)
 		return fib_own_tid();
 	if (pidfd == ITSELF_PROCESS)
-		return own_pid();
+		return fib_signal_pid;
 	return fib_raw(SYS_ioctl, pidfd, PIDFD_GET_INFO, &info) ? 0 :
 								  (int)info.pid;
 }

@@ -236,7 +236,7 @@ void fib_signal_deliver_cancel(struct fib *f)
 		memset(&info, 0, sizeof(info));
 		info.si_signo = FIB_SIGCANCEL;
 		info.si_code = SI_TKILL;
-		info.si_pid = fib_sig_pid;
+		info.si_pid = fib_signal_pid;
 	}
 	a = fib_sig_delivery_action(FIB_SIGCANCEL, &info);
 	if (a.handler > 1)

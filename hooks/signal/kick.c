@@ -14,14 +14,14 @@ void fib_signal_kick(struct fib_worker *w)
 	int tid;
 
 	if (!w) {
-		fib_raw(SYS_tgkill, fib_sig_pid,
+		fib_raw(SYS_tgkill, fib_signal_pid,
 			fib_load(&fib_monitor_tid, relaxed), FIB_KICK);
 		return;
 	}
 	fib_lock(&w->sig.kick_lock);
 	tid = fib_load(&w->tid, relaxed);
 	if (tid && !w->sig.no_kick)
-		fib_raw(SYS_tgkill, fib_sig_pid, tid, FIB_KICK);
+		fib_raw(SYS_tgkill, fib_signal_pid, tid, FIB_KICK);
 	fib_unlock(&w->sig.kick_lock);
 }
 

@@ -554,6 +554,6 @@ void fib_signal_raise(struct fib *f, int sig, bool by_kernel)
 	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
 		return;
 	info.si_code = SI_USER;
-	info.si_pid = fib_sig_pid;
+	info.si_pid = fib_signal_pid;
 	fib_signal_send(f, sig, &info, false);
 }

@@ -90,7 +90,7 @@ static _Atomic uint32_t senders;
 static void note_sender(siginfo_t *info)
 {
 	if (fib_likely(!fib_load(&senders, seq_cst)) ||
-	    info->si_code != SI_USER || info->si_pid != fib_sig_pid ||
+	    info->si_code != SI_USER || info->si_pid != fib_signal_pid ||
 	    !(FIB_SIG(info->si_signo) & FIB_SIG_STOPS))
 		return;
 	info->si_code = SI_KERNEL;

@@ -93,7 +93,7 @@ void fib_signal_init(struct fib *main_fiber, uint64_t mask,
 
 	fib_sig_host = host;
 	fib_sig_queues_init();
-	fib_sig_pid = (int)fib_raw(SYS_getpid);
+	fib_signal_pid = (int)fib_raw(SYS_getpid);
 	for (int sig = 1; sig <= 64; sig++) {
 		fib_raw(SYS_rt_sigaction, sig, 0, &fib_sig_act[sig], 8);
 		fib_sig_update_handled(sig);

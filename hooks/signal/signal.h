@@ -92,6 +92,8 @@ struct fib_signal_host {
  */
 void fib_signal_init(struct fib *main_fiber, uint64_t mask,
 		     const struct fib_signal_host *host);
+/** The process's id since then: a fork child has its own when it starts anew. */
+extern int fib_signal_pid;
 /** The caller is the kernel thread of @w, or the monitor (NULL): mask and stack. */
 void fib_signal_thread_init(struct fib_worker *w);
 /** What a worker blocks. */

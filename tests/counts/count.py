@@ -88,8 +88,10 @@ CONNECT_MORE = 0.2
 START_FAULTS = 205
 START_CALLS = 265
 
-# What is asked of a device, and of an eventfd with a handler, one of each: calls of two.
-OFTEN = ("device", "event", "empty", "sleep", "file")
+# What is asked of a device, and of an eventfd with a handler, one of each; reads that are not
+# to wait; a sleep and a poll of a thread that has made a child; a file; a signal to the own
+# process, and one to another thread and back: calls of a round.
+OFTEN = ("device", "event", "empty", "sleep", "file", "kill", "sigwait")
 OFTEN_ROUNDS = (200, 2200)
 OFTEN_MORE = 0.1
 # What is reset in a child is copied: page faults of a fork and its child.

@@ -9,6 +9,9 @@
  *	often sleep ROUNDS	a sleep and a poll that nothing ends, in a thread that
  *				has made a child
  *	often file ROUNDS	a file that is opened by stdio, one byte of it, its end
+ *	often kill ROUNDS	a signal to the own process, and its handler
+ *	often sigwait ROUNDS	a signal to another thread, which waits for it, and one
+ *				back
  *	often fork ROUNDS	a child that ends; prints the page faults of both
  */
 #include "t.h"
@@ -45,7 +48,7 @@ static void event(void)
 		CHECK(write(fd, &n, 8) == 8 && read(fd, &n, 8) == 8);
 }
 
-static const char *self;
+static const char *name;
 static int quiet[2];
 
 static void empty(void)
@@ -78,10 +81,54 @@ static void sleeps(void)
 static void file(void)
 {
 	for (long i = 0; i < rounds; i++) {
-		FILE *f = fopen(self, "r");
+		FILE *f = fopen(name, "r");
 
 		CHECK(f && fgetc(f) == 0x7f && !fclose(f));
 	}
+}
+
+static void none(int sig __attribute__((unused)))
+{
+}
+
+static void own_signal(void)
+{
+	CHECK(signal(SIGUSR1, none) != SIG_ERR);
+	for (long i = 0; i < rounds; i++)
+		CHECK(!kill(getpid(), SIGUSR1));
+}
+
+static sigset_t usr1;
+
+static void await_signal(void)
+{
+	int sig;
+
+	CHECK(!sigwait(&usr1, &sig) && sig == SIGUSR1);
+}
+
+static void *answer(void *arg)
+{
+	for (long i = 0; i < rounds; i++) {
+		await_signal();
+		CHECK(!pthread_kill(*(pthread_t *)arg, SIGUSR1));
+	}
+	return NULL;
+}
+
+static void signals(void)
+{
+	pthread_t self = pthread_self(), other;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &usr1, NULL));
+	other = t_thread(answer, &self);
+	for (long i = 0; i < rounds; i++) {
+		CHECK(!pthread_kill(other, SIGUSR1));
+		await_signal();
+	}
+	t_join(other);
 }
 
 static long faults(void)
@@ -113,7 +160,7 @@ int main(int argc, char **argv)
 	CHECK(argc == 3);
 	rounds = atol(argv[2]);
 	CHECK(rounds > 0);
-	self = argv[0];
+	name = argv[0];
 	t_pair(quiet);
 	t_be_threaded();
 	if (!strcmp(argv[1], "device"))
@@ -126,6 +173,10 @@ int main(int argc, char **argv)
 		sleeps();
 	else if (!strcmp(argv[1], "file"))
 		file();
+	else if (!strcmp(argv[1], "kill"))
+		own_signal();
+	else if (!strcmp(argv[1], "sigwait"))
+		signals();
 	else
 		forks();
 	return 0;
