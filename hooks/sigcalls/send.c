@@ -49,10 +49,18 @@ static bool too_many(int sig, const siginfo_t *info)
 	       fib_signal_one_too_many();
 }
 
+/* What a timer has sent of @sig is its thread's alone: the same is another one. */
+static void apart_from_timers(int sig)
+{
+	if (fib_unlikely(fib_signal_timer_signals() & FIB_SIG(sig)))
+		fib_signal_take_timers(FIB_SIG(sig));
+}
+
 /* False: all block it, or others are before it: the kernel's queue is its place. */
 static bool to_own_process(int sig, const siginfo_t *info)
 {
 	fib_signal_prepare(sig);
+	apart_from_timers(sig);
 	if (sig >= FIB_SIGRTMIN && fib_signal_is_before(sig))
 		return false;
 	if (fib_signal_send_process(sig, info))
@@ -132,9 +140,7 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 	if (too_many(sig, info))
 		return -EAGAIN;
 	fib_signal_prepare(sig);
-	/* One that its timer has sent pends already, and is the same. */
-	if (fib_unlikely(fib_signal_timer_signals() & FIB_SIG(sig)))
-		fib_signal_take_timers(FIB_SIG(sig));
+	apart_from_timers(sig);
 	return fib_signal_send(f, sig, info, false);
 }
 
