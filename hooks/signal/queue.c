@@ -246,6 +246,7 @@ void fib_sig_timer_set(int id, bool deleted)
 	struct fib_siginfo_node **its, *n;
 
 	fib_lock(&fib_sig_lock);
+	fib_sig_timer_reset(id);
 	its = fib_sig_timer_queued(id);
 	n = its ? *its : timed_locked(id);
 	if (n && fib_sig_timers_drop()) {
@@ -287,8 +288,10 @@ int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
 		fib_unlock(&fib_sig_lock);
 		return -ESRCH;
 	}
-	if (!process && info->si_code == SI_TIMER)
+	if (!process && info->si_code == SI_TIMER) {
 		timer = fib_sig_timer_queued(info->si_timerid);
+		fib_sig_timer_taken(info->si_timerid);
+	}
 	if (sig == SIGCONT)
 		fib_sig_flush_locked(FIB_SIG_STOPS);
 	else if (FIB_SIG(sig) & FIB_SIG_STOPS)

@@ -136,6 +136,10 @@ bool fib_sig_timers_drop(void);
  * is NULL: the thread has ended.
  */
 bool fib_sig_timer_target(const siginfo_t *info, struct fib **f);
+/* The kernel has dequeued what timer @id has sent, and its thread has not yet. */
+void fib_sig_timer_taken(int id);
+/* Timer @id was set anew: there are no overruns, as by posix_timer_set_common(). */
+void fib_sig_timer_reset(int id);
 /* Its thread has dequeued @info, which timer_getoverrun() tells of. */
 void fib_sig_timer_dequeued(const siginfo_t *info);
 /* As fib_signal_send_process(). */

@@ -22,7 +22,8 @@ static struct thread_timer {
 	_Atomic int used; /* timer id + 1 */
 	_Atomic int tid;
 	_Atomic int
-		overrun; /* of the last one that was dequeued; -1: none was */
+		overrun; /* of the last one that was dequeued; -1: the kernel
+			  * knows, which has dequeued none for us */
 	struct fib_siginfo_node *queued; /* at its thread. fib_sig_lock */
 } timers[TIMERS];
 static _Atomic int made;	       /* of any kind, that were seen */
@@ -132,6 +133,23 @@ bool fib_sig_timer_target(const siginfo_t *info, struct fib **f)
 	if (t)
 		*f = fib_by_tid(fib_load(&t->tid, acquire));
 	return t;
+}
+
+void fib_sig_timer_taken(int id)
+{
+	struct thread_timer *t = find(id);
+	int kernels = -1;
+
+	if (t)
+		fib_cas(&t->overrun, &kernels, 0, relaxed);
+}
+
+void fib_sig_timer_reset(int id)
+{
+	struct thread_timer *t = find(id);
+
+	if (t)
+		fib_store(&t->overrun, -1, relaxed);
 }
 
 void fib_sig_timer_dequeued(const siginfo_t *info)

@@ -46,10 +46,12 @@ static void accepts(const sigset_t *set)
 	sigset_t pending;
 
 	CHECK(sigpending(&pending) == 0 && sigismember(&pending, sig));
+	CHECK(timer_getoverrun(timer) == 0);
 	CHECK(sigtimedwait(set, &info, &now) == sig);
 	CHECK(info.si_code == SI_TIMER && info.si_value.sival_int == 77);
 	check(info.si_overrun);
 	CHECK(timer_settime(timer, 0, &never, NULL) == 0);
+	CHECK(timer_getoverrun(timer) == 0);
 	/* It may have expired once more. */
 	if (sigtimedwait(set, NULL, &now) == sig)
 		CHECK_ERR(sigtimedwait(set, NULL, &now), EAGAIN);
