@@ -145,6 +145,8 @@ static long epoll_in_kernel(int fd, void *events, int max, uint64_t deadline_ns)
 		a[3] = ms > INT_MAX ? INT_MAX : (long)ms;
 	}
 	r = fib_blocking_for_event(nr, a);
+	if (r == -EINTR && !fib_stop_ended())
+		fib_stop_ends();
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 

@@ -201,6 +201,11 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 			fib_sig_close_mask(f, sig,
 					   fib_load(&f->sig.mask, relaxed));
 			fib_signal_rewatch(FIB_SIG(sig));
+			/* What it has woken ends as by a stop. */
+			if (fib_load(&f->io.stop, relaxed) == FIB_STOP_ENDS) {
+				ran = true;
+				again = false;
+			}
 			continue;
 		}
 		/* The first one decides, as in handle_signal() of the kernel. */

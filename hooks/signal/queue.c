@@ -261,20 +261,14 @@ void fib_sig_timer_set(int id, bool deleted)
 }
 
 /*
- * As sig_ignored() of the kernel: what is ignored and not blocked is dropped where
- * it is sent, and blocked is what was so before a sigwait() opened it (real_blocked).
- * What is sent to the process goes by main's mask.
+ * As sig_ignored() of the kernel: what is ignored and not blocked is dropped where it is
+ * sent. What a sigwait() awaits counts as it was before that (real_blocked), and what is sent
+ * to the process goes by main's mask, whoever takes it.
  */
-static bool dropped(struct fib *f, int sig, bool process)
+static bool dropped(const struct fib *f, int sig, bool process)
 {
-	uint64_t set = FIB_SIG(sig);
-
-	if (!fib_sig_is_ignored(sig) || !fib_signal_wants(f, sig))
-		return false;
-	if (!(fib_load(&f->sig.awaited, relaxed) & set))
-		return true;
-	return !(fib_load(&f->sig.mask, relaxed) & set) &&
-	       (!process || f == fib_main_fiber);
+	return fib_sig_is_ignored(sig) &&
+	       !fib_sig_blocks(process ? fib_main_fiber : f, sig);
 }
 
 int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,

@@ -98,19 +98,7 @@ static void note_sender(siginfo_t *info)
 	info->si_uid = 0;
 }
 
-/*
- * sig_ignored() of the kernel: what is ignored is dropped as it comes if main does not
- * block it. Else it pends, and is dropped when its turn comes, if a handler that goes
- * first has not closed the mask again. @pended: it was blocked until now.
- */
-static bool comes_ignored(int sig, bool pended)
-{
-	const struct fib *f = fib_main_fiber;
-
-	return !pended &&
-	       !(f && (fib_load(&f->sig.mask, relaxed) & FIB_SIG(sig)));
-}
-
+/* @pended: it was blocked until now, and is dropped in its turn if it is ignored. */
 static bool forward_one_locked(int sig, bool pended)
 {
 	uint64_t set = FIB_SIG(sig);
@@ -123,7 +111,7 @@ static bool forward_one_locked(int sig, bool pended)
 		continues += sig == SIGCONT;
 		note_sender(&info);
 	}
-	if (!fib_sig_send_process(sig, &info, !comes_ignored(sig, pended))) {
+	if (!fib_sig_send_process(sig, &info, pended)) {
 		FIB_CHAOS_POINT(signal_pend);
 		/* Blocked just now. */
 		fib_sig_queue_process(sig, &info);

@@ -54,6 +54,12 @@ static inline bool fib_sig_is_ignored(int sig)
 	       (h == (uintptr_t)SIG_DFL && fib_sig_ignored_by_default(sig));
 }
 
+/* Does @f, if there is one, block @sig, whatever a sigwait() of its awaits? */
+static inline bool fib_sig_blocks(const struct fib *f, int sig)
+{
+	return f && (fib_load(&f->sig.mask, relaxed) & FIB_SIG(sig));
+}
+
 /* What may be delivered anywhere: SIGCANCEL has its places (wait.c). */
 static inline uint64_t fib_sig_deliverable(const struct fib *f)
 {
