@@ -21,8 +21,12 @@ long fib_sys_rt_sigaction(int sig, const void *act, void *old, size_t size)
 			return -FIB_ERESTARTNOINTR;
 	}
 	r = fib_signal_set_action(sig, act ? &is : NULL, &was);
-	if (r == 0 && act)
+	if (r == 0 && act) {
 		fib_signal_rewatch(FIB_SIG(sig));
+		/* What timers have put by: posixtimer_sig_unignore(). */
+		if (was.handler <= 1)
+			fib_signal_sync(FIB_SIG(sig));
+	}
 	if (r == 0 && old)
 		r = fib_copy(old, &was, sizeof(was));
 	return r;

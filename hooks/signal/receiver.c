@@ -98,6 +98,22 @@ static void note_sender(siginfo_t *info)
 	info->si_uid = 0;
 }
 
+/*
+ * What the kernel would have dropped if no worker blocked it, it drops when the action is set,
+ * and no more: a timer whose signal is ignored is put by, and not armed again; when it is
+ * ignored no longer, the signal comes, late (posixtimer_sig_ignore() of Linux 6.13 and later).
+ */
+static void drop_ignored_locked(int sig)
+{
+	if (fib_sig_blocks(fib_main_fiber, sig) || sig == SIGCONT ||
+	    !fib_sig_timers_drop() || fib_sig_timers_block(sig))
+		return;
+	fib_lock(&fib_sig_lock);
+	if (fib_sig_is_ignored(sig))
+		fib_raw(SYS_rt_sigaction, sig, &fib_sig_act[sig], 0, 8);
+	fib_unlock(&fib_sig_lock);
+}
+
 /* @pended: it was blocked until now, and is dropped in its turn if it is ignored. */
 static bool forward_one_locked(int sig, bool pended)
 {
@@ -128,6 +144,8 @@ static bool forward_one_locked(int sig, bool pended)
 
 static void forward_all_locked(int sig, bool pended)
 {
+	if (!pended)
+		drop_ignored_locked(sig);
 	for (int i = 0; i < AT_ONCE; i++) {
 		if (!wants_one(sig)) {
 			FIB_CHAOS_POINT(signal_unwatch);
@@ -268,7 +286,8 @@ void fib_sig_forward(uint64_t set, bool pended)
 	if (!set)
 		return;
 	fib_lock(&forward_lock);
-	take_timers_locked(set);
+	if (pended)
+		take_timers_locked(set);
 	forward_locked(set, pended);
 	fib_unlock(&forward_lock);
 }

@@ -142,6 +142,8 @@ bool fib_sig_timers_drop(void);
  * is NULL: the thread has ended.
  */
 bool fib_sig_timer_target(const siginfo_t *info, struct fib **f);
+/* Does a thread block @sig to which a timer may send it? */
+bool fib_sig_timers_block(int sig);
 /* The kernel has dequeued what timer @id has sent, and its thread has not yet. */
 void fib_sig_timer_taken(int id);
 /* Timer @id was set anew: there are no overruns, as by posix_timer_set_common(). */

@@ -135,6 +135,19 @@ bool fib_sig_timer_target(const siginfo_t *info, struct fib **f)
 	return t;
 }
 
+bool fib_sig_timers_block(int sig)
+{
+	uint32_t n = fib_load(&high, acquire);
+
+	if (fib_likely(!(fib_signal_timer_signals() & FIB_SIG(sig))))
+		return false;
+	for (struct thread_timer *t = timers; t < timers + n; t++)
+		if (fib_load(&t->used, relaxed) &&
+		    fib_sig_blocks(fib_by_tid(fib_load(&t->tid, acquire)), sig))
+			return true;
+	return false;
+}
+
 void fib_sig_timer_taken(int id)
 {
 	struct thread_timer *t = find(id);
