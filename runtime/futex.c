@@ -115,13 +115,13 @@ int fib_futex_sleep(const struct waiter *w, unsigned n, const uint32_t *uaddr,
 {
 	fib_worker_count(fib_worker_self(), FIB_STAT_futex_waits, 1);
 	return fib_park_until(any_woken, &(struct sleep){ w, n }, deadline_ns,
-			      FIB_WAIT_FUTEX, (uintptr_t)uaddr);
+			      FIB_WAIT_FUTEX, (uintptr_t)fib_futex_word(uaddr));
 }
 
 int fib_futex_compare(const uint32_t *uaddr, uint32_t val)
 {
 	uint32_t now;
-	int r = fib_peek32(uaddr, &now);
+	int r = fib_peek32(fib_futex_word(uaddr), &now);
 
 	return r == 0 && now != val ? -EAGAIN : r;
 }
@@ -316,7 +316,7 @@ static int apply_op(uint32_t *addr, uint32_t op, int *old)
 {
 	int arg = (int)(op << 8) >> 20;
 	uint32_t was, is;
-	int r = fib_peek32(addr, &was);
+	int r = fib_peek32(fib_futex_word(addr), &was);
 
 	if (op & ((uint32_t)FUTEX_OP_OPARG_SHIFT << 28))
 		arg = (int)(1u << (arg & 31));
@@ -338,7 +338,7 @@ static int apply_op(uint32_t *addr, uint32_t op, int *old)
 			is = was ^ (uint32_t)arg;
 			break;
 		}
-		r = fib_cas32(addr, &was, is);
+		r = fib_cas32(fib_futex_word(addr), &was, is);
 	}
 	*old = (int)was;
 	return r < 0 ? r : 0;
@@ -374,7 +374,7 @@ int fib_futex_wake_op(uint32_t *a, uint32_t *b, int nwake, int nwake2,
 
 	if ((op >> 28 & 7) > FUTEX_OP_XOR)
 		return -ENOSYS;
-	r = fib_touch32(b);
+	r = fib_touch32(fib_futex_word(b));
 	if (r)
 		return r;
 	fib_futex_lock_two(a, b, &ba, &bb);

@@ -25,6 +25,14 @@
 
 #define FIB_FUTEX_ANY UINT32_MAX
 
+/* In the address of a word: get_futex_key() of the kernel keeps the two kinds apart. */
+#define FIB_FUTEX_SHARED (1ul << 63)
+/** @uaddr for calls without FUTEX_PRIVATE_FLAG, whose waiters are others. */
+static inline uint32_t *fib_futex_shared(const uint32_t *uaddr)
+{
+	return (uint32_t *)((uintptr_t)uaddr | FIB_FUTEX_SHARED);
+}
+
 /**
  * Wait while *@uaddr == @val, until @deadline_ns of CLOCK_MONOTONIC.
  * 0 when woken, -EAGAIN when the word differs, -ETIMEDOUT, -EINTR when the

@@ -12,6 +12,12 @@
 #include "runtime/futex_table.h"
 #include "runtime/timer.h"
 
+/** Where the word itself is. */
+static inline uint32_t *fib_futex_word(const uint32_t *uaddr)
+{
+	return (uint32_t *)((uintptr_t)uaddr & ~FIB_FUTEX_SHARED);
+}
+
 /** The bucket of @uaddr, locked. */
 struct bucket *fib_futex_lock_word(const uint32_t *uaddr);
 /** Those of @x and @y, which may be one, locked. */

@@ -7,7 +7,7 @@
 /* 1: *@uaddr was @was and is @is; 0: it was not; -EFAULT. */
 static int swap(uint32_t *uaddr, uint32_t was, uint32_t is)
 {
-	return fib_cas32(uaddr, &was, is);
+	return fib_cas32(fib_futex_word(uaddr), &was, is);
 }
 
 static bool has_waiter(const struct bucket *b, const uint32_t *uaddr)
@@ -27,7 +27,7 @@ static int take_pi_locked(struct bucket *b, struct waiter *w, bool try_only,
 {
 	for (;;) {
 		uint32_t was, is, owner;
-		int r = fib_peek32(w->uaddr, &was);
+		int r = fib_peek32(fib_futex_word(w->uaddr), &was);
 
 		if (r)
 			return r;
@@ -66,11 +66,12 @@ int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 			    .priority = fib_futex_priority(),
 			    .pi_tid = tid };
 	uint32_t now;
-	int r = fib_peek32(uaddr, &now);
+	int r = fib_peek32(fib_futex_word(uaddr), &now);
 
 	if (r == 0)
-		r = (now & FUTEX_TID_MASK) == tid ? -EDEADLK :
-						    fib_touch32(uaddr);
+		r = (now & FUTEX_TID_MASK) == tid ?
+			    -EDEADLK :
+			    fib_touch32(fib_futex_word(uaddr));
 	if (r)
 		return r;
 	fib_futex_grow();
@@ -89,10 +90,12 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 {
 	struct bucket *b;
 	uint32_t bit = died ? FUTEX_OWNER_DIED : 0, was;
-	int r = fib_peek32(uaddr, &was);
+	int r = fib_peek32(fib_futex_word(uaddr), &was);
 
 	if (r == 0)
-		r = (was & FUTEX_TID_MASK) == tid ? fib_touch32(uaddr) : -EPERM;
+		r = (was & FUTEX_TID_MASK) == tid ?
+			    fib_touch32(fib_futex_word(uaddr)) :
+			    -EPERM;
 	if (r)
 		return r;
 	b = fib_futex_lock_word(uaddr);
@@ -100,7 +103,7 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 		struct waiter *next = NULL;
 		uint32_t is = bit;
 
-		r = fib_peek32(uaddr, &was);
+		r = fib_peek32(fib_futex_word(uaddr), &was);
 		if (r == 0 && (was & FUTEX_TID_MASK) != tid)
 			r = -EPERM;
 		if (r)
@@ -164,7 +167,7 @@ static int take_for_locked(uint32_t *to, struct waiter *w, bool more,
 {
 	for (;;) {
 		uint32_t was, is, owner;
-		int r = fib_peek32(to, &was);
+		int r = fib_peek32(fib_futex_word(to), &was);
 
 		if (r)
 			return r;
@@ -193,11 +196,11 @@ int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 	uint32_t now;
 
 	if (r == 0)
-		r = fib_peek32(to, &now);
+		r = fib_peek32(fib_futex_word(to), &now);
 	if (r)
 		return r;
-	fib_touch32(
-		to); /* only if one waits does it matter whether it is there */
+	fib_touch32(fib_futex_word(
+		to)); /* only if one waits does it matter whether it is there */
 	fib_futex_lock_two(from, to, &a, &b);
 	r = fib_futex_compare(from, cmp);
 	fib_list_for_each (it, &a->waiters) {

@@ -105,6 +105,12 @@ static void count_too_late(struct fib *f, uint32_t val, long r)
 	}
 }
 
+/* By which a waiter is found: with FUTEX_PRIVATE_FLAG or without. */
+static uint32_t *key(int op, uint32_t *uaddr)
+{
+	return op & FUTEX_PRIVATE_FLAG ? uaddr : fib_futex_shared(uaddr);
+}
+
 static long wait(int op, uint32_t *uaddr, uint32_t val,
 		 const struct timespec *ts, uint32_t bitset)
 {
@@ -119,7 +125,7 @@ static long wait(int op, uint32_t *uaddr, uint32_t val,
 	fib_self()->io.loops /= 2; /* hooks/io/epoll.c */
 	count_passed_over(fib_self(), uaddr, val);
 	began = fib_waits_begin();
-	r = fib_futex_wait(uaddr, val, bitset, deadline);
+	r = fib_futex_wait(key(op, uaddr), val, bitset, deadline);
 	count_too_late(fib_self(), val, r);
 	fib_waits_end(op, uaddr, began, r);
 	if (r < 0)
@@ -135,7 +141,7 @@ static long wake(int op, uint32_t *uaddr, int n, uint32_t bitset)
 
 	if (!bitset)
 		return -EINVAL;
-	woken = fib_futex_wake(uaddr, n, bitset);
+	woken = fib_futex_wake(key(op, uaddr), n, bitset);
 	if (woken < 0)
 		return woken;
 	if (fib_unlikely(fib_load(&foreign_waiters, seq_cst)) && woken < n) {
@@ -232,7 +238,7 @@ static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
 	if (r)
 		return r;
 	fib_cancel_begin();
-	r = fib_futex_lock_pi(uaddr, (uint32_t)fib_own_tid(), deadline,
+	r = fib_futex_lock_pi(key(op, uaddr), (uint32_t)fib_own_tid(), deadline,
 			      cmd == FUTEX_TRYLOCK_PI, is_fiber);
 	if (r < 0)
 		fib_cancel_end();
@@ -250,8 +256,8 @@ static long wait_requeue_pi(int op, uint32_t *uaddr, uint32_t val,
 		return r;
 	if ((uintptr_t)to & 3)
 		return -EINVAL;
-	r = fib_futex_wait_requeue_pi(uaddr, val, to, (uint32_t)fib_own_tid(),
-				      deadline);
+	r = fib_futex_wait_requeue_pi(key(op, uaddr), val, key(op, to),
+				      (uint32_t)fib_own_tid(), deadline);
 	return r == -EINTR ? -FIB_ERESTARTNOINTR : r;
 }
 
@@ -283,6 +289,7 @@ static int read_words(const struct waitv *user, unsigned n,
 		word[i].val = (uint32_t)v.val;
 		kernel |= !(v.flags & 128) && fib_shared_at(v.uaddr);
 		kernel |= odd(word[i].uaddr, v.flags & 128);
+		word[i].uaddr = key((int)v.flags, word[i].uaddr);
 	}
 	return kernel;
 }
@@ -346,7 +353,7 @@ long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 		if ((int)val < 0 || (int)timeout < 0)
 			return -EINVAL;
 		return fib_futex_requeue(
-			uaddr, uaddr2, (int)val, (int)timeout,
+			key(op, uaddr), key(op, uaddr2), (int)val, (int)timeout,
 			(op & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE ? &val3 :
 								     NULL);
 	case FUTEX_LOCK_PI:
@@ -354,19 +361,19 @@ long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 	case FUTEX_TRYLOCK_PI:
 		return lock_pi(op, uaddr, ts);
 	case FUTEX_UNLOCK_PI:
-		return fib_futex_unlock_pi(uaddr, (uint32_t)fib_own_tid(),
-					   false);
+		return fib_futex_unlock_pi(key(op, uaddr),
+					   (uint32_t)fib_own_tid(), false);
 	case FUTEX_WAIT_REQUEUE_PI:
 		return wait_requeue_pi(op, uaddr, val, ts, uaddr2);
 	case FUTEX_CMP_REQUEUE_PI:
 		if ((int)val != 1 || (int)timeout < 0 || uaddr == uaddr2 ||
 		    ((uintptr_t)uaddr2 & 3))
 			return -EINVAL;
-		return fib_futex_cmp_requeue_pi(uaddr, uaddr2, (int)timeout,
-						val3, is_fiber);
+		return fib_futex_cmp_requeue_pi(key(op, uaddr), key(op, uaddr2),
+						(int)timeout, val3, is_fiber);
 	case FUTEX_WAKE_OP:
-		return fib_futex_wake_op(uaddr, uaddr2, (int)val, (int)timeout,
-					 val3);
+		return fib_futex_wake_op(key(op, uaddr), key(op, uaddr2),
+					 (int)val, (int)timeout, val3);
 	}
 shared:
 	return shared((long)uaddr, op, (long)val, (long)timeout, (long)uaddr2,
@@ -399,7 +406,7 @@ long fib_futex_foreign(const long a[6])
 		return fib_futex_foreign_wait(SYS_futex, a);
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
-		woken = fib_futex_wake(uaddr, (int)a[2],
+		woken = fib_futex_wake(key((int)a[1], uaddr), (int)a[2],
 				       cmd == FUTEX_WAKE ? FIB_FUTEX_ANY :
 							   (uint32_t)a[5]);
 		if (woken < 0 || woken >= a[2])

@@ -30,11 +30,11 @@ static void robust_death(struct fib *f, uint32_t *word, bool pi, bool pending)
 	int r = fib_peek32(word, &was);
 
 	if (r == 0 && pi) {
-		fib_futex_unlock_pi(word, tid, true);
+		fib_futex_unlock_pi(fib_futex_shared(word), tid, true);
 		return;
 	}
 	if (r == 0 && pending && !was) {
-		fib_futex_wake(word, 1, FIB_FUTEX_ANY);
+		fib_futex_wake(fib_futex_shared(word), 1, FIB_FUTEX_ANY);
 		fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
 		return;
 	}
@@ -42,7 +42,8 @@ static void robust_death(struct fib *f, uint32_t *word, bool pi, bool pending)
 		r = fib_cas32(word, &was,
 			      (was & FUTEX_WAITERS) | FUTEX_OWNER_DIED);
 		if (r > 0 && (was & FUTEX_WAITERS)) {
-			fib_futex_wake(word, 1, FIB_FUTEX_ANY);
+			fib_futex_wake(fib_futex_shared(word), 1,
+				       FIB_FUTEX_ANY);
 			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
 		}
 	}

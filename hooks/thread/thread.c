@@ -245,7 +245,7 @@ void fib_thread_gone(struct fib *f)
 	fib_store(&f->tid, 0, relaxed);
 	/* A store is a release: what the thread did is seen by who joins it. */
 	if (word && !fib_poke32(word, 0)) {
-		fib_futex_wake(word, 1, FIB_FUTEX_ANY);
+		fib_futex_wake(fib_futex_shared(word), 1, FIB_FUTEX_ANY);
 		if ((!w || !w->process.strict) && fib_futex_in_kernel(word))
 			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
 	}
