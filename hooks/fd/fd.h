@@ -261,6 +261,8 @@ _Atomic uint32_t *fib_fd_begun(struct fib_known *k);
 uint32_t fib_fd_found(struct fib_known *k);
 /** No other process can change what is known of @k. */
 bool fib_fd_is_ours_alone(struct fib_known *k);
+/** The caller waits for @events of @k where the monitor does not ask for it: ask. */
+void fib_fd_ask_late(struct fib_known *k, uint8_t events);
 /** fib_host.late: calls still wait at @s. Ask what they did not. */
 unsigned fib_fd_late(struct fib_fd *s, uint8_t events);
 /** After a read of @fd that had less than it asked for there is nothing left. */

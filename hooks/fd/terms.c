@@ -247,7 +247,8 @@ static bool was_not_empty(struct fib_known *k, struct fib_fd *s, uint8_t events)
 }
 
 /* Of what others may have changed. */
-static unsigned ask_late(struct fib_known *k, struct fib_fd *s, uint8_t events)
+static unsigned ask_late(struct fib_known *k, struct fib_fd *s, uint8_t events,
+			 bool tells)
 {
 	uint8_t parts = FIB_DESC_FLAGS | (uint8_t)(events << 1);
 	uint32_t files = fib_load(&s->files, acquire);
@@ -269,7 +270,8 @@ static unsigned ask_late(struct fib_known *k, struct fib_fd *s, uint8_t events)
 		fib_desc_find(d, &a);
 		found = fib_load(&d->found, relaxed);
 		r = FIB_LATE_AGAIN | (found != k->told ? FIB_LATE_NEWS : 0);
-		k->told = found;
+		if (tells)
+			k->told = found;
 	}
 	fib_unlock(&k->lock);
 	return r;
@@ -310,6 +312,11 @@ static unsigned ask_whether_shut(const struct fib_known *k,
 	return FIB_LATE_AGAIN | FIB_LATE_NEWS;
 }
 
+void fib_fd_ask_late(struct fib_known *k, uint8_t events)
+{
+	ask_late(k, k->slot, events, false);
+}
+
 /* The number may be closed under this as well: then it has asked for nothing. */
 unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 {
@@ -319,7 +326,7 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 	if (k && fib_fd_is_current(k)) {
 		if (was_not_empty(k, s, events))
 			r = FIB_LATE_NEWS;
-		r |= ask_late(k, s, events);
+		r |= ask_late(k, s, events, true);
 		r |= ask_whether_shut(k, s, events);
 	}
 	return r;

@@ -86,12 +86,18 @@ static void go_back(struct fib_io *io, struct fib_hold *h)
 		fib_io_follow(io, s);
 }
 
-/* fib_iom_nudge_writers() does not reach who waits in poll: it looks that often. */
+/*
+ * Neither fib_iom_nudge_writers() nor the monitor, which asks late, reaches who waits in
+ * poll: it looks that often.
+ */
 #define NUDGE_NS 10000000ull
 
 static uint64_t look_again(const struct fib_io *io)
 {
-	if (io->ev != FIB_IO_WRITE || fib_fd_kind(io->s->fd) == FIB_FD_TCP)
+	struct fib_known *k = fib_fd_of(io->s);
+
+	if ((io->ev != FIB_IO_WRITE || k->kind == FIB_FD_TCP) &&
+	    fib_fd_is_ours_alone(k))
 		return FIB_NEVER;
 	return fib_now_ns() + NUDGE_NS;
 }
@@ -139,6 +145,8 @@ static long __attribute__((noinline)) wait_in_kernel(struct fib_io *io)
 	if (r == -FIB_ERESTARTNOINTR) /* a signal was there before it began */
 		return -EINTR;
 	io->woken |= r > 0;
+	if (r == 0)
+		fib_fd_ask_late(fib_fd_of(io->s), io->ev);
 	return r || look_ns < io->deadline_ns ? r : -ETIMEDOUT;
 }
 

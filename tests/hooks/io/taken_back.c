@@ -168,24 +168,34 @@ static void with_handler(int flags)
 
 static void *waiter(void *arg)
 {
-	return (void *)(intptr_t)call(*(int *)arg);
+	int r = call(*(int *)arg);
+
+	return (void *)(intptr_t)(r < 0 ? -errno : r);
 }
 
-/* Its number is closed meanwhile, and the file is not. */
+/* Its number is closed meanwhile, and the file is not: who came too late tries again. */
 static void closed(void)
 {
-	int number = dup(fd);
-	pthread_t th;
+	intptr_t r = -EBADF;
 
-	CHECK(number >= 0);
-	CHECK_ERR(call(number), EAGAIN);
-	tell('b');
-	th = t_thread(waiter, &number);
-	t_settle();
-	t_settle();
-	t_close(number);
-	ready();
-	CHECK((intptr_t)t_join(th) > 0);
+	for (int i = 0; i < 30 && r == -EBADF; i++) {
+		int number = dup(fd);
+		pthread_t th;
+
+		CHECK(number >= 0);
+		CHECK_ERR(call(number), EAGAIN);
+		tell('b');
+		th = t_thread(waiter, &number);
+		t_settle();
+		t_settle();
+		t_close(number);
+		ready();
+		r = (intptr_t)t_join(th);
+		if (r == -EBADF)
+			CHECK(call(fd) > 0);
+		tell('n');
+	}
+	CHECK(r > 0);
 }
 
 static void cancelled(void)
@@ -234,7 +244,6 @@ int main(int argc, char **argv)
 	does_not_wait();
 	t_say("signals");
 	closed();
-	tell('n');
 	does_not_wait();
 	tell('b');
 	cancelled();
