@@ -560,6 +560,8 @@ static const char *start(uint64_t mask)
 		fib_bind_self();
 	if (keeps_policy())
 		fib_dedicate();
+	if (!filtered)
+		fib_signal_ask_release();
 	fib_log(FIB_LOG_INFO, "active: %d of %d workers",
 		fib_load(&fib_sched.running, relaxed), n);
 	return NULL;

@@ -105,8 +105,9 @@ static void note_sender(siginfo_t *info)
  */
 static void drop_ignored_locked(int sig)
 {
-	if (fib_sig_blocks(fib_main_fiber, sig) || sig == SIGCONT ||
-	    !fib_sig_timers_drop() || fib_sig_timers_block(sig))
+	if (!fib_sig_timers() || fib_sig_blocks(fib_main_fiber, sig) ||
+	    sig == SIGCONT || !fib_sig_timers_drop() ||
+	    fib_sig_timers_block(sig))
 		return;
 	fib_lock(&fib_sig_lock);
 	if (fib_sig_is_ignored(sig))

@@ -160,6 +160,8 @@ struct fib *fib_signal_target(int sig);
 bool fib_signal_send_process(int sig, const siginfo_t *info);
 /** A timer that sends @sig to one thread is about to be made. */
 void fib_signal_timer_expect(int sig);
+/** How the kernel's timers do: by its release. Else they are taken for older ones. */
+void fib_signal_ask_release(void);
 /** What any timer of one thread has ever sent. Any thread. */
 uint64_t fib_signal_timer_signals(void);
 /** So many timers are there more, or fewer. Any thread. */

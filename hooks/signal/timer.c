@@ -47,23 +47,25 @@ uint64_t fib_signal_timer_signals(void)
 	return fib_load(&timer_signals, seq_cst);
 }
 
-bool fib_sig_timers_drop(void)
+static _Atomic bool drops;
+
+void fib_signal_ask_release(void)
 {
-	static _Atomic int8_t drop; /* 1: they do; -1: not */
 	struct utsname u;
 	const char *p = u.release;
 	uint64_t major, minor = 0;
 
-	if (!fib_load(&drop, relaxed)) {
-		fib_raw(SYS_uname, &u);
-		major = fib_get_decimal(&p);
-		if (*p++ == '.')
-			minor = fib_get_decimal(&p);
-		fib_store(&drop,
-			  major > 6 || (major == 6 && minor >= DROPS) ? 1 : -1,
-			  relaxed);
-	}
-	return fib_load(&drop, relaxed) > 0;
+	if (fib_raw(SYS_uname, &u))
+		return;
+	major = fib_get_decimal(&p);
+	if (*p++ == '.')
+		minor = fib_get_decimal(&p);
+	fib_store(&drops, major > 6 || (major == 6 && minor >= DROPS), relaxed);
+}
+
+bool fib_sig_timers_drop(void)
+{
+	return fib_load(&drops, relaxed);
 }
 
 void fib_signal_timer_expect(int sig)
