@@ -296,15 +296,15 @@ static bool is_refused(int from, int to, int flags)
  */
 static long stat_open(int fd, void *user, unsigned nr, long a[6], int at)
 {
-	bool known = fib_fd_kind(fd) != FIB_FD_UNKNOWN || fib_fd_is_ours(fd);
-	uint32_t files = known ? 0 : fib_fd_files(fd);
+	uint32_t files;
+	bool learns = fib_fd_is_unknown(fd, &files);
 	struct stat st;
 	long r;
 
-	if (!known)
+	if (learns)
 		a[at] = (long)&st;
 	r = fib_slow_pass_intr(nr, a);
-	if (known || r)
+	if (!learns || r)
 		return r;
 	fib_fd_shown(fd, files, st.st_mode);
 	return fib_copy(user, &st, sizeof(st)) ? -EFAULT : 0;

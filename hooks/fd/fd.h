@@ -121,6 +121,11 @@ struct fib_known *fib_fd_know(int fd);
  * used again since fib_fd_know(). As that, for the file that it is now.
  */
 struct fib_known *fib_fd_relearn(struct fib_known *k);
+/**
+ * Is nothing known of @fd, which has a record? Then *@files, its file number. (Who asks
+ * about all numbers there may be is to make no records.)
+ */
+bool fib_fd_is_unknown(int fd, uint32_t *files);
 /** File number @files of @fd has @mode: if it is always ready, that is known from now on. */
 void fib_fd_shown(int fd, uint32_t files, unsigned mode);
 /** The record of slot @s, where a call waits that began with fib_fd_know(). */
@@ -213,7 +218,9 @@ static inline bool fib_fd_never_waits(const struct fib_known *k)
  */
 static inline bool fib_fd_seems_nonblock(const struct fib_known *k)
 {
-	return fib_unlikely(fib_fd_known_nonblock(k) != NULL);
+	const struct fib_desc *d = fib_fd_known_nonblock(k);
+
+	return fib_unlikely(d != NULL) && !fib_desc_is_ours(d);
 }
 /** What @k was opened for: O_ACCMODE. */
 uint8_t fib_fd_access(struct fib_known *k);

@@ -181,6 +181,16 @@ struct fib_known *fib_fd_know(int fd)
 	return know_anew(fd);
 }
 
+bool fib_fd_is_unknown(int fd, uint32_t *files)
+{
+	const struct fib_known *k = fib_fd_record_known(fd);
+
+	if (!k || fib_fd_kind_of(k) != FIB_FD_UNKNOWN || fib_fd_is_ours(fd))
+		return false;
+	*files = fib_load(&k->slot->files, acquire);
+	return true;
+}
+
 void fib_fd_shown(int fd, uint32_t files, unsigned mode)
 {
 	struct fib_known *k = fib_fd_record_known(fd);

@@ -3,7 +3,7 @@
  * numbers that become other files meanwhile.
  */
 #include <stdbool.h>
-#include <sys/eventfd.h>
+#include <sys/resource.h>
 #include "t.h"
 
 static int number;
@@ -46,6 +46,22 @@ static void kinds(void)
 	t_close(file);
 	t_close(dir);
 	t_close(null);
+}
+
+/* Who looks for open descriptors among all there may be takes no memory for that. */
+static void many(void)
+{
+	struct rusage before, after;
+	struct stat st;
+	int found = 0;
+
+	CHECK(!getrusage(RUSAGE_SELF, &before));
+	for (int fd = 1000; fd < 1000000; fd++)
+		found += !fstat(fd, &st);
+	/* Of the library, some. */
+	CHECK(found < 64);
+	CHECK(!getrusage(RUSAGE_SELF, &after));
+	CHECK(after.ru_maxrss < before.ru_maxrss + 8192);
 }
 
 static void *asks(void *arg)
@@ -106,6 +122,8 @@ int main(void)
 	t_be_threaded();
 	kinds();
 	t_say("kinds");
+	many();
+	t_say("many");
 	changes();
 	t_say("changes");
 	return 0;
