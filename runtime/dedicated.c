@@ -121,6 +121,7 @@ void fib_worker_bury(struct fib_worker *w)
 	fib_store(&f->on, NULL, release);
 	fib_store(fib_shared(&w->cur), NULL, relaxed);
 	fib_store(&w->blocking, 0, relaxed);
+	fib_store(&w->presumes, false, relaxed);
 	fib_count(fibers_exited);
 	fib_host_fiber_gone(f);
 	/* Last: another one may have its place from then on. */

@@ -370,7 +370,10 @@ static bool is_kick(struct fib *f, long r, struct fib_rest *rest, long *nr,
 
 #define LONG_NS 20000 /* it may have waited */
 
-/* Does the monitor look, so that a call which waits is found? Of workers for all, always. */
+/*
+ * Does the monitor look, so that a call which waits is found? Of workers for all, always;
+ * else it may sleep: tests/model/presumes.pml.
+ */
 static bool is_looked_after(const struct fib_worker *w)
 {
 	if (fib_likely(!w->bound))
@@ -411,7 +414,7 @@ bool fib_io_as_it_is(struct fib_known *k, long nr, const long a[6], long *r)
 			fib_fd_nonblock(k);
 		return true;
 	}
-	if (is_kick(f, *r, NULL, NULL, NULL)) {
+	if (!fib_stop_ended() && is_kick(f, *r, NULL, NULL, NULL)) {
 		wait_on(f, k, began);
 		return false;
 	}
