@@ -24,7 +24,7 @@ long fib_sys_rt_sigaction(int sig, const void *act, void *old, size_t size)
 	if (r == 0 && act) {
 		fib_signal_rewatch(FIB_SIG(sig));
 		/* What timers have put by: posixtimer_sig_unignore(). */
-		if (was.handler <= 1)
+		if (was.handler <= 1 && fib_signal_timers())
 			fib_signal_sync(FIB_SIG(sig));
 	}
 	if (r == 0 && old)

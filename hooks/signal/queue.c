@@ -44,7 +44,7 @@ bool fib_signal_one_too_many(void)
 	struct rlimit lim = { .rlim_cur = RLIM_INFINITY };
 
 	fib_raw(SYS_prlimit64, 0, RLIMIT_SIGPENDING, 0, &lim);
-	return fib_load(&queued, relaxed) + fib_sig_timers() >= lim.rlim_cur;
+	return fib_load(&queued, relaxed) + fib_signal_timers() >= lim.rlim_cur;
 }
 
 /* @counted: by RLIMIT_SIGPENDING. Of a timer, that itself is. */

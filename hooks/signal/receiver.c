@@ -105,7 +105,7 @@ static void note_sender(siginfo_t *info)
  */
 static void drop_ignored_locked(int sig)
 {
-	if (!fib_sig_timers() || fib_sig_blocks(fib_main_fiber, sig) ||
+	if (!fib_signal_timers() || fib_sig_blocks(fib_main_fiber, sig) ||
 	    sig == SIGCONT || !fib_sig_timers_drop() ||
 	    fib_sig_timers_block(sig))
 		return;

@@ -164,7 +164,9 @@ void fib_signal_timer_expect(int sig);
 void fib_signal_ask_release(void);
 /** What any timer of one thread has ever sent. Any thread. */
 uint64_t fib_signal_timer_signals(void);
-/** So many timers are there more, or fewer. Any thread. */
+/** How many timers of any kind there are. Any thread. */
+uint32_t fib_signal_timers(void);
+/** So many are there more, or fewer. Any thread. */
 void fib_signal_timers_add(int n);
 /** Timer @id signals thread @tid. False: there are too many. */
 bool fib_signal_timer_add(int id, int tid);

@@ -131,8 +131,6 @@ struct fib_kernel_sigaction fib_sig_delivery_action(int sig,
 
 /* --- timer.c, target.c ----------------------------------------------------- */
 
-/* How many timers the process has. */
-uint32_t fib_sig_timers(void);
 /* Where timer @id has its signal, while a thread has that; NULL: it has no thread. */
 struct fib_siginfo_node **fib_sig_timer_queued(int id);
 /* Does the kernel drop what a timer has sent that is set anew, or deleted? */

@@ -30,7 +30,7 @@ static _Atomic int made;	       /* of any kind, that were seen */
 static _Atomic uint32_t high;	       /* no more were ever in use */
 static _Atomic uint64_t timer_signals; /* what any of them ever sent */
 
-uint32_t fib_sig_timers(void)
+uint32_t fib_signal_timers(void)
 {
 	int n = fib_load(&made, relaxed);
 
