@@ -62,7 +62,7 @@ struct fib_futex_word {
 };
 #define FIB_FUTEX_WORDS 128
 /* So many are kept on the fiber's stack, which may be a small one. */
-#define FIB_FUTEX_FEW	8
+#define FIB_FUTEX_FEW 8
 /** Wait for any of @n words: its index, or as fib_futex_wait(). */
 int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 		    uint64_t deadline_ns);
@@ -87,6 +87,8 @@ int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
  */
 int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 			     uint32_t cmp, bool (*alive)(uint32_t tid));
+/** Does one wait for it, of this kind? */
+bool fib_futex_has_pi_waiter(uint32_t *uaddr);
 /** With @died, the owner ends: the next one is told by FUTEX_OWNER_DIED. */
 int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died);
 /** In a fork child: nobody waits. */

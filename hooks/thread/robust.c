@@ -30,7 +30,11 @@ static void robust_death(struct fib *f, uint32_t *word, bool pi, bool pending)
 	int r = fib_peek32(word, &was);
 
 	if (r == 0 && pi) {
-		fib_futex_unlock_pi(fib_futex_shared(word), tid, true);
+		/* exit_pi_state_list(): those of either kind */
+		fib_futex_unlock_pi(fib_futex_has_pi_waiter(word) ?
+					    word :
+					    fib_futex_shared(word),
+				    tid, true);
 		return;
 	}
 	if (r == 0 && pending && !was) {
@@ -117,5 +121,6 @@ long fib_sys_get_robust_list(int tid, void **head, size_t *len)
 		return fib_raw(SYS_get_robust_list, tid, head, len);
 	if (fib_copy(len, &size, sizeof(size)))
 		return -EFAULT;
-	return fib_copy(head, &f->thread.robust_head, sizeof(f->thread.robust_head));
+	return fib_copy(head, &f->thread.robust_head,
+			sizeof(f->thread.robust_head));
 }

@@ -49,11 +49,56 @@ static void run(int mine, int others)
 	t_ended("waited", &c);
 }
 
+/* An owner that ends hands on what it has by its robust list, to waiters of either kind. */
+static struct {
+	struct robust_list list;
+	uint32_t word;
+} owned;
+static int pi_kind;
+
+static void *ends(void *arg)
+{
+	static struct robust_list_head head;
+
+	head.list.next = (void *)((uintptr_t)&owned.list | 1); /* PI */
+	head.futex_offset = offsetof(__typeof__(owned), word);
+	owned.list.next = (void *)&head.list;
+	CHECK(!syscall(SYS_set_robust_list, &head, sizeof(head)));
+	CHECK(!futex(&owned.word, FUTEX_LOCK_PI | pi_kind, 0, 0, NULL, 0));
+	t_put(*(int *)arg, 'o');
+	while (!(__atomic_load_n(&owned.word, __ATOMIC_ACQUIRE) &
+		 FUTEX_WAITERS))
+		t_settle();
+	return NULL;
+}
+
+static void owner_ends(int kind)
+{
+	pthread_t th;
+	int p[2];
+
+	t_pipe(p);
+	pi_kind = kind;
+	owned.word = 0;
+	th = t_thread(ends, &p[1]);
+	CHECK(t_get(p[0]) == 'o');
+	t_say("lock %ld",
+	      futex(&owned.word, FUTEX_LOCK_PI | kind, 0, 0, NULL, 0));
+	CHECK((owned.word & FUTEX_TID_MASK) == (uint32_t)gettid());
+	t_say("owner died: %d", !!(owned.word & FUTEX_OWNER_DIED));
+	t_join(th);
+	t_close(p[0]);
+	t_close(p[1]);
+}
+
 int main(void)
 {
 	t_say("private");
 	run(FUTEX_PRIVATE_FLAG, 0);
 	t_say("not private");
 	run(0, FUTEX_PRIVATE_FLAG);
+	t_say("owners");
+	owner_ends(FUTEX_PRIVATE_FLAG);
+	owner_ends(0);
 	return 0;
 }
