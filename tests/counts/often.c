@@ -9,6 +9,7 @@
  *	often sleep ROUNDS	a sleep and a poll that nothing ends, in a thread that
  *				has made a child
  *	often file ROUNDS	a file that is opened by stdio, one byte of it, its end
+ *	often action ROUNDS	a handler that is set, and taken back
  *	often kill ROUNDS	a signal to the own process, and its handler
  *	often sigwait ROUNDS	a signal to another thread, which waits for it, and one
  *				back
@@ -89,6 +90,13 @@ static void file(void)
 
 static void none(int sig __attribute__((unused)))
 {
+}
+
+static void action(void)
+{
+	for (long i = 0; i < rounds; i++)
+		CHECK(signal(SIGUSR1, none) == SIG_DFL &&
+		      signal(SIGUSR1, SIG_DFL) == none);
 }
 
 static void own_signal(void)
@@ -173,6 +181,8 @@ int main(int argc, char **argv)
 		sleeps();
 	else if (!strcmp(argv[1], "file"))
 		file();
+	else if (!strcmp(argv[1], "action"))
+		action();
 	else if (!strcmp(argv[1], "kill"))
 		own_signal();
 	else if (!strcmp(argv[1], "sigwait"))
