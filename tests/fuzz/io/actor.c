@@ -241,6 +241,34 @@ void fz_set(struct fz_call *c, int i, int fd)
 		files[at] = fd;
 }
 
+void fz_one(struct fz_call *c, int i, int fd)
+{
+	fz_set(c, i, fd);
+	fz_ret(c, fd);
+}
+
+void fz_two(struct fz_call *c, long r, const int fd[2])
+{
+	if (r) {
+		fz_ret(c, -1);
+		return;
+	}
+	fz_set(c, 1, fd[0]);
+	fz_set(c, 2, fd[1]);
+	fz_say(c, "%d %d", fd[0], fd[1]);
+}
+
+int fz_new_actor(struct fz_call *c)
+{
+	int child = (int)fz_num(c, 1);
+
+	if (child >= FZ_THREADS && child < FZ_ACTORS &&
+	    !fz_shared->slot[child].pid)
+		return child;
+	fz_say(c, "no such actor");
+	return -1;
+}
+
 long fz_num(struct fz_call *c, int i)
 {
 	return i < c->n ? strtol(c->w[i], NULL, 0) : 0;

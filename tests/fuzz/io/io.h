@@ -73,6 +73,11 @@ _Noreturn void fz_serve(int self);
 /* Words of a step: the file that letter @i names, a number, flags by name. */
 int fz_fd(struct fz_call *c, int i);
 void fz_set(struct fz_call *c, int i, int fd);
+/** The step has made one, for the letter @i, or, where @r is 0, two, for the first ones. */
+void fz_one(struct fz_call *c, int i, int fd);
+void fz_two(struct fz_call *c, long r, const int fd[2]);
+/** The child that the step's first number says, which there is not yet; or -1, and why. */
+int fz_new_actor(struct fz_call *c);
 /** What the @i-th letter names. */
 int fz_file(int i);
 long fz_num(struct fz_call *c, int i);

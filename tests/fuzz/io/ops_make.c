@@ -26,24 +26,6 @@
 #include <unistd.h>
 #include "io.h"
 
-/* What makes two at once: their numbers. */
-static void two(struct fz_call *c, long r, const int fd[2])
-{
-	if (r) {
-		fz_ret(c, -1);
-		return;
-	}
-	fz_set(c, 1, fd[0]);
-	fz_set(c, 2, fd[1]);
-	fz_say(c, "%d %d", fd[0], fd[1]);
-}
-
-static void one(struct fz_call *c, int at, int fd)
-{
-	fz_set(c, at, fd);
-	fz_ret(c, fd);
-}
-
 /* pair A B stream|dgram|seqpacket */
 static void op_pair(struct fz_call *c)
 {
@@ -53,7 +35,7 @@ static void op_pair(struct fz_call *c)
 		type = SOCK_DGRAM;
 	if (fz_has(c, "seqpacket"))
 		type = SOCK_SEQPACKET;
-	two(c, socketpair(AF_UNIX, type, 0, fd), fd);
+	fz_two(c, socketpair(AF_UNIX, type, 0, fd), fd);
 }
 
 static int inet(int type, int backlog)
@@ -94,7 +76,7 @@ static void op_tcp(struct fz_call *c)
 		setsockopt(fd[1], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	}
 	close(l);
-	two(c, r, fd);
+	fz_two(c, r, fd);
 }
 
 /* udppair A B: connected to each other; udp A: bound, not connected */
@@ -102,7 +84,7 @@ static void op_udppair(struct fz_call *c)
 {
 	int fd[2] = { inet(SOCK_DGRAM, -1), inet(SOCK_DGRAM, -1) };
 
-	two(c, join(fd[0], fd[1]) || join(fd[1], fd[0]) ? -1 : 0, fd);
+	fz_two(c, join(fd[0], fd[1]) || join(fd[1], fd[0]) ? -1 : 0, fd);
 }
 
 /*
@@ -132,7 +114,7 @@ static void op_raw(struct fz_call *c)
 		    connect(fd[i], (struct sockaddr *)&a[!i], sizeof(a[i])))
 			r = -1;
 	}
-	two(c, r, fd);
+	fz_two(c, r, fd);
 }
 
 /* mptcp A B: both ends of a connection */
@@ -150,7 +132,7 @@ static void op_mptcp(struct fz_call *c)
 		r = fd[1] < 0 ? -1 : 0;
 	}
 	close(l);
-	two(c, r, fd);
+	fz_two(c, r, fd);
 }
 
 /* udplost A: connected to where nobody is; unixdgram A: bound */
@@ -160,7 +142,7 @@ static void op_udplost(struct fz_call *c)
 	long r = join(fd, to);
 
 	close(to);
-	one(c, 1, r ? -1 : fd);
+	fz_one(c, 1, r ? -1 : fd);
 }
 
 static int unix_bound(int type)
@@ -174,7 +156,7 @@ static int unix_bound(int type)
 
 static void op_unixdgram(struct fz_call *c)
 {
-	one(c, 1, unix_bound(SOCK_DGRAM));
+	fz_one(c, 1, unix_bound(SOCK_DGRAM));
 }
 
 /* seqlisten A BACKLOG; seqsock A */
@@ -185,23 +167,23 @@ static void op_seqlisten(struct fz_call *c)
 	if (fd < 0 || listen(fd, (int)fz_num(c, 2)))
 		fz_ret(c, -1);
 	else
-		one(c, 1, fd);
+		fz_one(c, 1, fd);
 }
 
 static void op_seqsock(struct fz_call *c)
 {
-	one(c, 1, socket(AF_UNIX, SOCK_SEQPACKET, 0));
+	fz_one(c, 1, socket(AF_UNIX, SOCK_SEQPACKET, 0));
 }
 
 static void op_udp(struct fz_call *c)
 {
-	one(c, 1, inet(SOCK_DGRAM, -1));
+	fz_one(c, 1, inet(SOCK_DGRAM, -1));
 }
 
 /* tcplisten A BACKLOG, unixlisten A BACKLOG; tcpsock A, unixsock A */
 static void op_tcplisten(struct fz_call *c)
 {
-	one(c, 1, inet(SOCK_STREAM, (int)fz_num(c, 2)));
+	fz_one(c, 1, inet(SOCK_STREAM, (int)fz_num(c, 2)));
 }
 
 static void op_unixlisten(struct fz_call *c)
@@ -211,17 +193,17 @@ static void op_unixlisten(struct fz_call *c)
 	if (fd < 0 || listen(fd, (int)fz_num(c, 2)))
 		fz_ret(c, -1);
 	else
-		one(c, 1, fd);
+		fz_one(c, 1, fd);
 }
 
 static void op_tcpsock(struct fz_call *c)
 {
-	one(c, 1, socket(AF_INET, SOCK_STREAM, 0));
+	fz_one(c, 1, socket(AF_INET, SOCK_STREAM, 0));
 }
 
 static void op_unixsock(struct fz_call *c)
 {
-	one(c, 1, socket(AF_UNIX, SOCK_STREAM, 0));
+	fz_one(c, 1, socket(AF_UNIX, SOCK_STREAM, 0));
 }
 
 /* pipe A B [packet] */
@@ -229,7 +211,7 @@ static void op_pipe(struct fz_call *c)
 {
 	int fd[2];
 
-	two(c, pipe2(fd, fz_has(c, "packet") ? O_DIRECT : 0), fd);
+	fz_two(c, pipe2(fd, fz_has(c, "packet") ? O_DIRECT : 0), fd);
 }
 
 /* fifo A r|w|rw [nonblock]: the one FIFO that there is */
@@ -244,9 +226,9 @@ static void op_fifo(struct fz_call *c)
 	if (mkfifo(path, 0600) && errno != EEXIST)
 		fz_ret(c, -1);
 	else
-		one(c, 1,
-		    open(path,
-			 flags | (fz_has(c, "nonblock") ? O_NONBLOCK : 0)));
+		fz_one(c, 1,
+		       open(path,
+			    flags | (fz_has(c, "nonblock") ? O_NONBLOCK : 0)));
 }
 
 static int mode(int fd, bool raw, int vmin, int vtime)
@@ -270,7 +252,7 @@ static void op_pty(struct fz_call *c)
 
 	if (!r && fz_has(c, "raw"))
 		r = mode(fd[1], true, 1, 0);
-	two(c, r, fd);
+	fz_two(c, r, fd);
 }
 
 static void op_mode(struct fz_call *c)
@@ -291,7 +273,7 @@ static void op_ptsopen(struct fz_call *c)
 		errno = ENOTTY;
 		fz_ret(c, -1);
 	} else {
-		one(c, 2, open(name, flags | O_NOCTTY));
+		fz_one(c, 2, open(name, flags | O_NOCTTY));
 	}
 }
 
@@ -312,15 +294,15 @@ static void op_tostop(struct fz_call *c)
 /* eventfd A N [sem] */
 static void op_eventfd(struct fz_call *c)
 {
-	one(c, 1,
-	    eventfd((unsigned)fz_num(c, 2),
-		    fz_has(c, "sem") ? EFD_SEMAPHORE : 0));
+	fz_one(c, 1,
+	       eventfd((unsigned)fz_num(c, 2),
+		       fz_has(c, "sem") ? EFD_SEMAPHORE : 0));
 }
 
 /* timerfd A; timerset A NNNms [every] */
 static void op_timerfd(struct fz_call *c)
 {
-	one(c, 1, timerfd_create(CLOCK_MONOTONIC, 0));
+	fz_one(c, 1, timerfd_create(CLOCK_MONOTONIC, 0));
 }
 
 static void op_timerset(struct fz_call *c)
@@ -342,7 +324,7 @@ static void op_signalfd(struct fz_call *c)
 
 	sigemptyset(&set);
 	sigaddset(&set, fz_signal(c->w[2]));
-	one(c, 1, signalfd(-1, &set, 0));
+	fz_one(c, 1, signalfd(-1, &set, 0));
 }
 
 /* memfd A N: a file of N bytes, at its beginning */
@@ -355,7 +337,7 @@ static void op_memfd(struct fz_call *c)
 	memset(b, 'a' + c->step % 26, (size_t)n);
 	if (fd >= 0 && pwrite(fd, b, (size_t)n, 0) != n)
 		fz_say(c, "short ");
-	one(c, 1, fd);
+	fz_one(c, 1, fd);
 }
 
 /* A file that is written to by B, and has no name any more when @watch has seen it. */
@@ -368,7 +350,7 @@ static void watched(struct fz_call *c, int (*watch)(const char *path))
 	fd[1] = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	fd[0] = watch(path);
 	unlink(path);
-	two(c, fd[0] < 0 || fd[1] < 0 ? -1 : 0, fd);
+	fz_two(c, fd[0] < 0 || fd[1] < 0 ? -1 : 0, fd);
 }
 
 /* inotify A B, fanotify A B: A tells when B is written to */
@@ -403,10 +385,10 @@ static void op_pidfd(struct fz_call *c)
 {
 	int k = (int)fz_num(c, 2);
 
-	one(c, 1,
-	    k < FZ_THREADS || k >= FZ_ACTORS || !fz_shared->slot[k].pid ?
-		    -1 :
-		    (int)syscall(SYS_pidfd_open, fz_shared->slot[k].pid, 0));
+	fz_one(c, 1,
+	       k < FZ_THREADS || k >= FZ_ACTORS || !fz_shared->slot[k].pid ?
+		       -1 :
+		       (int)syscall(SYS_pidfd_open, fz_shared->slot[k].pid, 0));
 }
 
 /* reopen A B: the same file, opened once more */
@@ -415,13 +397,13 @@ static void op_reopen(struct fz_call *c)
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fz_fd(c, 1));
-	one(c, 2, open(path, O_RDWR));
+	fz_one(c, 2, open(path, O_RDWR));
 }
 
 /* dup A B; dup2 A B: B's number is A's file then; dupat A B N */
 static void op_dup(struct fz_call *c)
 {
-	one(c, 2, dup(fz_fd(c, 1)));
+	fz_one(c, 2, dup(fz_fd(c, 1)));
 }
 
 static void op_dup2(struct fz_call *c)
@@ -432,7 +414,7 @@ static void op_dup2(struct fz_call *c)
 /* dupfd A B N: by F_DUPFD, from N on; dup3 A B */
 static void op_dupfd(struct fz_call *c)
 {
-	one(c, 2, fcntl(fz_fd(c, 1), F_DUPFD, (int)fz_num(c, 3)));
+	fz_one(c, 2, fcntl(fz_fd(c, 1), F_DUPFD, (int)fz_num(c, 3)));
 }
 
 static void op_dup3(struct fz_call *c)
@@ -442,7 +424,7 @@ static void op_dup3(struct fz_call *c)
 
 static void op_dupat(struct fz_call *c)
 {
-	one(c, 2, dup2(fz_fd(c, 1), (int)fz_num(c, 3)));
+	fz_one(c, 2, dup2(fz_fd(c, 1), (int)fz_num(c, 3)));
 }
 
 /* close A: the letter keeps the number */

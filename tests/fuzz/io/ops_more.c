@@ -25,23 +25,6 @@
 #include <unistd.h>
 #include "io.h"
 
-static void one(struct fz_call *c, int at, int fd)
-{
-	fz_set(c, at, fd);
-	fz_ret(c, fd);
-}
-
-static void two(struct fz_call *c, long r, const int fd[2])
-{
-	if (r) {
-		fz_ret(c, -1);
-		return;
-	}
-	fz_set(c, 1, fd[0]);
-	fz_set(c, 2, fd[1]);
-	fz_say(c, "%d %d", fd[0], fd[1]);
-}
-
 /* A socket of @family that is bound, by a name that the kernel chooses. */
 static int bound(int family, int type, int protocol)
 {
@@ -87,7 +70,7 @@ static void connection(struct fz_call *c, int family)
 					   sizeof(on));
 	}
 	close(l);
-	two(c, r, fd);
+	fz_two(c, r, fd);
 }
 
 /* tcp6 A B, unixconn A B */
@@ -107,7 +90,7 @@ static void op_udp6pair(struct fz_call *c)
 	int fd[2] = { bound(AF_INET6, SOCK_DGRAM, 0),
 		      bound(AF_INET6, SOCK_DGRAM, 0) };
 
-	two(c, join(fd[0], fd[1]) || join(fd[1], fd[0]) ? -1 : 0, fd);
+	fz_two(c, join(fd[0], fd[1]) || join(fd[1], fd[0]) ? -1 : 0, fd);
 }
 
 static void op_netlink(struct fz_call *c)
@@ -115,7 +98,7 @@ static void op_netlink(struct fz_call *c)
 	int fd[2] = { bound(AF_NETLINK, SOCK_DGRAM, NETLINK_USERSOCK),
 		      bound(AF_NETLINK, SOCK_DGRAM, NETLINK_USERSOCK) };
 
-	two(c, join(fd[0], fd[1]) || join(fd[1], fd[0]) ? -1 : 0, fd);
+	fz_two(c, join(fd[0], fd[1]) || join(fd[1], fd[0]) ? -1 : 0, fd);
 }
 
 /* device A null|zero|full|random|dir|mounts [path]: path is O_PATH */
@@ -128,10 +111,10 @@ static void op_device(struct fz_call *c)
 			   fz_has(c, "mounts") ? "/proc/self/mounts" :
 						 "/dev/null";
 
-	one(c, 1,
-	    open(path, fz_has(c, "path")		       ? O_PATH :
-		       fz_has(c, "dir") || fz_has(c, "mounts") ? O_RDONLY :
-								 O_RDWR));
+	fz_one(c, 1,
+	       open(path, fz_has(c, "path")			  ? O_PATH :
+			  fz_has(c, "dir") || fz_has(c, "mounts") ? O_RDONLY :
+								    O_RDWR));
 }
 
 /* reopened A B r|w|rw [nonblock] [append]: the same file, opened once more */
@@ -147,7 +130,7 @@ static void op_reopened(struct fz_call *c)
 	if (fz_has(c, "append"))
 		flags |= O_APPEND;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fz_fd(c, 1));
-	one(c, 2, open(path, flags));
+	fz_one(c, 2, open(path, flags));
 }
 
 /* copyrange FROM TO N [fromat] [toat] */
@@ -249,7 +232,8 @@ static void op_unwatch(struct fz_call *c)
 
 static void op_getfd(struct fz_call *c)
 {
-	one(c, 3, (int)syscall(SYS_pidfd_getfd, fz_fd(c, 1), fz_fd(c, 2), 0));
+	fz_one(c, 3,
+	       (int)syscall(SYS_pidfd_getfd, fz_fd(c, 1), fz_fd(c, 2), 0));
 }
 
 /* timerabs A NNNms [real]: by an absolute time */
@@ -378,14 +362,11 @@ static void op_exec(struct fz_call *c)
 
 static void op_spawn(struct fz_call *c)
 {
-	int child = (int)fz_num(c, 1);
+	int child = fz_new_actor(c);
 	pid_t pid;
 
-	if (child < FZ_THREADS || child >= FZ_ACTORS ||
-	    fz_shared->slot[child].pid) {
-		fz_say(c, "no such actor");
+	if (child < 0)
 		return;
-	}
 	errno = posix_spawn(&pid, "/proc/self/exe", NULL, NULL,
 			    again(child, false), environ);
 	if (errno) {

@@ -50,14 +50,11 @@ static void op_kill(struct fz_call *c)
 /* fork ACTOR [pdeath]: a child, which is that actor from now on */
 static void op_fork(struct fz_call *c)
 {
-	int child = (int)fz_num(c, 1);
+	int child = fz_new_actor(c);
 	pid_t pid;
 
-	if (child < FZ_THREADS || child >= FZ_ACTORS ||
-	    fz_shared->slot[child].pid) {
-		fz_say(c, "no such actor");
+	if (child < 0)
 		return;
-	}
 	pid = fork();
 	if (pid == 0) {
 		if (fz_has(c, "pdeath"))
