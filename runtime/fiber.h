@@ -74,10 +74,11 @@ struct fib {
 	_Atomic int permit;	    /* the park/wake word, see sched.h */
 	_Atomic uint32_t attention; /* leave waits: fib_host_attention() */
 	FIB_HOST_FIBER_FIRST
-	uint8_t wait;		       /* enum fib_wait */
-	uint8_t passed_over : 4;       /* for a futex, in a row: sched.h */
-	uint8_t too_late : 4;	       /* the same: hooks/futex/futex.c */
-	int16_t brief;		       /* its worker's: keep.h */
+	uint8_t wait;		 /* enum fib_wait */
+	uint8_t passed_over : 4; /* for a futex, in a row: sched.h */
+	uint8_t too_late : 4;	 /* the same: hooks/futex/futex.c */
+	int16_t brief : 15;	 /* its worker's: keep.h */
+	bool excused : 1;
 	_Atomic int state;	       /* enum fib_fiber_state */
 	struct fib_worker *_Atomic on; /* the worker that runs it */
 	struct fib_worker *bound;      /* runs on this one alone */

@@ -25,6 +25,7 @@ static bool try_two(struct bucket *a, struct bucket *b)
 {
 	struct bucket *first = a < b ? a : b, *second = a < b ? b : a;
 
+	fib_bell_hold();
 	lock_bucket(first);
 	if (second != first) {
 		fib_lock_second(&second->lock);
@@ -39,6 +40,7 @@ void fib_futex_unlock_two(struct bucket *a, struct bucket *b)
 	fib_unlock(&a->lock);
 	if (b != a)
 		fib_unlock(&b->lock);
+	fib_bell_release(fib_worker_self());
 }
 
 void fib_futex_lock_two(const uint32_t *x, const uint32_t *y, struct bucket **a,
@@ -250,6 +252,7 @@ static int wake_some_locked(struct bucket *b, uint32_t *uaddr, int n,
 
 int fib_futex_wake(uint32_t *uaddr, int n, uint32_t bitset)
 {
+	struct fib_worker *self;
 	struct bucket *b;
 	int woken;
 
@@ -257,9 +260,11 @@ int fib_futex_wake(uint32_t *uaddr, int n, uint32_t bitset)
 	fib_fence(seq_cst);
 	if (!fib_load(&fib_futex_bucket(uaddr)->count, relaxed))
 		return 0;
+	self = fib_bell_hold();
 	b = fib_futex_lock_word(uaddr);
 	woken = wake_some_locked(b, uaddr, n, bitset);
 	fib_unlock(&b->lock);
+	fib_bell_release(self);
 	return woken;
 }
 

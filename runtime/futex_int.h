@@ -20,7 +20,7 @@ static inline uint32_t *fib_futex_word(const uint32_t *uaddr)
 
 /** The bucket of @uaddr, locked. */
 struct bucket *fib_futex_lock_word(const uint32_t *uaddr);
-/** Those of @x and @y, which may be one, locked. */
+/** Those of @x and @y, which may be one, locked, and no bell rung meanwhile. */
 void fib_futex_lock_two(const uint32_t *x, const uint32_t *y, struct bucket **a,
 			struct bucket **b);
 void fib_futex_unlock_two(struct bucket *a, struct bucket *b);

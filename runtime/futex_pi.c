@@ -97,6 +97,7 @@ bool fib_futex_has_pi_waiter(uint32_t *uaddr)
 
 int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 {
+	struct fib_worker *self;
 	struct bucket *b;
 	uint32_t bit = died ? FUTEX_OWNER_DIED : 0, was;
 	int r = fib_peek32(fib_futex_word(uaddr), &was);
@@ -107,6 +108,7 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 			    -EPERM;
 	if (r)
 		return r;
+	self = fib_bell_hold();
 	b = fib_futex_lock_word(uaddr);
 	for (;;) {
 		struct waiter *next = NULL;
@@ -138,6 +140,7 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 		break;
 	}
 	fib_unlock(&b->lock);
+	fib_bell_release(self);
 	return r < 0 ? r : 0;
 }
 

@@ -10,8 +10,9 @@
  * Whose wake-ups? Of a fiber that is brief: the last FIB_KEEP_AFTER of its
  * wake-ups while others were idle each came soon after the one before it on
  * that worker (FIB_KEEP_OFTEN), and it left the worker within FIB_KEEP_CYCLES
- * from then. One that does not do so once is not brief any more. A second fiber in
- * the same queue is told of, as ever.
+ * from then. One that does not do so is not brief any more; but once it is excused,
+ * since a worker that a last ring of the bell has woken may have had its processor
+ * meanwhile. A second fiber in the same queue is told of, as ever.
  *
  * A brief fiber may begin to compute. So a wake-up is kept only while an idle
  * worker watches: it sleeps for FIB_KEEP_NS at a time, in epoll as the others, and
@@ -79,8 +80,12 @@ static inline void fib_keep_judge(struct fib_worker *w, struct fib *f)
 	if (fib_cycles() - woke < FIB_KEEP_CYCLES) {
 		if (f->brief < FIB_KEEP_SURE)
 			f->brief++;
+		else
+			f->excused = false;
 	} else if (f->brief < FIB_KEEP_SURE && fib_keep_some(w)) {
-		f->brief = -FIB_KEEP_FAILED;
+		if (f->excused)
+			f->brief = -FIB_KEEP_FAILED;
+		f->excused = !f->excused;
 	} else if (f->brief > 0) {
 		f->brief = 0;
 	}

@@ -28,19 +28,76 @@ void fib_notify_one(struct fib_sched *s)
 	fib_iom_ring(s);
 }
 
+/* It has told one that idles. */
+static void told(struct fib_worker *w)
+{
+	if (w && !w->bound)
+		fib_keep_told(w);
+}
+
+/* Worker @w, or NULL, has queued a fiber of @s, where somebody idles. */
+static void tell_idle(struct fib_worker *w, struct fib_sched *s)
+{
+	if (!w || !w->holds_bell || (w->owes_bell && w->owes_bell != s)) {
+		fib_notify_one(s);
+		told(w);
+	} else {
+		w->owes_bell = s;
+	}
+}
+
+static void wake_bound(struct fib_worker *bound)
+{
+	fib_raw(SYS_futex, &bound->bound_ready, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* Worker @w, or NULL, has made the fiber of @bound ready. */
+static void tell_bound(struct fib_worker *w, struct fib_worker *bound)
+{
+	fib_store(&bound->bound_ready, 1, release);
+	if (bound == w)
+		return;
+	if (!w || !w->holds_bell || w->owes_bound)
+		wake_bound(bound);
+	else
+		w->owes_bound = bound;
+}
+
+struct fib_worker *fib_bell_hold(void)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	if (w)
+		w->holds_bell = true;
+	return w;
+}
+
+void fib_bell_release(struct fib_worker *w)
+{
+	if (!w)
+		return;
+	w->holds_bell = false;
+	if (fib_unlikely(w->owes_bound != NULL)) {
+		wake_bound(w->owes_bound);
+		w->owes_bound = NULL;
+	}
+	if (!w->owes_bell)
+		return;
+	fib_notify_one(w->owes_bell);
+	w->owes_bell = NULL;
+	told(w);
+}
+
 static void queue_fiber(struct fib *f)
 {
 	struct fib_sched *s = fib_sched_of(f);
-	struct fib_worker *w = fib_worker_self();
+	struct fib_worker *self = fib_worker_self(), *w = self;
 
 	fib_store(&f->state, FIB_IS_READY, relaxed);
 	if (fib_host_queue(s, w, f))
 		return;
 	if (fib_unlikely(f->bound != NULL)) {
-		fib_store(&f->bound->bound_ready, 1, release);
-		if (f->bound != w)
-			fib_raw(SYS_futex, &f->bound->bound_ready,
-				FUTEX_WAKE_PRIVATE, 1);
+		tell_bound(self, f->bound);
 		return;
 	}
 	if (w && !w->bound && !FIB_CHAOS_ODDS(inject, 8)) {
@@ -61,12 +118,12 @@ static void queue_fiber(struct fib *f)
 	fib_fence_after_unlock(); /* keep.h (A) */
 	if (!fib_load(&s->nidle, relaxed) || (w && fib_keep(s, w)))
 		return;
-	if (!w || !w->hints)
-		fib_notify_one(s);
-	else if (fib_keep_some(w))
+	if (w && w->hints) {
+		if (!fib_keep_some(w))
+			fib_keep_told(w);
 		return;
-	if (w)
-		fib_keep_told(w);
+	}
+	tell_idle(self, s);
 }
 
 void fib_sched_deadline(struct fib_sched *s, uint64_t ns)

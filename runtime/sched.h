@@ -52,7 +52,10 @@
  * timer that is due before any sleeper wakes.
  *
  * Where two fibers take turns, nobody is told, but an idle worker looks each 50
- * us: keep.h. Nor where an event of epoll's is about to tell: iom.h, hints.
+ * us: keep.h. Nor where an event of epoll's is about to tell: iom.h, hints. And who
+ * wakes fibers under a lock that these want next rings when it has given that back
+ * (fib_bell_hold): the bell takes microseconds, and whoever comes meanwhile would
+ * wait for the lock in the kernel.
  *
  * Launching
  * ---------
@@ -167,6 +170,10 @@ struct fib_worker {
 	bool harvests;
 	uint32_t harvested;
 	bool hints; /* what it wakes epoll tells the others of: iom.h (N) */
+	/* fib_bell_hold(); and who is to be told afterwards, or NULL */
+	bool holds_bell;
+	struct fib_sched *owes_bell;
+	struct fib_worker *owes_bound;
 	struct fib_list harvest;
 	struct fib *found; /* alone, when it had slept: runs next */
 	_Atomic int tid;
@@ -343,6 +350,13 @@ void fib_sched_deadline(struct fib_sched *s, uint64_t ns);
 
 /** A sleeping worker of @s is to look for work. Any thread. */
 void fib_notify_one(struct fib_sched *s);
+
+/**
+ * What the caller wakes is queued, but no sleeping worker is told of it before
+ * fib_bell_release() of the same worker, which is NULL for a thread that is none.
+ */
+struct fib_worker *fib_bell_hold(void);
+void fib_bell_release(struct fib_worker *w);
 
 #include "runtime/host.h"
 

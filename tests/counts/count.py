@@ -103,7 +103,7 @@ FORKS, FORK_FAULTS = 100, 50
 # idle. To wake one each time is 0.2 at least.
 HOPS = ("sem", "cond", "futex")
 HOP_ROUNDS = (2000, 42000)
-HOP_CALLS = 0.17
+HOP_CALLS = 0.13
 # Where they yield, one worker asks the kernel who else wants its processor: each 16th
 # time it was 0.06, natively it is 1.
 YIELD_CALLS = 0.03
