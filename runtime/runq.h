@@ -196,46 +196,110 @@ static inline struct fib *fib_runq_turn(struct fib_worker *w, struct fib *f)
 	return first;
 }
 
-/* Take half of what some other worker has queued; one of them is returned. */
+/* Take half of what @v has queued, but at most @most: one of them is returned. */
+static inline struct fib *
+fib_runq_steal_from(struct fib_worker *w, struct fib_worker *v, uint64_t most)
+{
+	struct fib_list taken = { &taken, &taken };
+	struct fib *first;
+	uint32_t want, got = 0;
+
+	if (!fib_load(&v->queued, relaxed) || fib_keep_young(v))
+		return NULL;
+	fib_lock(&v->lock);
+	want = (fib_load(&v->queued, relaxed) + 1) / 2;
+	if (want > most)
+		want = (uint32_t)most;
+	while (got < want) {
+		struct fib_list *it = v->queue.next;
+
+		fib_list_del(it);
+		fib_list_add_tail(&taken, it);
+		got++;
+	}
+	fib_runq_change(&v->queued, -got);
+	fib_unlock(&v->lock);
+	if (!got)
+		return NULL;
+	FIB_CHAOS_POINT(steal_taken);
+	fib_add(&fib_symtab.stats[FIB_STAT_steals], got, relaxed);
+	first = fib_container_of(taken.next, struct fib, run);
+	fib_list_del(&first->run);
+	fib_trace(w, first, FIB_TRACE_STEAL, (uint64_t)v->id << 32 | got);
+	fib_list_for_each (it, &taken) {
+		fib_list_del(it);
+		fib_runq_push(w, fib_container_of(it, struct fib, run));
+	}
+	return first;
+}
+
+/* What some other worker has queued. */
 static inline struct fib *fib_runq_steal(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
 	uint32_t n = fib_load(&s->workers, acquire);
 
 	for (uint32_t i = 1; i < n; i++) {
-		struct fib_worker *v = s->worker[(w->id + i) % n];
-		struct fib_list taken = { &taken, &taken };
-		struct fib *first = NULL;
-		uint32_t want, got = 0;
+		struct fib *f = fib_runq_steal_from(
+			w, s->worker[(w->id + i) % n], UINT32_MAX);
 
-		if (!fib_load(&v->queued, relaxed) || fib_keep_young(v))
-			continue;
-		fib_lock(&v->lock);
-		want = (fib_load(&v->queued, relaxed) + 1) / 2;
-		while (got < want) {
-			struct fib_list *it = v->queue.next;
-
-			fib_list_del(it);
-			fib_list_add_tail(&taken, it);
-			got++;
-		}
-		fib_runq_change(&v->queued, -got);
-		fib_unlock(&v->lock);
-		if (!got)
-			continue;
-		FIB_CHAOS_POINT(steal_taken);
-		fib_add(&fib_symtab.stats[FIB_STAT_steals], got, relaxed);
-		first = fib_container_of(taken.next, struct fib, run);
-		fib_list_del(&first->run);
-		fib_trace(w, first, FIB_TRACE_STEAL,
-			  (uint64_t)v->id << 32 | got);
-		fib_list_for_each (it, &taken) {
-			fib_list_del(it);
-			fib_runq_push(w, fib_container_of(it, struct fib, run));
-		}
-		return first;
+		if (f)
+			return f;
 	}
 	return NULL;
+}
+
+#define FIB_BALANCE_CYCLES 300000u /* 100 us or so */
+
+/* Another worker that has fibers queued is looked at from now on, or none. */
+static inline void fib_runq_look_at_next(struct fib_worker *w, uint64_t now)
+{
+	struct fib_sched *s = fib_sched_of(w);
+	uint32_t n = fib_load(&s->workers, acquire), last = w->beside.id;
+
+	w->beside.since = now;
+	w->beside.own_runs = fib_load(&w->runs, relaxed);
+	w->beside.id = w->id;
+	for (uint32_t i = 1; i <= n; i++) {
+		struct fib_worker *v = s->worker[(last + i) % n];
+
+		if (v == w || !fib_load(&v->queued, relaxed))
+			continue;
+		w->beside.id = v->id;
+		w->beside.runs = fib_load(&v->runs, relaxed);
+		return;
+	}
+}
+
+/*
+ * Worker @w has fibers of its own. From another one some are taken where they wait
+ * twice as long as here, by the turns that both have made for a while, so that they
+ * wait as long: it is stuck, has lost its processor, or has more of them. To take some
+ * in any case sends all of them to and fro.
+ */
+static inline struct fib *fib_runq_balance(struct fib_worker *w)
+{
+	struct fib_sched *s = fib_sched_of(w);
+	uint64_t now = fib_cycles(), here, there;
+	struct fib_worker *v;
+	struct fib *f = NULL;
+	uint32_t its, own;
+
+	if (now - w->beside.since < FIB_BALANCE_CYCLES)
+		return NULL;
+	if (w->beside.id != w->id &&
+	    w->beside.id < fib_load(&s->workers, acquire)) {
+		v = s->worker[w->beside.id];
+		its = fib_load(&v->runs, relaxed) - w->beside.runs;
+		own = fib_load(&w->runs, relaxed) - w->beside.own_runs;
+		here = (uint64_t)its * (fib_load(&w->queued, relaxed) + 1);
+		there = (uint64_t)own * fib_load(&v->queued, relaxed);
+		if (there > 2 * here)
+			f = fib_runq_steal_from(
+				w, v, (there - here) / (own + its) + 1);
+	}
+	fib_runq_look_at_next(w, now);
+	return f;
 }
 
 #include "fib_host_loop.h"

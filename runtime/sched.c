@@ -385,8 +385,7 @@ static struct fib *look_around(struct fib_worker *w)
 	/* The only worker takes them in order: pop_own() */
 	if (!fib_runq_alone(s))
 		f = fib_runq_pop(&s->inject_lock, &s->inject, &s->injected);
-	/* A worker that is stuck may have left some behind. */
-	return f ? f : fib_runq_steal(w);
+	return f ? f : fib_runq_balance(w);
 }
 
 /*

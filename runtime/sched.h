@@ -162,6 +162,10 @@ struct fib_worker {
 	struct fib_trace_ring *_Atomic trace; /* NULL: off. trace.h */
 	uint32_t id;
 	uint32_t tick; /* since it looked around */
+	struct {
+		uint32_t id, runs, own_runs;
+		uint64_t since; /* cycles */
+	} beside; /* another one, as it was when looked at last: runq.h */
 	uint32_t turns,
 		turns_due; /* since it looked at epoll, and until the next */
 	uint64_t
