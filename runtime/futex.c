@@ -68,14 +68,35 @@ void fib_futex_add_locked(struct bucket *b, struct waiter *w)
 	fib_store(&w->bucket, b, release); /* it may be new */
 }
 
+static _Atomic uint32_t priority_changes;
+
+void fib_futex_priority_changed(void)
+{
+	fib_add(&priority_changes, 1, seq_cst);
+}
+
+#define PRIORITY_CYCLES                                                        \
+	20000000u /* 10 ms or so: other processes may change it */
+
 /* One that is not dedicated is as its worker, which has none. */
 int fib_futex_priority(void)
 {
-	int priority = 0;
+	struct fib_worker *w = fib_self()->bound;
+	uint32_t changes = fib_load(&priority_changes, acquire);
+	uint64_t now;
 
-	if (fib_self()->bound && !fib_filtered())
-		fib_raw(SYS_sched_getparam, 0, &priority);
-	return priority;
+	if (fib_likely(!w) || fib_filtered())
+		return 0;
+	now = fib_host_has_tsc(w) ? fib_cycles() : 0;
+	if (!now || !w->priority.since ||
+	    now - w->priority.since > PRIORITY_CYCLES ||
+	    w->priority.changes != changes) {
+		w->priority.is = 0;
+		fib_raw(SYS_sched_getparam, 0, &w->priority.is);
+		w->priority.since = now;
+		w->priority.changes = changes;
+	}
+	return w->priority.is;
 }
 
 void fib_futex_give_up(struct waiter *w)

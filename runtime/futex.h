@@ -87,6 +87,8 @@ int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
  */
 int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 			     uint32_t cmp, bool (*alive)(uint32_t tid));
+/** The caller has changed some thread's priority. */
+void fib_futex_priority_changed(void);
 /** Does one wait for it, of this kind? */
 bool fib_futex_has_pi_waiter(uint32_t *uaddr);
 /** With @died, the owner ends: the next one is told by FUTEX_OWNER_DIED. */

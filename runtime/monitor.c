@@ -467,6 +467,8 @@ static void monitor(void *arg)
 			fib_store(&fib_monitor_asleep, 1, seq_cst);
 			fib_fence(seq_cst);
 			sleepy = !look(s, false) && !has_run(s);
+			if (!sleepy) /* it comes by itself */
+				fib_store(&fib_monitor_asleep, 0, relaxed);
 		}
 		n = nap(p, sleep_for(sleepy, period, next, &ts));
 		fib_symtab.seen_ns = now = fib_now_ns();

@@ -201,8 +201,13 @@ struct fib_worker {
 	_Atomic bool presumes; /* or in one that is to be ended if it does */
 	_Atomic int spare;     /* futex: 1 while retired, 2: summoned */
 	struct fib *bound;     /* runs this fiber and no other */
-	struct fib *reserved;  /* and is summoned to be bound to it, */
-	bool ends;	       /* or to end */
+	struct {
+		uint64_t since; /* cycles; 0: not known */
+		uint32_t changes;
+		int is;
+	} priority;	      /* real-time one: futex.c */
+	struct fib *reserved; /* and is summoned to be bound to it, */
+	bool ends;	      /* or to end */
 	_Atomic uint32_t summoned;
 	_Atomic int bound_ready; /* futex: 1 when that can run */
 	struct fib_timer *alarm; /* that has armed: timer.h */

@@ -80,6 +80,7 @@ struct fib_worker *fib_worker_add(struct fib_sched *s, struct fib *bound)
 	if (!w)
 		return NULL;
 	w->bound = bound;
+	w->priority.since = 0;
 	fib_store(&w->bound_ready, 0, relaxed);
 	fib_store(&w->taken, bound != NULL, relaxed);
 	fib_host_worker_begins(w, bound);

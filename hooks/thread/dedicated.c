@@ -16,6 +16,7 @@
 #include "hooks/core/threads.h"
 #include "hooks/fd/fd.h"
 #include "hooks/thread/thread.h"
+#include "runtime/futex.h"
 
 #define DEADLINE   6  /* SCHED_DEADLINE, linux/sched.h */
 #define ATTR_WORDS 14 /* SCHED_ATTR_SIZE_VER1 / 4, linux/sched/types.h */
@@ -141,6 +142,14 @@ static long change(long nr, unsigned i, long a[6])
 
 /* --- scheduling ---------------------------------------------------------- */
 
+static long change_priority(long nr, long a[6])
+{
+	long r = change(nr, 0, a);
+
+	fib_futex_priority_changed();
+	return r;
+}
+
 long fib_sys_sched_getaffinity(int tid, size_t len, void *mask)
 {
 	return fib_raw(SYS_sched_getaffinity, fib_kernel_tid(tid), len, mask);
@@ -206,15 +215,16 @@ long fib_sys_sched_setscheduler(int tid, int policy, const void *param)
 	if (is_common(tid) && same_policy(policy, param))
 		return 0;
 	expect_policy(policy);
-	return change(SYS_sched_setscheduler, 0,
-		      (long[6]){ tid, policy, (long)param });
+	return change_priority(SYS_sched_setscheduler,
+			       (long[6]){ tid, policy, (long)param });
 }
 
 long fib_sys_sched_setparam(int tid, const void *param)
 {
 	if (is_common(tid) && same_policy(SCHED_OTHER, param))
 		return 0;
-	return change(SYS_sched_setparam, 0, (long[6]){ tid, (long)param });
+	return change_priority(SYS_sched_setparam,
+			       (long[6]){ tid, (long)param });
 }
 
 long fib_sys_sched_getattr(int tid, void *attr, unsigned size, unsigned flags)
@@ -242,8 +252,8 @@ long fib_sys_sched_setattr(int tid, void *attr, unsigned flags)
 		return 0;
 	if (!fib_copy(head, attr, sizeof(head)))
 		expect_policy((int)head[1]);
-	return change(SYS_sched_setattr, 0,
-		      (long[6]){ tid, (long)attr, flags });
+	return change_priority(SYS_sched_setattr,
+			       (long[6]){ tid, (long)attr, flags });
 }
 
 long fib_sys_getpriority(int which, int who)
