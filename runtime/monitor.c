@@ -18,7 +18,10 @@
  * worker that leaves its sleep pokes it. fib_monitor_asleep is written and
  * then the workers are looked at again; a worker leaves the idle count and
  * then reads fib_monitor_asleep. A poke rings the scheduler's bell (iom.h) at an
- * epoll descriptor of the monitor's own. Where a thread may not even do that, or
+ * epoll descriptor of the monitor's own. Who comes before the monitor has taken the last
+ * one rings no other (poked): it sets poked from 0 to 1 and rings, or leaves it at 1; and
+ * the monitor takes the ring, sets it to 0, and then looks. So while poked is 1, a ring is
+ * there or to come, or a look that sees what was to be told. Where a thread may not even do that, or
  * may be killed by a filter, it does not sleep: it looks for errands, and for who
  * is gone, each tick.
  *
@@ -54,6 +57,7 @@
 _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
 static int poke_fd = -1, receiver_fd = -1;
+static _Atomic int poked;
 static bool receives;
 static _Atomic bool wakeful; /* a worker has been mute */
 /* There are two for the moment in which one takes the other's place. */
@@ -77,6 +81,9 @@ void fib_monitor_poke(void)
 	fib_store(&fib_monitor_asleep, 0, seq_cst);
 	if (fib_host_sends(FIB_ERRAND_POKE))
 		return;
+	if (fib_xchg(&poked, 1, seq_cst))
+		return;
+	FIB_CHAOS_POINT(notify);
 	use = fib_fd_use();
 	/* The scheduler may have had to make another bell. */
 	if (fib_bell_ring(poke_fd, watched->iom.wakefd) == -ENOENT &&
@@ -478,6 +485,7 @@ static void monitor(void *arg)
 			return;
 		if (n > 0 && p[0].revents)
 			take_poke(s);
+		fib_xchg(&poked, 0, seq_cst);
 		if (fib_host.receive &&
 		    (n > 0 || receiver_fd < 0 || has_mute(s)))
 			fib_host.receive();
@@ -597,6 +605,7 @@ void fib_monitor_forget(void)
 	poke_fd = receiver_fd = -1;
 	fib_store(&seat->tid_word, 0, relaxed);
 	fib_store(&wakeful, false, relaxed);
+	fib_store(&poked, 0, relaxed);
 	fib_aside_forget();
 	fib_trace_forget();
 	fib_store(&fib_monitor_asleep, 0, relaxed);

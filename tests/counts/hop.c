@@ -1,20 +1,24 @@
 /*
  * Two threads hand a turn to and fro, so that one of them runs at any time.
  *
- * usage: hop HOW ROUNDS
+ * usage: hop HOW ROUNDS [nice]
  *
  *	sem	by two semaphores
  *	cond	by a mutex and a condition variable, signalled under the mutex
  *	futex	by futex(2), without spinning
  *	yield	by sched_yield(), as long as it is the other's
+ *
+ * With nice, both have a nice value of their own, and so a kernel thread each.
  */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include "t.h"
 
@@ -101,8 +105,17 @@ static const struct way ways[] = {
 	{ "yield", yield_pass, yield_await },
 };
 
+static bool is_nice;
+
+static void settle_in(void)
+{
+	if (is_nice)
+		CHECK(!setpriority(PRIO_PROCESS, 0, 1));
+}
+
 static void *peer(void *arg)
 {
+	settle_in();
 	for (long i = 0; i < rounds; i++) {
 		way->await(1);
 		way->pass(0);
@@ -114,7 +127,7 @@ int main(int argc, char **argv)
 {
 	pthread_t t;
 
-	CHECK(argc == 3);
+	CHECK(argc == 3 || argc == 4);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
 		if (!strcmp(argv[1], ways[i].name))
 			way = &ways[i];
@@ -122,7 +135,9 @@ int main(int argc, char **argv)
 	rounds = atol(argv[2]);
 	sem_init(&sem[0], 0, 0);
 	sem_init(&sem[1], 0, 0);
+	is_nice = argc == 4;
 	CHECK(!pthread_create(&t, NULL, peer, NULL));
+	settle_in();
 	for (long i = 0; i < rounds; i++) {
 		way->pass(1);
 		way->await(0);

@@ -300,7 +300,8 @@ int main(int argc, char **argv)
 		CHECK(signal(SIGTERM, on_term) != SIG_ERR);
 	t_pipe(other);
 	t_pipe(gate);
-	CHECK_0(pthread_barrier_init(&ready, NULL, 2 * (unsigned)pairs));
+	/* And main, which creates a thread with its signals blocked. */
+	CHECK_0(pthread_barrier_init(&ready, NULL, 2 * (unsigned)pairs + 1));
 	for (int i = 0; i < pairs; i++)
 		connect_ends(argv[1], &e[2 * i]);
 	if (how == GONE || how == ALIVE || how == HANDLED)
@@ -310,6 +311,7 @@ int main(int argc, char **argv)
 			duplicate(&e[i]);
 		th[i] = t_small_thread(run, &e[i]);
 	}
+	pthread_barrier_wait(&ready);
 	for (int i = 0; i < 2 * pairs; i++)
 		t_join(th[i]);
 	t_close(gate[1]);

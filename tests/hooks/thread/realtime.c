@@ -4,6 +4,7 @@
  * CPU to itself, a signal of the CPU time's interval timer comes to that one.
  *
  * t-case: order
+ * t-case: changed
  * t-case: profile
  */
 #include "t.h"
@@ -74,6 +75,42 @@ static void order_of_waiters(void)
 		t_say("priority %d", order[i]);
 }
 
+static pthread_t waiter[WAITERS];
+static int to_be[WAITERS] = { 20, 40, 30 };
+
+/* It has waited with its first priority just before. */
+static void *waits_anew(void *arg)
+{
+	int i = (int)(intptr_t)arg;
+
+	pthread_barrier_wait(&met);
+	pthread_barrier_wait(&met);
+	CHECK_0(pthread_mutex_lock(&mutex));
+	order[got++] = to_be[i];
+	CHECK_0(pthread_mutex_unlock(&mutex));
+	return arg;
+}
+
+/* By another thread, so that it is asked for anew. */
+static void order_after_change(void)
+{
+	CHECK_0(pthread_barrier_init(&met, NULL, 2));
+	CHECK_0(pthread_mutex_lock(&mutex));
+	for (long i = 0; i < WAITERS; i++) {
+		struct sched_param sp = { .sched_priority = to_be[i] };
+
+		waiter[i] = start(waits_anew, (void *)i, 10);
+		pthread_barrier_wait(&met);
+		CHECK_0(pthread_setschedparam(waiter[i], SCHED_FIFO, &sp));
+		pthread_barrier_wait(&met);
+	}
+	CHECK_0(pthread_mutex_unlock(&mutex));
+	for (int i = 0; i < WAITERS; i++)
+		t_join(waiter[i]);
+	for (int i = 0; i < WAITERS; i++)
+		t_say("priority %d", order[i]);
+}
+
 static volatile sig_atomic_t in_spinner;
 static volatile sig_atomic_t done;
 static __thread volatile int is_spinner;
@@ -114,7 +151,10 @@ int main(int argc, char **argv)
 		t_join(start(creates, NULL, 2));
 		t_say("in the spinner: %d", (int)in_spinner);
 	} else {
-		order_of_waiters();
+		if (argc > 1 && !strcmp(argv[1], "changed"))
+			order_after_change();
+		else
+			order_of_waiters();
 	}
 	return 0;
 }
