@@ -344,10 +344,17 @@ void fib_signal_sync(uint64_t set)
 	/* Under a filter it cannot ask: the receiver comes to it. */
 	if (!fib_filtered())
 		fib_raw(SYS_rt_sigpending, &pending, 8);
-	/* What has left the kernel's queue was dequeued under the lock. */
+	/*
+	 * What has left the kernel's queue was dequeued under the lock; or under the
+	 * other one, and the process dies of it.
+	 */
 	if (fib_load(&forward_lock.word, acquire)) {
 		fib_lock(&forward_lock);
 		fib_unlock(&forward_lock);
+	}
+	if (fib_unlikely(fib_load(&fib_sig_lock.word, acquire))) {
+		fib_lock(&fib_sig_lock);
+		fib_unlock(&fib_sig_lock);
 	}
 	fib_sig_forward(pending & set & watchable(), false);
 }
