@@ -21,9 +21,9 @@
  * epoll descriptor of the monitor's own. Who comes before the monitor has taken the last
  * one rings no other (poked): it sets poked from 0 to 1 and rings, or leaves it at 1; and
  * the monitor takes the ring, sets it to 0, and then looks. So while poked is 1, a ring is
- * there or to come, or a look that sees what was to be told. Where a thread may not even do that, or
- * may be killed by a filter, it does not sleep: it looks for errands, and for who
- * is gone, each tick.
+ * there or to come, or a look that sees what was to be told (tests/model/poked.pml). Where
+ * a thread may not even do that, or may be killed by a filter, it does not sleep: it looks
+ * for errands, and for who is gone, each tick.
  *
  * The host's signal receiver shares the thread (hooks/signal/receiver.c).
  */

@@ -325,14 +325,16 @@ long fib_sys_sched_yield(void)
 	uint32_t before = fib_load(&w->runs, relaxed), after;
 
 	if (!fib_self()->bound && yields_to_nobody(w)) {
-		yield_processor(w);
+		fib_raw(SYS_sched_yield);
 		return 0;
 	}
 	fib_sched_yield();
 	if (fib_worker_self() != w)
 		return 0;
 	after = fib_load(&w->runs, relaxed);
-	if (after - before == 1 || (after != before && after % 16 == 0))
+	if (after - before == 1)
+		fib_raw(SYS_sched_yield);
+	else if (after != before && after % 16 == 0)
 		yield_processor(w);
 	return 0;
 }
