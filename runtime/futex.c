@@ -75,8 +75,8 @@ void fib_futex_priority_changed(void)
 	fib_add(&priority_changes, 1, seq_cst);
 }
 
-#define PRIORITY_CYCLES                                                        \
-	20000000u /* 10 ms or so: other processes may change it */
+/* 10 ms or so: other processes may change it. */
+#define PRIORITY_CYCLES 20000000u
 
 /* One that is not dedicated is as its worker, which has none. */
 int fib_futex_priority(void)

@@ -77,6 +77,7 @@ enum gate {
 void fib_monitor_poke(void)
 {
 	unsigned use;
+	long r;
 
 	fib_store(&fib_monitor_asleep, 0, seq_cst);
 	if (fib_host_sends(FIB_ERRAND_POKE))
@@ -85,11 +86,14 @@ void fib_monitor_poke(void)
 		return;
 	FIB_CHAOS_POINT(notify);
 	use = fib_fd_use();
+	r = fib_bell_ring(poke_fd, watched->iom.wakefd);
 	/* The scheduler may have had to make another bell. */
-	if (fib_bell_ring(poke_fd, watched->iom.wakefd) == -ENOENT &&
-	    fib_bell_hang(poke_fd, watched->iom.wakefd) == 0)
-		fib_bell_ring(poke_fd, watched->iom.wakefd);
+	if (r == -ENOENT && fib_bell_hang(poke_fd, watched->iom.wakefd) == 0)
+		r = fib_bell_ring(poke_fd, watched->iom.wakefd);
 	fib_fd_used(use);
+	/* Nobody has heard it: the next one is to try again. */
+	if (fib_unlikely(r < 0))
+		fib_store(&poked, 0, seq_cst);
 }
 
 void fib_monitor_bell_moved(int to)

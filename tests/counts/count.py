@@ -89,9 +89,9 @@ START_FAULTS = 205
 START_CALLS = 265
 
 # What is asked of a device, and of an eventfd with a handler, one of each; reads that are not
-# to wait; a sleep and a poll of a thread that has made a child; a file; an action, twice; a signal to the own
-# process, and one to another thread and back: calls of a round. How many more: before an action
-# is changed it is asked what has come by then.
+# to wait; a sleep and a poll of a thread that has made a child; a file; an action, twice; a
+# signal to the own process, and one to another thread and back: calls of a round. How many
+# more: before an action is changed it is asked what has come by then.
 OFTEN = {"device": 0, "event": 0, "empty": 0, "sleep": 0, "file": 0, "action": 2, "kill": 0,
          "sigwait": 0}
 OFTEN_ROUNDS = (200, 2200)

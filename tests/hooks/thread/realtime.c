@@ -57,6 +57,14 @@ static void *waits(void *arg)
 	return arg;
 }
 
+static void say_order(const pthread_t th[WAITERS])
+{
+	for (int i = 0; i < WAITERS; i++)
+		t_join(th[i]);
+	for (int i = 0; i < WAITERS; i++)
+		t_say("priority %d", order[i]);
+}
+
 /* Whom main lets go at the barrier is ahead of main: it waits for the mutex first. */
 static void order_of_waiters(void)
 {
@@ -69,13 +77,9 @@ static void order_of_waiters(void)
 		pthread_barrier_wait(&met);
 	}
 	CHECK_0(pthread_mutex_unlock(&mutex));
-	for (int i = 0; i < WAITERS; i++)
-		t_join(th[i]);
-	for (int i = 0; i < WAITERS; i++)
-		t_say("priority %d", order[i]);
+	say_order(th);
 }
 
-static pthread_t waiter[WAITERS];
 static int to_be[WAITERS] = { 20, 40, 30 };
 
 /* It has waited with its first priority just before. */
@@ -94,21 +98,20 @@ static void *waits_anew(void *arg)
 /* By another thread, so that it is asked for anew. */
 static void order_after_change(void)
 {
+	pthread_t th[WAITERS];
+
 	CHECK_0(pthread_barrier_init(&met, NULL, 2));
 	CHECK_0(pthread_mutex_lock(&mutex));
 	for (long i = 0; i < WAITERS; i++) {
 		struct sched_param sp = { .sched_priority = to_be[i] };
 
-		waiter[i] = start(waits_anew, (void *)i, 10);
+		th[i] = start(waits_anew, (void *)i, 10);
 		pthread_barrier_wait(&met);
-		CHECK_0(pthread_setschedparam(waiter[i], SCHED_FIFO, &sp));
+		CHECK_0(pthread_setschedparam(th[i], SCHED_FIFO, &sp));
 		pthread_barrier_wait(&met);
 	}
 	CHECK_0(pthread_mutex_unlock(&mutex));
-	for (int i = 0; i < WAITERS; i++)
-		t_join(waiter[i]);
-	for (int i = 0; i < WAITERS; i++)
-		t_say("priority %d", order[i]);
+	say_order(th);
 }
 
 static volatile sig_atomic_t in_spinner;
@@ -150,11 +153,10 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "profile")) {
 		t_join(start(creates, NULL, 2));
 		t_say("in the spinner: %d", (int)in_spinner);
+	} else if (argc > 1 && !strcmp(argv[1], "changed")) {
+		order_after_change();
 	} else {
-		if (argc > 1 && !strcmp(argv[1], "changed"))
-			order_after_change();
-		else
-			order_of_waiters();
+		order_of_waiters();
 	}
 	return 0;
 }
