@@ -82,11 +82,12 @@ void fib_futex_priority_changed(void)
 int fib_futex_priority(void)
 {
 	struct fib_worker *w = fib_self()->bound;
-	uint32_t changes = fib_load(&priority_changes, acquire);
+	uint32_t changes;
 	uint64_t now;
 
 	if (fib_likely(!w) || fib_filtered())
 		return 0;
+	changes = fib_load(&priority_changes, acquire);
 	now = fib_host_has_tsc(w) ? fib_cycles() : 0;
 	if (!now || !w->priority.since ||
 	    now - w->priority.since > PRIORITY_CYCLES ||
