@@ -1,6 +1,6 @@
 /*
- * Threads that compute, raise signals and sleep, or one that ignores a signal
- * again and again: for held.py.
+ * Threads that compute, raise signals and sleep, or main that ignores a signal
+ * again and again, alone: nobody else waits for what it has. For held.py.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -28,12 +28,8 @@ static void *computes(void *arg)
 	return arg;
 }
 
-static void *ignores(void *arg)
+static void *ends(void *arg)
 {
-	for (;;) {
-		signal(SIGURG, SIG_IGN);
-		usleep(1000);
-	}
 	return arg;
 }
 
@@ -44,21 +40,39 @@ static void *sleeps(void *arg)
 	return arg;
 }
 
+static void say_ready(void)
+{
+	puts("ready");
+	fflush(stdout);
+}
+
+static int ignores(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, ends, NULL) || pthread_join(t, NULL))
+		return 1;
+	say_ready();
+	for (;;) {
+		signal(SIGURG, SIG_IGN);
+		usleep(1000);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	void *(*const fn[])(void *) = { raises, raises, computes, sleeps,
-					ignores };
-	unsigned first = argc > 1 ? 4 : 0, end = argc > 1 ? 5 : 4;
+	void *(*const fn[])(void *) = { raises, raises, computes, sleeps };
 	pthread_t t;
 
 	(void)argv;
 	signal(SIGUSR1, on_sig);
 	signal(SIGUSR2, on_sig);
-	for (unsigned i = first; i < end; i++)
+	if (argc > 1)
+		return ignores();
+	for (unsigned i = 0; i < 4; i++)
 		if (pthread_create(&t, NULL, fn[i], NULL))
 			return 1;
-	puts("ready");
-	fflush(stdout);
+	say_ready();
 	for (;;)
 		pause();
 }
