@@ -158,6 +158,7 @@ enum fib_errand {
 	FIB_ERRAND_POKE = 2,   /* the monitor */
 	FIB_ERRAND_END = 4,    /* the process, with @status */
 	FIB_ERRAND_LEAVE = 8,  /* the messenger: its kernel thread ends */
+	FIB_ERRAND_KICK = 16,  /* bound workers that poll, and are ready */
 };
 void fib_messenger_send(uint32_t errand, int status);
 /** Is an errand there that it has not taken yet? */

@@ -35,7 +35,8 @@ struct fib_waiter {
 	struct fib *fib;
 	uint8_t events;
 	bool observer;
-	bool hold;
+	bool hold : 1;
+	bool polls : 1; /* its bound worker polls for it: iom.h; lock */
 	_Atomic uint8_t woken;	     /* 0, FIB_WOKEN_* */
 	uint32_t turn;		     /* of a consumer */
 	struct fib_fd *_Atomic slot; /* where it is published */

@@ -77,6 +77,9 @@
  *	fib_host_woke(s)	a worker leaves its sleep
  *	fib_host_bell_moved(to)	wakefd has another number as well now
  *	fib_host_sleep(nr, ...)	the call that a worker sleeps in
+ *	fib_host_poll(w, p, left)	and the one of bound @w for a file; from its
+ *				bound_ready, or fib_host_end_poll(w), on it does
+ *				not sleep
  *	fib_host_call_may_block(nr, fd, a)	a call after a poll said yes
  *	fib_host_asks(w)	@w asks about its doubts: doubt.h
  *

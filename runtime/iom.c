@@ -6,6 +6,9 @@
 #include "runtime/iom_int.h"
 #include "runtime/reserved.h"
 
+/* It costs a call, and another one when the next fiber waits there. */
+#define TAKEN_OFF_MOST 2
+
 /* The highest number that anybody has waited for. */
 _Atomic int fib_iom_watched_top = -1;
 
@@ -169,10 +172,24 @@ static void queue_locked(struct fib_fd *s, struct fib_waiter *w, uint32_t *turn)
 	fib_list_add_tail(at, &w->node);
 }
 
-/* @since: if no edge came since it was @seq. */
+/* Is nobody else told of @s, or may he be forgotten? */
+static bool is_alone_locked(struct fib_fd *s)
+{
+	if (!fib_list_empty(&s->waiters))
+		return false;
+	if (!s->registered)
+		return true;
+	if (s->taken_off >= TAKEN_OFF_MOST)
+		return false;
+	s->taken_off++;
+	fib_iom_disarm_locked(s);
+	return true;
+}
+
+/* @since: if no edge came since it was @seq. @polls: the caller would poll by itself. */
 static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		   bool observer, bool keeps, bool since, uint32_t seq,
-		   uint32_t *turn)
+		   uint32_t *turn, bool polls)
 {
 	int r = 0;
 
@@ -185,7 +202,8 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 	fib_list_init(&w->node);
 	FIB_CHAOS_POINT(iom_publish);
 	fib_lock(&s->lock);
-	if (!s->registered || (events & ~s->registered))
+	w->polls = polls && is_alone_locked(s);
+	if (!w->polls && (!s->registered || (events & ~s->registered)))
 		r = fib_iom_register_locked(s, events);
 	if (r == 0 && since && fib_load(&s->edges, relaxed) != seq)
 		r = 1;
@@ -194,7 +212,7 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 			fib_list_add_tail(&s->waiters, &w->node);
 		} else {
 			queue_locked(s, w, turn);
-			fib_iom_waits_not_locked(s, FIB_IO_SENT(events));
+			fib_iom_sent_ends_locked(s, events);
 		}
 		fib_iom_waits_locked(s, observer ? FIB_IO_OTHERS : events);
 		fib_store(&s->fresh, FIB_FRESH_NEW, relaxed);
@@ -210,19 +228,26 @@ int fib_iom_publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    bool observer, uint32_t seq)
 {
 	return publish(s, w, events, observer, false, !observer, seq,
-		       &(uint32_t){ 0 });
+		       &(uint32_t){ 0 }, false);
 }
 
 int fib_iom_observe(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		    uint32_t seq)
 {
-	return publish(s, w, events, true, true, true, seq, &(uint32_t){ 0 });
+	return publish(s, w, events, true, true, true, seq, &(uint32_t){ 0 },
+		       false);
 }
 
 int fib_iom_publish_turn(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 			 uint32_t seq, uint32_t *turn)
 {
-	return publish(s, w, events, false, false, true, seq, turn);
+	return publish(s, w, events, false, false, true, seq, turn, false);
+}
+
+int fib_iom_publish_own(struct fib_fd *s, struct fib_waiter *w, uint32_t seq,
+			uint32_t *turn)
+{
+	return publish(s, w, FIB_IO_READ, false, false, true, seq, turn, true);
 }
 
 void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w)
@@ -265,12 +290,14 @@ static void wake_locked(struct fib_fd *s, struct fib_waiter *w, uint8_t how)
 	fib_wake(f);
 }
 
-/* (L): one for each of @events has been woken. */
-static void mark_sent_locked(struct fib_fd *s, uint8_t events)
+/* (L): one for each of @events has been woken. @told: by what has come. */
+static void mark_sent_locked(struct fib_fd *s, uint8_t events, bool told)
 {
 	events &= fib_load(&s->waiting, relaxed);
 	if (fib_unlikely(events))
-		fib_iom_waits_locked(s, FIB_IO_SENT(events));
+		fib_iom_waits_locked(
+			s, FIB_IO_SENT(events) |
+				   (told ? 0 : FIB_IO_UNTOLD(events)));
 }
 
 void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, uint8_t observers)
@@ -291,7 +318,7 @@ void fib_iom_feed_locked(struct fib_fd *s, uint8_t events, uint8_t observers)
 			wake_locked(s, w, how);
 		}
 	}
-	mark_sent_locked(s, events & (uint8_t)~left);
+	mark_sent_locked(s, events & (uint8_t)~left, observers);
 }
 
 void fib_iom_edge(struct fib_fd *s)
@@ -322,7 +349,7 @@ void fib_iom_pass(struct fib_fd *s, uint8_t events)
 	if (!(fib_load(&s->waiting, relaxed) & (events | sent)))
 		return;
 	fib_lock(&s->lock);
-	fib_iom_waits_not_locked(s, sent); /* (M) */
+	fib_iom_sent_ends_locked(s, events); /* (M) */
 	fib_iom_feed_locked(s, events, 0);
 	fib_unlock(&s->lock);
 }
@@ -370,16 +397,16 @@ void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events)
 		return;
 	FIB_CHAOS_POINT(iom_hint);
 	fib_lock(&s->lock);
-	if (fib_load(&s->files, relaxed) == files &&
+	x = first_locked(s, events);
+	if (fib_load(&s->files, relaxed) == files && !(x && x->polls) &&
 	    !(fib_load(&s->waiting, relaxed) & FIB_IO_SENT(events))) {
 		if (events & FIB_IO_READ)
 			fib_iom_read_begins(s);
 		fib_iom_edge_locked(s);
-		x = first_locked(s, events);
 		/* @x is sent: it has what may be there now, or hands it on. */
 		if (x) {
 			wake_by_hint_locked(s, x);
-			mark_sent_locked(s, events);
+			mark_sent_locked(s, events, true);
 		} else {
 			show_locked(s, events);
 		}

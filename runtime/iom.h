@@ -46,6 +46,11 @@
  * (fib_io_was_empty()); and poll, for poll alone. What is only presumed to be empty is
  * doubt.h's.
  *
+ * (O): who was woken by what was handed on has come for nothing yet. So the next event is
+ * for that one, and wakes nobody else: it has not tried, and finds what has come, or
+ * finds edges changed, and tries again; and it hands on in any case. Else the two would
+ * race for it, and who stood behind might win (tests/model/handon.pml).
+ *
  * Hints: whoever has made a descriptor ready, and knows who waits for that, may say
  * so (fib_iom_hint()), and the consumer does not wait until somebody looks at epoll.
  * A hint may be wrong in any way: the consumer tries its call, and goes back to where
@@ -77,6 +82,29 @@
  * but who was sent wakes it as ever. What keep.h has is true of X as well.
  *
  * tests/model/hint.pml has this for spin.
+ *
+ * A bound worker that waits alone to read from a file does not need epoll, where
+ * another worker would have to hear of each event and tell it by a futex: it sleeps in
+ * poll() on the number itself. Its fiber stands in the slot's list as ever. A slot that
+ * somebody has registered before is taken from epoll for that, a few times at most; who
+ * comes to wait there registers it, and from then on what comes is epoll's to tell, so
+ * that it is told once. Who wakes the fiber for another reason kicks its thread:
+ *
+ *	bound worker			waker
+ *	------------			-----
+ *	list empty: publish		fib_wake(): the permit is its own
+ *	polls = 1		(T)	bound_ready = 1		(U)
+ *	bound_ready? or poll()		polls? kick, else futex	(V)
+ *	polls = 0
+ *	lock; still in the list,
+ *	  not registered?	(W)
+ *	  edge; feed
+ *	unlock
+ *
+ * From its look at bound_ready on a kick ends poll() (raw.S). A call polls once: what
+ * that tells of may be no use to a read (an error that is queued), and poll() would say
+ * so again and again. After that it waits like any other. (P), (Q): the kernel keeps
+ * open what it polls, as natively what it reads from. tests/model/own.pml.
  *
  * Closing: the slot's generation is part of the epoll event, so that a stale
  * event is told from a fresh one. Natively, who waits on a descriptor that
@@ -167,10 +195,11 @@ enum { FIB_IO_READ = 1, FIB_IO_WRITE = 2 };
 
 /*
  * fib_fd.waiting, beside those: others than consumers; one has been sent, and others
- * are left (L).
+ * are left (L); no event since has been for that one (O).
  */
-#define FIB_IO_OTHERS	    4
-#define FIB_IO_SENT(events) ((uint8_t)((events) << 3))
+#define FIB_IO_OTHERS	      4
+#define FIB_IO_SENT(events)   ((uint8_t)((events) << 3))
+#define FIB_IO_UNTOLD(events) ((uint8_t)((events) << 5))
 
 /* fib_fd.closes */
 #define FIB_CLOSING 0xffu
@@ -212,6 +241,7 @@ struct fib_fd {
 	uint8_t busy;		 /* FIB_IO_*: poll-then-call under way */
 	uint8_t contended;	 /* FIB_IO_*: somebody waits for busy */
 	uint8_t registered; /* FIB_IO_*: what epoll has it for; 0: not at all */
+	uint8_t taken_off;  /* how often, for who polls it; lock */
 	bool leaving;	    /* counted in fib_iom.leaving; lock */
 	_Atomic bool untrusted;	   /* short reads prove nothing */
 	_Atomic uint8_t fresh;	   /* enum fib_fresh */
@@ -306,6 +336,17 @@ int fib_iom_observe(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 int fib_iom_publish_turn(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 			 uint32_t seq, uint32_t *turn);
 #define FIB_TURN_FIRST UINT32_MAX
+/**
+ * The same for who would poll by itself, to read: it is to (@w->polls), where nobody
+ * else waits. Then the slot need not be registered.
+ */
+int fib_iom_publish_own(struct fib_fd *s, struct fib_waiter *w, uint32_t seq,
+			uint32_t *turn);
+/**
+ * @w, bound, sleeps until the file of w->polled is ready, bound_ready is 1, or @left is
+ * over. False: not that way.
+ */
+bool fib_iom_sleep_bound(struct fib_worker *w, const struct timespec *left);
 /** Take @w back. */
 void fib_iom_retract(struct fib_waiter *w);
 /**

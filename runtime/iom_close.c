@@ -134,13 +134,13 @@ bool fib_iom_closing(struct fib_fd *s)
 /* What was known of the number's file is not of the next one. */
 static void forget_locked(struct fib_fd *s)
 {
-	s->registered = 0;
+	s->registered = s->taken_off = 0;
 	fib_store(&s->untrusted, false, relaxed);
 	fib_iom_read_begins(s);
 	s->generation++;
 	fib_add(&s->files, FIB_FILE_LEFT, release);
 	s->busy = s->contended = 0;
-	fib_iom_waits_not_locked(s, FIB_IO_SENT(FIB_IO_BOTH));
+	fib_iom_sent_ends_locked(s, FIB_IO_BOTH);
 	if (fib_unlikely(s->hinted)) /* (N): no event will come */
 		fib_worker_self()->took_wake = true;
 	s->hinted = false;

@@ -31,6 +31,12 @@ static inline void fib_iom_waits_not_locked(struct fib_fd *s, uint8_t events)
 	fib_store(&s->waiting,
 		  fib_load(&s->waiting, relaxed) & (uint8_t)~events, relaxed);
 }
+/* Nobody is under way to take @events. */
+static inline void fib_iom_sent_ends_locked(struct fib_fd *s, uint8_t events)
+{
+	fib_iom_waits_not_locked(s,
+				 FIB_IO_SENT(events) | FIB_IO_UNTOLD(events));
+}
 /** (B) of iom.h. */
 static inline void fib_iom_edge_locked(struct fib_fd *s)
 {

@@ -1,5 +1,6 @@
 /* IOManager: harvesting events, and looking after registrations. See iom.h. */
 #include <linux/futex.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include "runtime/chaos.h"
@@ -21,7 +22,7 @@ static void handle(struct fib_sched *sched, struct fib_worker *w,
 {
 	uint32_t e = ev->events;
 	struct fib_fd *s = slot_of(sched, ev);
-	uint8_t events = 0, sent = 0;
+	uint8_t events = 0, sent;
 
 	if (!s)
 		return;
@@ -34,11 +35,14 @@ static void handle(struct fib_sched *sched, struct fib_worker *w,
 	if (s->generation == (uint32_t)(ev->data.u64 >> 32)) {
 		if (e & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 			fib_store(&s->untrusted, true, relaxed);
+		sent = fib_load(&s->waiting, relaxed) >> 5 & events; /* (O) */
+		if (fib_unlikely(sent))
+			fib_iom_waits_not_locked(s, FIB_IO_UNTOLD(sent));
 		if (fib_unlikely(s->hinted)) { /* (N) */
 			s->hinted = false;
 			w->took_wake = true;
-			sent = fib_load(&s->waiting, relaxed) >> 3 &
-			       FIB_IO_BOTH;
+			sent |= fib_load(&s->waiting, relaxed) >> 3 &
+				FIB_IO_BOTH;
 		}
 		if (events & FIB_IO_READ)
 			fib_iom_read_begins(s);
@@ -151,6 +155,48 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	return (unsigned)n;
 }
 
+/* --- bound workers ------------------------------------------------------------- */
+
+/* There is something at the file of @x, for which bound @w has polled; or it cannot. */
+static void came_to(struct fib_worker *w, struct fib_waiter *x, short revents)
+{
+	struct fib_fd *s = fib_iom_lock_slot_of(x);
+
+	w->polled = NULL;
+	x->polls = false;
+	/* (W): else epoll has told of it, or is about to. */
+	if (!fib_list_empty(&x->node) && !s->registered) {
+		if (revents & ~POLLIN)
+			fib_store(&s->untrusted, true, relaxed);
+		if (revents || fib_iom_register_locked(s, FIB_IO_READ) < 0) {
+			fib_iom_read_begins(s);
+			fib_iom_feed_locked(s, FIB_IO_READ, FIB_IO_READ);
+		}
+	}
+	fib_unlock(&s->lock);
+}
+
+bool fib_iom_sleep_bound(struct fib_worker *w, const struct timespec *left)
+{
+	struct fib_waiter *x = w->polled;
+	struct fib_fd *s = fib_iom_lock_slot_of(x);
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+	bool waits = !fib_list_empty(&x->node);
+	long n;
+
+	fib_unlock(&s->lock);
+	if (!waits)
+		return false;
+	fib_store(&w->polls, true, seq_cst); /* (T) */
+	FIB_CHAOS_POINT(iom_poll_own);
+	n = fib_host_poll(w, &p, left);
+	fib_store(&w->polls, false, relaxed);
+	if (n > 0 ||
+	    (n < 0 && n != -EINTR && !fib_load(&w->bound_ready, relaxed)))
+		came_to(w, x, n > 0 ? p.revents : 0);
+	return true;
+}
+
 /* --- who waits for long ----------------------------------------------------------- */
 
 #define LOOK_SLOTS 1024	      /* to look at in one go */
@@ -229,7 +275,7 @@ static void look_at_locked(struct fib_fd *s, struct look *l)
 {
 	uint8_t fresh = fib_load(&s->fresh, relaxed);
 
-	if (fib_list_empty(&s->waiters) || !s->registered) {
+	if (fib_list_empty(&s->waiters) || (!s->registered && !consumers(s))) {
 		fib_store(&s->fresh, FIB_FRESH_OLD, relaxed);
 		return;
 	}
@@ -240,7 +286,9 @@ static void look_at_locked(struct fib_fd *s, struct look *l)
 	}
 	ask(s, l);
 	if (fresh == FIB_FRESH_SEEN) {
-		if (l->now_ns - s->seen_ns < CHECK_NS || !l->calls) {
+		if (!s->registered) {
+			fresh = FIB_FRESH_AGAIN; /* who polls it has it open */
+		} else if (l->now_ns - s->seen_ns < CHECK_NS || !l->calls) {
 			come_back(l, s->seen_ns + CHECK_NS);
 		} else {
 			l->calls--;

@@ -21,6 +21,19 @@ static struct fib *messenger;
 static _Atomic uint32_t errands; /* futex */
 static _Atomic int end_status;
 
+static void end_polls(struct fib_sched *s)
+{
+	uint32_t n = fib_load(&s->workers, acquire);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = s->worker[i];
+
+		if (fib_load(&w->bound_ready, seq_cst) &&
+		    fib_load(&w->polls, relaxed))
+			fib_host.kick(w);
+	}
+}
+
 static void run_errands(void *arg)
 {
 	for (;;) {
@@ -33,6 +46,8 @@ static void run_errands(void *arg)
 				  seq_cst);
 			fib_notify_one(FIB_HOST_SCHEDULER);
 		}
+		if (todo & FIB_ERRAND_KICK)
+			end_polls(FIB_HOST_SCHEDULER);
 		if (todo & FIB_ERRAND_POKE)
 			fib_monitor_poke();
 		if (todo & FIB_ERRAND_END)

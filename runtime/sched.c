@@ -48,13 +48,16 @@ static void tell_idle(struct fib_worker *w, struct fib_sched *s)
 
 static void wake_bound(struct fib_worker *bound)
 {
-	fib_raw(SYS_futex, &bound->bound_ready, FUTEX_WAKE_PRIVATE, 1);
+	if (fib_unlikely(fib_load(&bound->polls, seq_cst))) /* iom.h (V) */
+		fib_host_end_poll(bound);
+	else
+		fib_raw(SYS_futex, &bound->bound_ready, FUTEX_WAKE_PRIVATE, 1);
 }
 
 /* Worker @w, or NULL, has made the fiber of @bound ready. */
 static void tell_bound(struct fib_worker *w, struct fib_worker *bound)
 {
-	fib_store(&bound->bound_ready, 1, release);
+	fib_store(&bound->bound_ready, 1, seq_cst); /* iom.h (U) */
 	if (bound == w)
 		return;
 	if (!w || !w->holds_bell || w->owes_bound)
@@ -341,7 +344,9 @@ static void sleep_bound(struct fib_worker *w)
 		ts = fib_timespec(at - now);
 		left = &ts;
 	}
-	fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAIT_PRIVATE, 0, left);
+	if (!w->polled || !fib_iom_sleep_bound(w, left))
+		fib_raw(SYS_futex, &w->bound_ready, FUTEX_WAIT_PRIVATE, 0,
+			left);
 }
 
 static struct fib *next_bound(struct fib_worker *w)

@@ -209,13 +209,16 @@ struct fib_worker {
 	struct fib *reserved; /* and is summoned to be bound to it, */
 	bool ends;	      /* or to end */
 	_Atomic uint32_t summoned;
-	_Atomic int bound_ready; /* futex: 1 when that can run */
-	struct fib_timer *alarm; /* that has armed: timer.h */
-	_Atomic int gone;	 /* its thread has ended or is about to */
-	_Atomic int born;	 /* futex: bare.c */
-	_Atomic bool mute;	 /* may not poke the monitor, or be killed */
-	bool took_wake;		 /* and has not slept since */
-	bool let_pass;		 /* one that was passed over: it is next */
+	_Atomic int bound_ready;   /* futex: 1 when that can run */
+	_Atomic bool polls;	   /* it sleeps in poll, and not there: iom.h */
+	uint8_t presumes_so;	   /* reads that were empty, as is presumed */
+	struct fib_waiter *polled; /* and for whom: its fiber's wait, or NULL */
+	struct fib_timer *alarm;   /* that has armed: timer.h */
+	_Atomic int gone;	   /* its thread has ended or is about to */
+	_Atomic int born;	   /* futex: bare.c */
+	_Atomic bool mute;	   /* may not poke the monitor, or be killed */
+	bool took_wake;		   /* and has not slept since */
+	bool let_pass;		   /* one that was passed over: it is next */
 	uint64_t put_off;   /* cycles when the first was: fib_launch_soon() */
 	uint32_t seen_runs; /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;

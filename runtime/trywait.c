@@ -38,20 +38,41 @@ bool fib_io_try(struct fib_io *io, struct fib_hold *h)
 	return s;
 }
 
+/* The bound worker, where there is one, that would poll for @io; else NULL. */
+static struct fib_worker *who_polls(const struct fib_io *io)
+{
+	struct fib_worker *w = fib_worker_self();
+
+	return fib_unlikely(w && w->bound) && io->alone &&
+			       io->ev == FIB_IO_READ && !fib_filtered() ?
+		       w :
+		       NULL;
+}
+
 int fib_io_park(struct fib_io *io)
 {
 	struct fib_waiter own, *w = fib_host_waiter(fib_self(), &own);
-	int r = fib_iom_publish_turn(io->s, w, io->ev, io->seq, &io->turn);
+	struct fib_worker *by = who_polls(io);
+	int r = fib_unlikely(by != NULL) ?
+			fib_iom_publish_own(io->s, w, io->seq, &io->turn) :
+			fib_iom_publish_turn(io->s, w, io->ev, io->seq,
+					     &io->turn);
 
 	io->handed = false;
 	if (r)
 		return r > 0 ? 0 : r;
 	fib_worker_count(fib_worker_self(), FIB_STAT_io_waits, 1);
-	if (io->doubts)
+	if (fib_unlikely(by != NULL)) {
+		io->alone = false;
+		by->polled = w->polls ? w : NULL;
+	}
+	if (io->doubts && !(by && by->polled))
 		fib_doubt(io->s, io->seq);
 	FIB_CHAOS_POINT(io_published);
 	r = fib_park_until(woken, w, io->deadline_ns, FIB_WAIT_FD,
 			   (uint64_t)(io->own ? io->own : io->s)->fd);
+	if (fib_unlikely(by != NULL))
+		by->polled = NULL;
 	if (r)
 		fib_iom_retract(w);
 	io->parked = true;
@@ -211,13 +232,29 @@ static void tried(struct fib_io *io, long r)
 	io->polled |= how == FIB_EXACT_POLLED;
 }
 
-bool fib_io_is_presumed(const struct fib_fd *s)
+static bool seems_empty(const struct fib_fd *s)
 {
 	uint32_t reads = fib_load(&s->reads, acquire);
 
 	return (reads | 1) == fib_load(&s->presumed, relaxed) &&
 	       !fib_load(&s->untrusted, relaxed) &&
-	       !fib_load(&fib_io_urgent, relaxed) && fib_doubt_may();
+	       !fib_load(&fib_io_urgent, relaxed);
+}
+
+bool fib_io_is_presumed(const struct fib_fd *s)
+{
+	return seems_empty(s) && fib_doubt_may();
+}
+
+/*
+ * Who polls by itself learns at once that it was wrong, but does not learn from that: what
+ * it finds may have come since. So each 16th read tries first.
+ */
+static bool may_presume(const struct fib_io *io)
+{
+	struct fib_worker *w = who_polls(io);
+
+	return w ? ++w->presumes_so % 16 != 0 : fib_doubt_may();
 }
 
 bool fib_io_waits_first(struct fib_io *io)
@@ -225,7 +262,7 @@ bool fib_io_waits_first(struct fib_io *io)
 	fib_io_begin(io);
 	if (known_empty(io))
 		return limit(io) == 0;
-	if (!fib_io_is_presumed(io->s) || io->moved || limit(io))
+	if (!seems_empty(io->s) || io->moved || !may_presume(io) || limit(io))
 		return false;
 	io->doubts = true;
 	return true;
@@ -282,6 +319,7 @@ long fib_io_open_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 	long r;
 
 	fib_io_start(io);
+	io->alone = true;
 	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
 		return r;
 	if (plain && (r = first(io, nr, a)))
@@ -359,6 +397,7 @@ long fib_io_polled(struct fib_io *io, size_t plain, long nr, const long a[6])
 	long r;
 
 	fib_io_start(io);
+	io->alone = !accepts;
 	if (FIB_CHAOS_ODDS(would_block, 16) && (r = detour(io)))
 		goto out;
 	if (tells && (r = first(io, nr, a)))

@@ -71,6 +71,7 @@ struct fib_io {
 	bool doubts; /* it waits by what is presumed: doubt.h */
 	bool polled; /* somebody has waited for it by poll before */
 	bool moved;  /* the descriptor was closed; s is a duplicate's slot */
+	bool alone;  /* a bound worker may poll for it: iom.h */
 	bool parked;
 	int hung_up; /* in the place of 0, where a hang-up has ended a wait */
 	FIB_HOST_IO

@@ -50,6 +50,22 @@ static inline void fib_host_woke(struct fib_sched *s)
 	fib_raw_intr(&fib_worker_self()->summoned, nr,                         \
 		     (long[6]){ a, (long)(b), c, (long)(d), e, f })
 
+struct pollfd;
+
+/* A thread under a filter may not be allowed to kick. */
+static inline void fib_host_end_poll(struct fib_worker *bound)
+{
+	if (!fib_host_sends(FIB_ERRAND_KICK))
+		fib_host.kick(bound);
+}
+
+static inline long fib_host_poll(struct fib_worker *w, struct pollfd *p,
+				 const struct timespec *left)
+{
+	return fib_raw_intr((_Atomic uint32_t *)&w->bound_ready, SYS_ppoll,
+			    (long[6]){ (long)p, 1, (long)left, 0, 8, 0 });
+}
+
 /*
  * It is announced, and a signal that was there before it is not to be slept
  * over.

@@ -53,6 +53,10 @@ static inline void fib_host_woke(struct fib_sched *s)
 
 #define fib_host_sleep fib_call
 
+/* No fiber is bound. */
+#define fib_host_end_poll(bound)  ((void)(bound))
+#define fib_host_poll(w, p, left) ((void)(w), (void)(p), (void)(left), 0l)
+
 static inline long fib_host_call_may_block(long nr, int fd, const long a[6])
 {
 	return fib_call6(nr, fd, a[1], a[2], a[3], a[4], a[5]);

@@ -33,6 +33,9 @@ HOME_MORE = {1: 0.4, 50: 0.4}
 MORE = {1: 2.2, 50: 0.4}
 # A FIFO is polled before it is read by who was woken, and tells of nobody's other end.
 FIFO_MORE = {1: 4.4, 50: 2.4}
+# Whose thread has a kernel thread to itself asks with it alone: a poll that says what has
+# come, and one that asks whether more has, where natively a read does both.
+OWN_MORE = {1: 2.2, 50: 2.6}
 # Who waits for a message does so in the kernel, behind others who do, if there are any:
 # which queue it is, is asked once.
 QUEUE_MORE = {1: 0.4, 50: 1.0}
@@ -53,6 +56,7 @@ CASES += [(kind, how) for kind in ("pair", "tcp")
                       "glance")]
 CASES += [("udp", "plain"), ("udp", "handled"), ("fifo", "plain")]
 CASES += [("pipe", "vector"), ("pipe", "poll"), ("queue", "prio")]
+CASES += [(kind, how) for kind in ("pipe", "pair", "tcp") for how in ("forked", "nice")]
 # demo/chat under demo/load: connections, and the requests of the two runs.
 CHAT = (16, 100)
 REQUESTS = (4000, 16000)
@@ -140,7 +144,8 @@ def more_than_native(kind, how):
     """What a round trip may have, by the number of pairs that make some."""
     if kind == "fifo":
         return {n: most + SLOW_MORE * wrap.bases for n, most in FIFO_MORE.items()}
-    most = {"prio": QUEUE_MORE, "glance": GLANCE_CALLS}.get(how)
+    most = {"prio": QUEUE_MORE, "glance": GLANCE_CALLS, "forked": OWN_MORE,
+            "nice": OWN_MORE}.get(how)
     if how == "prio" and wrap.bases:
         return {n: most[n] + SLOW_QUEUE_MORE for n in most}
     if most:

@@ -13,6 +13,7 @@
 #include <mqueue.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/uio.h>
 
@@ -38,12 +39,14 @@ enum {
 	RECORD, /* as a head and what follows, by two reads */
 	POLL_RECORD, /* poll(), and then these */
 	HANDLED,     /* as ALIVE, and there is a handler for a signal */
+	FORKED, /* each thread has had a child, and so has a kernel thread */
+	NICE,	/* so it has, by its nice value */
 };
 static const char *const how_name[] = {
 	"plain",  "early",	 "duped",	"stdio",  "timed",   "gone",
 	"alive",  "flags",	 "early_flags", "whole",  "waitall", "head",
 	"vector", "message",	 "poll",	"select", "glance",  "prio",
-	"record", "poll_record", "handled",
+	"record", "poll_record", "handled",	"forked", "nice",
 };
 
 static int how;
@@ -173,7 +176,17 @@ static void by_stdio(const struct end *e)
 static void *run(void *arg)
 {
 	const struct end *e = arg;
+	pid_t pid;
 
+	if (how == FORKED) {
+		pid = fork();
+		CHECK(pid >= 0);
+		if (pid == 0)
+			_exit(0);
+		t_wait_ok(pid);
+	}
+	if (how == NICE)
+		CHECK_0(setpriority(PRIO_PROCESS, 0, 1));
 	pthread_barrier_wait(&ready);
 	if (how == STDIO)
 		by_stdio(e);
