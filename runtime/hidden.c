@@ -25,7 +25,15 @@ static int *movable[MOVABLE];
 static struct fib_lock move_lock = FIB_LOCK(MOVE);
 static _Atomic uint32_t turn, users[2];
 
-#define REACH 32
+/*
+ * How many of ours there is room for; and from where on. A table of descriptors is as large
+ * as its highest number asks for, and each fork copies that: with one near 20000 it took
+ * half as long again, and a limit of a million is usual in containers. So they begin at
+ * 1024, which select() cannot name, and beyond a limit only if that is not much higher.
+ */
+#define REACH	   32
+#define REACH_MOST 4096
+#define HIGH	   1024
 
 /* Where the numbers begin that only a raised limit gives; 0: not now. */
 static rlim_t reach_from;
@@ -36,7 +44,7 @@ void fib_fd_reach(bool begin)
 
 	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
 	if (begin && lim.rlim_cur < lim.rlim_max &&
-	    lim.rlim_cur <= FIB_FD_MAX - REACH) {
+	    lim.rlim_cur <= REACH_MOST) {
 		reach_from = lim.rlim_cur;
 		lim.rlim_cur = lim.rlim_max < reach_from + REACH ?
 				       lim.rlim_max :
@@ -58,7 +66,7 @@ bool fib_fd_has_reach(void)
 	return reach_from || lim.rlim_cur > 64;
 }
 
-/* A duplicate of @fd, as high as may be; -errno. */
+/* A duplicate of @fd, out of the way; -errno. */
 static long dup_high(int fd)
 {
 	struct rlimit lim = { .rlim_cur = 1024 };
@@ -69,10 +77,10 @@ static long dup_high(int fd)
 	if (d >= 0)
 		return d;
 	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
-	if (lim.rlim_cur > FIB_FD_MAX)
-		lim.rlim_cur = FIB_FD_MAX;
+	if (lim.rlim_cur > HIGH + REACH)
+		lim.rlim_cur = HIGH + REACH;
 	return lim.rlim_cur > 64 ? fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC,
-					   lim.rlim_cur - 32) :
+					   lim.rlim_cur - REACH) :
 				   -EMFILE;
 }
 

@@ -342,7 +342,7 @@ void fib_iom_all_again(struct fib_fd *s)
 	fib_unlock(&s->lock);
 }
 
-void fib_iom_pass(struct fib_fd *s, uint8_t events)
+static void pass(struct fib_fd *s, uint8_t events, bool since, uint32_t seq)
 {
 	uint8_t sent = FIB_IO_SENT(events);
 
@@ -350,8 +350,19 @@ void fib_iom_pass(struct fib_fd *s, uint8_t events)
 		return;
 	fib_lock(&s->lock);
 	fib_iom_sent_ends_locked(s, events); /* (M) */
-	fib_iom_feed_locked(s, events, 0);
+	if (!since || fib_load(&s->edges, relaxed) != seq)
+		fib_iom_feed_locked(s, events, 0);
 	fib_unlock(&s->lock);
+}
+
+void fib_iom_pass(struct fib_fd *s, uint8_t events)
+{
+	pass(s, events, false, 0);
+}
+
+void fib_iom_pass_since(struct fib_fd *s, uint8_t events, uint32_t seq)
+{
+	pass(s, events, true, seq);
 }
 
 static struct fib_waiter *first_locked(struct fib_fd *s, uint8_t events)

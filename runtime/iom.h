@@ -48,7 +48,8 @@
  *
  * (O): who was woken by what was handed on has come for nothing yet. So the next event is
  * for that one, and wakes nobody else: it has not tried, and finds what has come, or
- * finds edges changed, and tries again; and it hands on in any case. Else the two would
+ * finds edges changed, and tries again; and it hands on in any case, also if it accepts,
+ * and edges have changed since it began to try. Else the two would
  * race for it, and who stood behind might win (tests/model/handon.pml).
  *
  * Hints: whoever has made a descriptor ready, and knows who waits for that, may say
@@ -408,6 +409,8 @@ void fib_iom_all_again(struct fib_fd *s);
 void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
+/** One that was handed on has looked, and nothing was left: if an edge came since @seq. */
+void fib_iom_pass_since(struct fib_fd *s, uint8_t events, uint32_t seq);
 
 /** Have an event now if it is ready now, and none from before: 0, -EBADF, -EPERM, ... */
 int fib_iom_rearm_locked(struct fib_fd *s);

@@ -58,9 +58,9 @@ int fib_io_park(struct fib_io *io)
 			fib_iom_publish_turn(io->s, w, io->ev, io->seq,
 					     &io->turn);
 
-	io->handed = false;
 	if (r)
 		return r > 0 ? 0 : r;
+	io->handed = false;
 	fib_worker_count(fib_worker_self(), FIB_STAT_io_waits, 1);
 	if (fib_unlikely(by != NULL)) {
 		io->alone = false;
@@ -350,8 +350,8 @@ long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 /*
  * An edge of a listener is mostly one connection, and whoever waits next may be on
  * another kernel thread: one look is less than to wake him for nothing. What comes
- * after it makes an edge of its own. So the next accept() may wait without a look,
- * as after a short read: this one was read number @turn. tests/model/next.pml has this
+ * after it makes an edge of its own, but for what came for one who was handed on. So the
+ * next accept() may wait without a look, as after a short read: this one was read number @turn. tests/model/next.pml has this
  * for spin.
  */
 static void note_left(struct fib_io *io, uint32_t turn, enum fib_left left)
@@ -361,8 +361,11 @@ static void note_left(struct fib_io *io, uint32_t turn, enum fib_left left)
 		left = fib_io_ready(io->s->fd, POLLIN) ? FIB_LEFT_SOME :
 							 FIB_LEFT_NONE;
 	FIB_CHAOS_POINT(io_left);
-	if (left == FIB_LEFT_NONE)
+	if (left == FIB_LEFT_NONE) {
+		if (io->handed)
+			fib_iom_pass_since(io->s, io->ev, io->seq);
 		io->woken = false;
+	}
 	fib_io_took(io, turn, left == FIB_LEFT_NONE);
 }
 

@@ -8,6 +8,7 @@
  * t-case: closed
  * t-case: cancel
  * t-case: signal
+ * t-case: once
  */
 #include "../calls.h"
 #include <stdatomic.h>
@@ -30,6 +31,15 @@ static void *acceptor(void *arg)
 		t_close(fd);
 	}
 	return (void *)(intptr_t)errno;
+}
+
+static void *accept_one(void *arg)
+{
+	int fd = accept(l, NULL, NULL);
+
+	CHECK(fd >= 0);
+	t_close(fd);
+	return arg;
 }
 
 static void begin(int i)
@@ -176,6 +186,25 @@ static void cancel(void)
 	end_all(0, N);
 }
 
+/* Each takes one, and does not come back: those who still wait hear of the others. */
+static void once(void)
+{
+	pthread_t one[8];
+	int fd[8];
+
+	for (int round = 0; round < 300; round++) {
+		for (int i = 0; i < 8; i++)
+			one[i] = t_thread(accept_one, NULL);
+		for (int i = 0; i < 8; i++)
+			fd[i] = t_connect(port);
+		for (int i = 0; i < 8; i++) {
+			t_join(one[i]);
+			t_close(fd[i]);
+		}
+	}
+	t_say("each had one");
+}
+
 static void on_usr1(int sig)
 {
 	(void)sig;
@@ -203,6 +232,10 @@ int main(int argc, char **argv)
 	base = lowest();
 	others = taken();
 	t_be_threaded();
+	if (!strcmp(argv[1], "once")) {
+		once();
+		return 0;
+	}
 	for (int i = 0; i < N; i++)
 		begin(i);
 	for (int i = 0; i < LONG; i++)
