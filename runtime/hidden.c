@@ -95,12 +95,12 @@ static bool note_ours(int fd)
 		uint32_t top = fib_load(&ours_top, relaxed);
 		int none = 0;
 
-		if (fib_load(&ours[i], relaxed) ||
-		    !fib_cas(&ours[i], &none, fd, seq_cst))
+		if (fib_load(&ours[i], relaxed))
 			continue;
 		while (i >= top && !fib_cas(&ours_top, &top, i + 1, seq_cst))
 			;
-		return true;
+		if (fib_cas(&ours[i], &none, fd, seq_cst))
+			return true;
 	}
 	return false;
 }
@@ -176,7 +176,7 @@ void fib_fd_give_back(int fd, int of)
 void fib_fd_leave_hidden(void)
 {
 	fib_reserved_leave();
-	for (unsigned i = 0; i < OURS_MAX; i++)
+	for (unsigned i = 0; i < fib_load(&ours_top, relaxed); i++)
 		fib_store(&ours[i], 0, relaxed);
 }
 
@@ -188,7 +188,7 @@ void fib_fd_close_hidden(void)
 	fib_store(&users[0], 0, relaxed);
 	fib_store(&users[1], 0, relaxed);
 	fib_fd_exposed = false;
-	for (unsigned i = 0; i < OURS_MAX; i++) {
+	for (unsigned i = 0; i < fib_load(&ours_top, relaxed); i++) {
 		int fd = fib_xchg(&ours[i], 0, relaxed);
 
 		if (fd)

@@ -44,12 +44,15 @@ fib_trace_write(struct fib_trace_ring *r, struct fib_worker *w, struct fib *f,
 
 /* Kept when tracing ends: a writer may be in it, and the next tracer needs it. */
 static struct fib_trace_ring *rings[FIB_SCHED_WORKERS + 1];
+static uint32_t rings_top; /* none is behind: a fork child looks no further */
 
-/* Of worker @i; the last: of outside. NULL: no memory. */
+/* The first is of outside, the others of the workers. NULL: no memory. */
 static struct fib_trace_ring *ring(uint32_t i)
 {
 	if (!rings[i])
 		rings[i] = fib_pages_alloc(RING_BYTES);
+	if (i >= rings_top)
+		rings_top = i + 1;
 	return rings[i];
 }
 
@@ -62,11 +65,10 @@ static void turn_on(struct fib_sched *s)
 
 		if (fib_load(&w->gone, relaxed) || fib_load(&w->trace, relaxed))
 			continue;
-		fib_store(&w->trace, ring(i), release);
+		fib_store(&w->trace, ring(i + 1), release);
 	}
 	if (!fib_load(&fib_symtab.trace.outside, relaxed))
-		fib_store(&fib_symtab.trace.outside, ring(FIB_SCHED_WORKERS),
-			  release);
+		fib_store(&fib_symtab.trace.outside, ring(0), release);
 	fib_store(&fib_symtab.trace.on, 1, release);
 }
 
@@ -79,7 +81,7 @@ static void turn_off(struct fib_sched *s)
 	fib_store(&fib_symtab.trace.outside, NULL, relaxed);
 	fib_store(&fib_symtab.trace.on, 0, release);
 	/* What they hold is given back; who still writes finds a page of zeros. */
-	for (uint32_t i = 0; i <= FIB_SCHED_WORKERS; i++)
+	for (uint32_t i = 0; i < rings_top; i++)
 		if (rings[i])
 			fib_raw(SYS_madvise, (uintptr_t)rings[i] + FIB_PAGE,
 				RING_BYTES - FIB_PAGE, MADV_DONTNEED);
@@ -108,9 +110,10 @@ void fib_trace_forget(void)
 	fib_store(&fib_symtab.trace.ticks, 0, relaxed);
 	fib_store(&fib_symtab.trace.outside, NULL, relaxed);
 	fib_store(&fib_symtab.trace.on, 0, relaxed);
-	for (uint32_t i = 0; i <= FIB_SCHED_WORKERS; i++)
+	for (uint32_t i = 0; i < rings_top; i++)
 		if (rings[i]) {
 			fib_pages_free(rings[i], RING_BYTES);
 			rings[i] = NULL;
 		}
+	rings_top = 0;
 }

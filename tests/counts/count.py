@@ -101,7 +101,7 @@ OFTEN = {"device": 0, "event": 0, "empty": 0, "sleep": 0, "file": 0, "action": 2
 OFTEN_ROUNDS = (200, 2200)
 OFTEN_MORE = 0.1
 # What is reset in a child is copied: page faults of a fork and its child.
-FORKS, FORK_FAULTS = 100, 50
+FORKS, FORK_FAULTS = 100, 25
 
 # Two threads of which one runs at a time: calls a turn, where other workers are
 # idle. To wake one each time is 0.2 at least.
