@@ -5,6 +5,7 @@
 #include <linux/usbdevice_fs.h>
 #include <linux/vt.h>
 #include <sys/ioctl.h>
+#include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/dispatch.h"
 #include "hooks/fd/fd.h"
@@ -336,20 +337,48 @@ static inline void note_call(struct fib *f, unsigned nr, long first,
 	fib_store(&f->io.stop, FIB_STOP_NOTHING, relaxed);
 }
 
+/* semtimedop() with a limit: a kick ends it, and it is made again for what is left. */
+static long sem_limited(struct fib *f, const long a[6])
+{
+	long b[6] = { a[0], a[1], a[2], a[3] }, r;
+	int64_t ns = fib_timespec_ns((void *)a[3]);
+	uint64_t deadline = fib_ns_add(fib_now_ns(), ns < 0 ? 0 : (uint64_t)ns);
+	struct timespec ts;
+
+	for (;;) {
+		r = fib_slow_pass_intr(SYS_semtimedop, b);
+		if (r != -EINTR || ns < 0 || !fib_io_goes_on(r, 0))
+			return r;
+		if (fib_xchg(&f->sig.preempt, false, relaxed))
+			fib_sched_preempted();
+		b[3] = fib_time_left(deadline, &ts);
+	}
+}
+
+/* By the kernel, as it is. It may block: a signal that is there goes first. */
+static long __attribute__((noinline))
+pass(struct fib *f, unsigned nr, const long a[6])
+{
+	long r;
+
+	fib_count(passed);
+	if (nr == SYS_semtimedop && a[3])
+		return sem_limited(f, a);
+	r = fib_io_whole_read(nr, a, fib_slow_pass_intr(nr, a));
+	if (r == -EPIPE)
+		fib_signal_raise(f, SIGPIPE, true);
+	return r;
+}
+
 static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
 			     const long a[6])
 {
 	long r;
 
-	if (fib_likely(e && e->call && !(f->call.plain & e->flags))) {
+	if (fib_likely(e && e->call && !(f->call.plain & e->flags)))
 		r = e->call(a);
-	} else {
-		/* It may block: a signal that is there goes first. */
-		fib_count(passed);
-		r = fib_io_whole_read(nr, a, fib_slow_pass_intr(nr, a));
-		if (r == -EPIPE)
-			fib_signal_raise(f, SIGPIPE, true);
-	}
+	else
+		r = pass(f, nr, a);
 	if (fib_unlikely(r == -EFBIG))
 		fib_signal_raise(f, SIGXFSZ, true);
 	return r;

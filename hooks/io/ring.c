@@ -150,14 +150,15 @@ long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
 
 /*
  * io_getevents(), or with a mask that is the fiber's by now. read_events() takes what is
- * there when a signal comes: after a kick the rest of @min events is waited for.
+ * there when a signal comes: after a kick the rest of @min events is waited for, and of
+ * the time.
  */
 static long get_events(long nr, unsigned long ctx, long min, long n,
 		       struct io_event *events, const struct timespec *timeout)
 {
 	struct fib *f = fib_self();
 	uint64_t deadline = FIB_NEVER;
-	long r, done = 0;
+	long r, done = 0, limit = (long)timeout;
 	struct timespec ts;
 	int64_t ns;
 
@@ -165,11 +166,8 @@ static long get_events(long nr, unsigned long ctx, long min, long n,
 		deadline = fib_ns_add(fib_now_ns(), (uint64_t)ns);
 	for (;;) {
 		const long a[6] = {
-			(long)ctx,
-			min - done,
-			n - done,
-			(long)(events + done),
-			done ? fib_time_left(deadline, &ts) : (long)timeout,
+			(long)ctx, min - done, n - done, (long)(events + done),
+			limit,
 		};
 
 		fib_store(&f->sig.kicked, false, relaxed);
@@ -178,8 +176,11 @@ static long get_events(long nr, unsigned long ctx, long min, long n,
 			    wait_masked(nr, a);
 		if (r > 0)
 			done += r;
-		if (!done || done >= min || !fib_io_goes_on(r, (size_t)-1))
+		if (done >= min || !fib_io_goes_on(r, (size_t)-1))
 			break;
+		if (fib_xchg(&f->sig.preempt, false, relaxed))
+			fib_sched_preempted();
+		limit = fib_time_left(deadline, &ts);
 	}
 	return done ? done : r;
 }

@@ -48,13 +48,6 @@ void fib_signal_idle_kick(void)
 		fib_signal_kick(w);
 }
 
-/* Repeated after an interruption, these would wait for all of their time again. */
-static bool has_relative_timeout(unsigned nr)
-{
-	return nr == SYS_semtimedop || nr == SYS_io_getevents ||
-	       nr == SYS_io_pgetevents;
-}
-
 /*
  * As for a signal: code of the program is diverted, a call that blocks in the
  * kernel ends with EINTR and is repeated, since no handler runs. In between the
@@ -65,9 +58,7 @@ void fib_signal_preempt(struct fib_worker *w)
 {
 	struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
 
-	if (!f || fib_load(&w->gone, relaxed) ||
-	    (fib_load(&f->hook.in_hook, relaxed) &&
-	     has_relative_timeout(f->hook.call)))
+	if (!f || fib_load(&w->gone, relaxed))
 		return;
 	fib_store(&f->sig.preempt, true, seq_cst);
 	fib_signal_kick(w);

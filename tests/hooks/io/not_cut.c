@@ -1,12 +1,14 @@
 /*
  * Calls that a signal ends with a part: of random numbers and zeroes, which wait for
  * nothing, of a write with flags, of AIO's events. Another thread that changes the
- * caller's priority meanwhile is no signal.
+ * caller's priority meanwhile is no signal. Nor does a time limit begin anew then.
  */
 #include "t.h"
 #include <linux/aio_abi.h>
+#include <sys/ipc.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 
 enum { SIZE = 16 << 20, PIECES = 64, WRITTEN = 6 << 20 };
 
@@ -159,6 +161,44 @@ static void events(long nr, int limited)
 	t_join(th);
 }
 
+static void *waits_in_vain(void *arg)
+{
+	struct timespec limit = t_ts(600 * T_MS);
+	struct sembuf down = { 0, -1, 0 };
+	struct waiting *w = arg;
+	struct io_event e[4];
+	long long start = t_now();
+
+	tid = gettid();
+	if (w->nr == SYS_semtimedop)
+		CHECK_ERR(semtimedop(w->fd, &down, 1, &limit), EAGAIN);
+	else
+		CHECK(syscall(w->nr, w->aio, 1, 4, e, &limit, NULL) == 0);
+	T_TOOK(start, 600 * T_MS);
+	return NULL;
+}
+
+static void in_vain(long nr)
+{
+	struct timespec most = t_ts(500 * T_MS);
+	struct waiting w = { .nr = nr };
+	pthread_t th;
+
+	if (nr == SYS_semtimedop)
+		w.fd = semget(IPC_PRIVATE, 1, 0600);
+	else if (syscall(SYS_io_setup, 8, &w.aio))
+		w.fd = -1;
+	if (w.fd < 0)
+		return;
+	th = begin(waits_in_vain, &w);
+	nanosleep(&most, NULL);
+	/* It may have ended by now. */
+	setpriority(PRIO_PROCESS, (id_t)tid, level);
+	t_join(th);
+	if (nr == SYS_semtimedop)
+		CHECK(semctl(w.fd, 0, IPC_RMID) == 0);
+}
+
 int main(void)
 {
 	static const int flags[] = { RWF_HIPRI, RWF_DSYNC, RWF_APPEND };
@@ -192,5 +232,8 @@ int main(void)
 		events(SYS_io_getevents, limited);
 		events(SYS_io_pgetevents, limited);
 	}
+	in_vain(SYS_io_getevents);
+	in_vain(SYS_io_pgetevents);
+	in_vain(SYS_semtimedop);
 	return 0;
 }
