@@ -20,13 +20,23 @@ static siginfo_t info_from_us(int sig, int code)
 /*
  * raise(SIGSTOP) and its like: the caller's kernel thread stops before it is back
  * from the kernel, and takes the others along. Sent to the process, it might be
- * another one that has to run first.
+ * another one that has to run first. What has it go on is handled when it returns.
  */
 static long stop(void)
 {
+	long r;
+
 	fib_signal_prepare(SIGSTOP);
-	return fib_raw(SYS_tgkill, fib_signal_pid, fib_raw(SYS_gettid),
-		       SIGSTOP);
+	r = fib_raw(SYS_tgkill, fib_signal_pid, fib_raw(SYS_gettid), SIGSTOP);
+	fib_signal_sync(FIB_SIG(SIGCONT));
+	return r;
+}
+
+/* @sig has been sent to threads of ours: it may have stopped the process. */
+static void went_on(int sig)
+{
+	if (FIB_SIG(sig) & FIB_SIG_STOPS)
+		fib_signal_sync(FIB_SIG(SIGCONT));
 }
 
 /* So for the own group: some kernel thread of ours has yet to take it. */
@@ -34,6 +44,7 @@ static long wait_stopped(long r)
 {
 	while (r == 0 && (fib_signal_kernel_pending() & FIB_SIG(SIGSTOP)))
 		fib_raw(SYS_sched_yield);
+	fib_signal_sync(FIB_SIG(SIGCONT));
 	return r;
 }
 
@@ -63,8 +74,10 @@ static bool to_own_process(int sig, const siginfo_t *info)
 	apart_from_timers(sig);
 	if (sig >= FIB_SIGRTMIN && fib_signal_is_before(sig))
 		return false;
-	if (fib_signal_send_process(sig, info))
+	if (fib_signal_send_process(sig, info)) {
+		went_on(sig);
 		return true;
+	}
 	if (FIB_SIG(sig) & FIB_FAULTS) {
 		fib_signal_pend_process(sig, info);
 		return true;
@@ -76,8 +89,10 @@ static bool to_own_process(int sig, const siginfo_t *info)
 /* It is in the kernel's queue now: a fiber may have begun to want it. */
 static long in_kernel(long r, int sig)
 {
-	if (r == 0 && sig)
+	if (r == 0 && sig) {
 		fib_signal_sync(FIB_SIG(sig));
+		went_on(sig);
+	}
 	return r;
 }
 
@@ -86,8 +101,10 @@ static long sent_by_kernel(long r, int sig)
 {
 	if (sig == SIGSTOP)
 		return wait_stopped(r);
-	if (r == 0)
+	if (r == 0) {
 		fib_signal_sync(~0ull);
+		went_on(sig);
+	}
 	return r;
 }
 
@@ -124,6 +141,8 @@ static long to_signalfd(int sig, const siginfo_t *info)
 
 static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 {
+	long r;
+
 	if (sig < 0 || sig > 64)
 		return -EINVAL;
 	if (sig == 0)
@@ -141,7 +160,9 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 		return -EAGAIN;
 	fib_signal_prepare(sig);
 	apart_from_timers(sig);
-	return fib_signal_send(f, sig, info, false);
+	r = fib_signal_send(f, sig, info, false);
+	went_on(sig);
+	return r;
 }
 
 long fib_sys_tgkill(int tgid, int tid, int sig)

@@ -201,6 +201,9 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 			fib_sig_close_mask(f, sig,
 					   fib_load(&f->sig.mask, relaxed));
 			fib_signal_rewatch(FIB_SIG(sig));
+			/* What has ended a stop is handled when the call returns. */
+			if (FIB_SIG(sig) & FIB_SIG_STOPS)
+				fib_signal_sync(FIB_SIG(SIGCONT));
 			/* What it has woken ends as by a stop. */
 			if (fib_load(&f->io.stop, relaxed) == FIB_STOP_ENDS) {
 				ran = true;

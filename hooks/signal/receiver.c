@@ -364,6 +364,7 @@ void fib_signal_send_group(int sig)
 	fib_add(&senders, 1, seq_cst);
 	fib_raw(SYS_kill, 0, sig);
 	fib_signal_sync(FIB_SIG(sig));
+	fib_signal_sync(FIB_SIG(SIGCONT)); /* which has ended the stop */
 	fib_sub(&senders, 1, seq_cst);
 }
 

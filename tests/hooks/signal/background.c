@@ -2,18 +2,21 @@
  * A process in the background that reads from its terminal, writes to it with
  * TOSTOP set, or changes it, is stopped, and goes on when it is continued in the
  * foreground. What ignores or blocks the signal has EIO from a read, and may
- * write.
+ * write. A handler of SIGCONT without SA_RESTART ends the call.
  *
  * t-case: read
  * t-case: read ready
  * t-case: read ignored
  * t-case: read blocked
  * t-case: read handled
+ * t-case: read continued
  * t-case: read orphan
  * t-case: write plain
  * t-case: write tostop
+ * t-case: write continued
  * t-case: write ignored
  * t-case: tcsetattr stops
+ * t-case: tcsetattr continued
  * t-case: tcsetattr ignored
  * t-case: tcsetattr handled
  * t-case: tcsetpgrp stops
@@ -56,6 +59,12 @@ static void on_sig(int sig, siginfo_t *info, void *uc)
 	(void)sig;
 	(void)uc;
 	CHECK(info->si_code == SI_KERNEL && !info->si_pid && !info->si_uid);
+	ran++;
+}
+
+static void on_cont(int sig)
+{
+	(void)sig;
 	ran++;
 }
 
@@ -238,11 +247,15 @@ static void find(const char *name)
 
 static void *act(void *arg)
 {
+	sigset_t set;
 	long r;
 
+	sigemptyset(&set);
+	sigaddset(&set, SIGCONT);
+	CHECK_0(pthread_sigmask(SIG_UNBLOCK, &set, NULL));
 	errno = 0;
 	r = what->fn();
-	if (!strcmp(how, "handled"))
+	if (!strcmp(how, "handled") || !strcmp(how, "continued"))
 		CHECK(ran >= 1);
 	_exit(r < 0 ? errno == EIO ? 10 : errno == EINTR ? 11 : 12 : (int)r);
 	return arg;
@@ -266,6 +279,13 @@ static void background(void)
 		CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL));
 	if (!strcmp(how, "handled"))
 		CHECK(sigaction(sig, &sa, NULL) == 0);
+	if (!strcmp(how, "continued")) {
+		t_handle(SIGCONT, on_cont, 0);
+		/* It is for the thread. */
+		sigaddset(&set, SIGCONT);
+		sigdelset(&set, sig);
+		CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	}
 	CHECK(t_get(up[0]) == 'g');
 	t_join(t_thread(act, NULL));
 }
@@ -297,7 +317,7 @@ static void leader(void)
 	tty = open(ptsname(master), O_RDWR);
 	CHECK(tty >= 0);
 	CHECK(tcgetattr(tty, &t) == 0);
-	if (!strcmp(how, "tostop") ||
+	if (!strcmp(how, "tostop") || !strcmp(how, "continued") ||
 	    (what->fn == do_write && !strcmp(how, "ignored")))
 		t.c_lflag |= TOSTOP;
 	CHECK(tcsetattr(tty, TCSANOW, &t) == 0);
