@@ -1,4 +1,5 @@
 /* What kind of file a descriptor is, see fd.h. */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/stat.h>
@@ -103,6 +104,18 @@ static bool has_tcp_option(int fd, int name)
 	return !fib_raw(SYS_getsockopt, fd, SOL_TCP, name, &val, &len) && val;
 }
 
+/* Of one that was set so before the first thread, or elsewhere: hooks/io/net.c. */
+static void note_async(int fd)
+{
+	long fl;
+
+	if (fib_load(&fib_desc_async_used, relaxed))
+		return;
+	fl = fib_raw(SYS_fcntl, fd, F_GETFL);
+	if (fl >= 0 && (fl & O_ASYNC))
+		fib_store(&fib_desc_async_used, true, relaxed);
+}
+
 /* What hooks/io/conn.c notes of those that are made here. */
 static uint8_t find_tcp(int fd)
 {
@@ -122,6 +135,7 @@ uint8_t fib_fd_find_kind(int fd)
 		return FIB_FD_UNKNOWN;
 	switch (st.st_mode & S_IFMT) {
 	case S_IFSOCK:
+		note_async(fd);
 		domain = sock_opt(fd, SO_DOMAIN);
 		type = sock_opt(fd, SO_TYPE);
 		if (sock_opt(fd, SO_RCVLOWAT) > 1)
