@@ -362,6 +362,9 @@ pass(struct fib *f, unsigned nr, const long a[6])
 	long r;
 
 	fib_count(passed);
+	/* Whatever wakes it, do_semtimedop() of ipc/sem.c ends with EINTR. */
+	if (nr == SYS_semop || nr == SYS_semtimedop)
+		fib_stop_ends();
 	if (nr == SYS_semtimedop && a[3])
 		return sem_limited(f, a);
 	r = fib_io_whole_read(nr, a, fib_slow_pass_intr(nr, a));

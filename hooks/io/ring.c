@@ -164,6 +164,7 @@ static long get_events(long nr, unsigned long ctx, long min, long n,
 
 	if (timeout && (ns = fib_timespec_ns(timeout)) >= 0)
 		deadline = fib_ns_add(fib_now_ns(), (uint64_t)ns);
+	fib_stop_ends();
 	for (;;) {
 		const long a[6] = {
 			(long)ctx, min - done, n - done, (long)(events + done),
