@@ -284,6 +284,8 @@ static void wake_locked(struct fib_fd *s, struct fib_waiter *w, uint8_t how)
 	struct fib *f = w->fib;
 
 	fib_iom_unlink_locked(s, w);
+	if (!w->observer)
+		fib_store(fib_shared(&s->woken), f, relaxed);
 	/* The waiter's frame may be gone as soon as woken is seen and the
 	 * lock is free: f was read before. */
 	fib_store(&w->woken, how, release);

@@ -251,6 +251,7 @@ struct fib_fd {
 	_Atomic uint32_t tries;	   /* of calls in parts, under way */
 	uint32_t turns;		   /* of consumers, ever; lock */
 	bool hinted;		   /* since the last event of epoll's; lock */
+	struct fib *woken;	   /* the last consumer that was; lock */
 	_Atomic uint64_t quiet; /* the host's: what poll has said nothing of */
 	/* doubt.h */
 	_Atomic uint32_t presumed; /* reads, with the mark: nothing was left */

@@ -523,9 +523,10 @@ static void do_exit(struct fib_worker *w, struct fib *f)
 /* Let @f run until it leaves its stack. */
 static void run(struct fib_worker *w, struct fib *f)
 {
-	fib_store(&f->state, FIB_IS_RUNNING, relaxed);
 	fib_store(&f->on, w, relaxed);
 	fib_host_resumes(w, f);
+	/* Who sees it sees that: comes() in hooks/fd/fd.c */
+	fib_store(&f->state, FIB_IS_RUNNING, release);
 	/* on is seen before f looks at attention: hooks/signal/kick.c */
 	if (fib_runq_alone(fib_sched_of(w)))
 		fib_store(&w->runs, fib_load(&w->runs, relaxed) + 1, relaxed);

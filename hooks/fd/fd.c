@@ -106,6 +106,47 @@ static bool has_common_files(const struct fib *f)
 	return f && !f->call.own_files;
 }
 
+/*
+ * The caller has made @fd ready for somebody who waits there, perhaps, and closes it now.
+ * Natively that one has its file, and gets what it has waited for. Here it has been woken,
+ * is in the file's queue no more, and makes its call again by the number: so it goes
+ * first. It is in that call until it makes another one or is in none. Not for ever: it
+ * may be a guess, of one that has been there before.
+ */
+#define COMES_NS 50000000u
+
+static bool comes(const struct fib *f)
+{
+	switch (fib_load(&f->state, acquire)) { /* run(), runtime/sched.c */
+	case FIB_IS_READY:
+		return true;
+	case FIB_IS_RUNNING:
+		return fib_load(&f->hook.in_hook, relaxed) &&
+		       !fib_load(fib_shared(&f->hook.calls), relaxed);
+	}
+	return false;
+}
+
+static void let_come(int fd)
+{
+	struct fib_fd *s = fib_fd_peek(fd);
+	const struct fib *f;
+	uint64_t until = 0;
+
+	if (!s || !has_common_files(fib_self()))
+		return;
+	while ((f = fib_load(fib_shared(&s->woken), relaxed)) &&
+	       f != fib_self() && comes(f)) {
+		uint64_t now = fib_now_ns();
+
+		if (!until)
+			until = now + COMES_NS;
+		if (now > until)
+			return;
+		fib_sched_yield();
+	}
+}
+
 static void forget(int fd)
 {
 	struct fib_fd *s = fib_fd_peek(fd), *to;
@@ -134,11 +175,13 @@ static void closed(int fd)
 
 long fib_sys_close(int fd)
 {
-	struct fib_peer peer = fib_fd_peer_of(fd);
+	struct fib_peer peer;
 	long r;
 
 	if (fib_unlikely(fib_fd_is_ours(fd)))
 		return -EBADF;
+	let_come(fd);
+	peer = fib_fd_peer_of(fd);
 	forget(fd);
 	r = fib_slow_pass(SYS_close, (long[6]){ fd }); /* SO_LINGER */
 	closed(fd);
@@ -163,8 +206,10 @@ static long close_piece(unsigned from, unsigned to, unsigned flags)
 	bool closes = !(flags & CLOSE_RANGE_CLOEXEC);
 	long r;
 
-	if (closes)
+	if (closes) {
+		each(from, to, let_come);
 		each(from, to, forget);
+	}
 	r = fib_raw(SYS_close_range, from, to, flags);
 	if (closes)
 		each(from, to, closed);
@@ -329,9 +374,12 @@ static long dup_onto(int from, int to, long nr, int flags)
 {
 	bool closes = !is_refused(from, to, flags);
 	bool wanted = closes && fib_fd_is_ours(to), moved = false;
-	uint32_t files = fib_fd_files(from);
+	uint32_t files;
 	long r;
 
+	if (closes)
+		let_come(to);
+	files = fib_fd_files(from);
 	if (fib_fd_is_ours(from))
 		return -EBADF;
 	if (closes && fib_is_reserved(to))
