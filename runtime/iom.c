@@ -412,6 +412,7 @@ void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events)
 	fib_lock(&s->lock);
 	x = first_locked(s, events);
 	if (fib_load(&s->files, relaxed) == files && !(x && x->polls) &&
+	    !(fib_load(&s->closes, relaxed) & FIB_CLOSING) &&
 	    !(fib_load(&s->waiting, relaxed) & FIB_IO_SENT(events))) {
 		if (events & FIB_IO_READ)
 			fib_iom_read_begins(s);

@@ -251,7 +251,7 @@ struct fib_fd {
 	_Atomic uint32_t tries;	   /* of calls in parts, under way */
 	uint32_t turns;		   /* of consumers, ever; lock */
 	bool hinted;		   /* since the last event of epoll's; lock */
-	struct fib *woken;	   /* the last consumer that was; lock */
+	struct fib *woken;	/* the last consumer that was, or NULL; lock */
 	_Atomic uint64_t quiet; /* the host's: what poll has said nothing of */
 	/* doubt.h */
 	_Atomic uint32_t presumed; /* reads, with the mark: nothing was left */
@@ -356,6 +356,10 @@ void fib_iom_retract(struct fib_waiter *w);
  * Then it is to be evicted first.
  */
 bool fib_iom_closing(struct fib_fd *s);
+/** The same; -EAGAIN, and it is not: somebody was woken, and has not been seen to. */
+int fib_iom_closing_seen(struct fib_fd *s);
+/** Who was woken last for @s, @f, is not waited for any more. */
+void fib_iom_seen_to(struct fib_fd *s, const struct fib *f);
 /** The slot of a duplicate of @s; NULL: none is to be had. */
 struct fib_fd *fib_iom_refuge(struct fib_fd *s);
 /**

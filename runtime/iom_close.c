@@ -119,16 +119,41 @@ static void wait_for_tries(struct fib_fd *s)
 
 /* --- closing ------------------------------------------------------------------- */
 
+static bool closing_locked(struct fib_fd *s)
+{
+	/* Who waits is not woken any more by an event, but moved. */
+	s->generation++;
+	fib_add(&s->closes, FIB_CLOSED + 1, seq_cst); /* (G) */
+	return !fib_list_empty(&s->waiters) ||
+	       fib_load(&s->tries, seq_cst); /* (K) */
+}
+
 bool fib_iom_closing(struct fib_fd *s)
 {
 	bool waited_for;
 
 	fib_lock(&s->lock);
-	fib_add(&s->closes, FIB_CLOSED + 1, seq_cst); /* (G) */
-	waited_for = !fib_list_empty(&s->waiters) ||
-		     fib_load(&s->tries, seq_cst); /* (K) */
+	waited_for = closing_locked(s);
 	fib_unlock(&s->lock);
 	return waited_for;
+}
+
+int fib_iom_closing_seen(struct fib_fd *s)
+{
+	int r;
+
+	fib_lock(&s->lock);
+	r = s->woken ? -EAGAIN : closing_locked(s);
+	fib_unlock(&s->lock);
+	return r;
+}
+
+void fib_iom_seen_to(struct fib_fd *s, const struct fib *f)
+{
+	fib_lock(&s->lock);
+	if (s->woken == f)
+		fib_store(fib_shared(&s->woken), NULL, relaxed);
+	fib_unlock(&s->lock);
 }
 
 /* What was known of the number's file is not of the next one. */

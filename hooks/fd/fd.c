@@ -127,33 +127,43 @@ static bool comes(const struct fib *f)
 	return false;
 }
 
-static void let_come(int fd)
+static void see_to(struct fib_fd *s)
 {
-	struct fib_fd *s = fib_fd_peek(fd);
-	const struct fib *f;
+	const struct fib *f = fib_load(fib_shared(&s->woken), relaxed);
 	uint64_t until = 0;
 
-	if (!s || !has_common_files(fib_self()))
+	if (!f)
 		return;
-	while ((f = fib_load(fib_shared(&s->woken), relaxed)) &&
-	       f != fib_self() && comes(f)) {
+	while (f != fib_self() && comes(f)) {
 		uint64_t now = fib_now_ns();
 
 		if (!until)
 			until = now + COMES_NS;
 		if (now > until)
-			return;
+			break;
 		fib_sched_yield();
 	}
+	fib_iom_seen_to(s, f);
+}
+
+static void let_come(int fd)
+{
+	struct fib_fd *s = fib_fd_peek(fd);
+
+	if (s && has_common_files(fib_self()))
+		see_to(s);
 }
 
 static void forget(int fd)
 {
 	struct fib_fd *s = fib_fd_peek(fd), *to;
+	int waited_for;
 
 	if (!s || !has_common_files(fib_self()))
 		return;
-	if (fib_iom_closing(s)) {
+	while ((waited_for = fib_iom_closing_seen(s)) < 0)
+		see_to(s);
+	if (waited_for) {
 		to = fib_fd_refuge(s);
 		/* The duplicate's first event is of what was there before. */
 		if (to)
