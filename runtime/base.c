@@ -25,7 +25,7 @@ void fib_file_note(struct fib_file *file, int fd)
 	struct stat st;
 
 	memset(file, 0, sizeof(*file));
-	if (fib_raw(SYS_fstat, fd, &st) < 0)
+	if (fd < 0 || fib_raw(SYS_fstat, fd, &st) < 0)
 		return;
 	file->known = true;
 	file->dev = st.st_dev;

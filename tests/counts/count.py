@@ -100,8 +100,9 @@ OFTEN = {"device": 0, "event": 0, "empty": 0, "sleep": 0, "file": 0, "action": 2
          "sigwait": 0}
 OFTEN_ROUNDS = (200, 2200)
 OFTEN_MORE = 0.1
-# What is reset in a child is copied: page faults of a fork and its child.
-FORKS, FORK_FAULTS = 100, 25
+# What is reset in a child is copied: page faults of a fork and its child. And calls more: the
+# child closes what is the library's, and gives its signals back.
+FORKS, FORK_FAULTS, FORK_CALLS = 100, 25, 27.3
 
 # Two threads of which one runs at a time: calls a turn, where other workers are
 # idle. To wake one each time is 0.2 at least.
@@ -426,6 +427,12 @@ def fork_faults(build, env):
     return int(r.stdout)
 
 
+def fork_calls(build, out, env, most=None):
+    argv = [build + "/tests/counts/often", "fork"]
+    return difference(lambda n: run(argv + [str(n)], env, out), (FORKS, 3 * FORKS),
+                      2 * FORKS, most)
+
+
 def check_often(build, out, hooked):
     bad = 0
     disabled = {"FIBHOOK_DISABLE": "1"}
@@ -440,6 +447,12 @@ def check_often(build, out, hooked):
     native, got = (fork_faults(build, env) for env in (disabled, hooked))
     ok = 0 < native and got <= native + FORK_FAULTS
     print("%-4s fork, page faults: native %d, hooked %d" %
+          ("ok" if ok else "FAIL", native, got))
+    bad += not ok
+    native = fork_calls(build, out, disabled)
+    got = fork_calls(build, out, hooked, native + FORK_CALLS)
+    ok = 3.9 < native and got <= native + FORK_CALLS
+    print("%-4s fork, calls: native %.2f, hooked %.2f" %
           ("ok" if ok else "FAIL", native, got))
     return bad + (not ok)
 
@@ -497,7 +510,7 @@ def main():
     cases = (len(CASES) * 2 + len(CHAT) + len(LOOPS) +
              len(BIRTHS) * 2 + (len(ACCEPTS) + len(ACCEPTORS)) * 2 + len(CALLERS) * 2 +
              len(ANSWERERS) * len(ANSWER_MORE) + len(TURNS) + len(HOPS) * 3 + 4 +
-             len(OFTEN) + 1)
+             len(OFTEN) + 2)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 
