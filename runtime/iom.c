@@ -389,6 +389,20 @@ static void wake_by_hint_locked(struct fib_fd *s, struct fib_waiter *x)
 	s->hinted = true;
 }
 
+/*
+ * A bound worker has no queue that others look at: it would have to tell an idle one of @x,
+ * and then epoll tells of the same, where that sleeps. So that is left to epoll, if @x is in it.
+ */
+static bool is_epolls_locked(const struct fib_fd *s, const struct fib_waiter *x,
+			     uint8_t events)
+{
+	const struct fib_worker *w = fib_worker_self();
+
+	return fib_unlikely(w->bound != NULL) && !x->fib->bound &&
+	       !(events & ~s->registered) &&
+	       fib_load(&fib_sched_of(w)->nidle, relaxed);
+}
+
 /* Who only looks takes nothing from the others. */
 static void show_locked(struct fib_fd *s, uint8_t events)
 {
@@ -396,7 +410,8 @@ static void show_locked(struct fib_fd *s, uint8_t events)
 		struct fib_waiter *x =
 			fib_container_of(it, struct fib_waiter, node);
 
-		if (x->observer && (x->events & events))
+		if (x->observer && (x->events & events) &&
+		    !is_epolls_locked(s, x, events))
 			wake_by_hint_locked(s, x);
 	}
 }
@@ -418,11 +433,11 @@ void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events)
 			fib_iom_read_begins(s);
 		fib_iom_edge_locked(s);
 		/* @x is sent: it has what may be there now, or hands it on. */
-		if (x) {
+		if (!x) {
+			show_locked(s, events);
+		} else if (!is_epolls_locked(s, x, events)) {
 			wake_by_hint_locked(s, x);
 			mark_sent_locked(s, events, true);
-		} else {
-			show_locked(s, events);
 		}
 	}
 	fib_unlock(&s->lock);

@@ -82,6 +82,9 @@
  * has sent somebody, as long as X is one of those who are left: then no hint sends X,
  * but who was sent wakes it as ever. What keep.h has is true of X as well.
  *
+ * A waker on a bound worker has no queue for X, and would have to tell a worker of it: where
+ * one sleeps in epoll it leaves X to the event, unless X is not in epoll. The edge counts.
+ *
  * tests/model/hint.pml has this for spin.
  *
  * A bound worker that waits alone to read from a file does not need epoll, where

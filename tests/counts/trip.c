@@ -41,12 +41,15 @@ enum {
 	HANDLED,     /* as ALIVE, and there is a handler for a signal */
 	FORKED, /* each thread has had a child, and so has a kernel thread */
 	NICE,	/* so it has, by its nice value */
+	ONE_FORKED, /* one of the two has had a child */
+	ONE_NICE,   /* one of the two is nice */
 };
 static const char *const how_name[] = {
-	"plain",  "early",	 "duped",	"stdio",  "timed",   "gone",
-	"alive",  "flags",	 "early_flags", "whole",  "waitall", "head",
-	"vector", "message",	 "poll",	"select", "glance",  "prio",
-	"record", "poll_record", "handled",	"forked", "nice",
+	"plain",   "early",  "duped",  "stdio",	      "timed",
+	"gone",	   "alive",  "flags",  "early_flags", "whole",
+	"waitall", "head",   "vector", "message",     "poll",
+	"select",  "glance", "prio",   "record",      "poll_record",
+	"handled", "forked", "nice",   "one_forked",  "one_nice",
 };
 
 static int how;
@@ -178,14 +181,14 @@ static void *run(void *arg)
 	const struct end *e = arg;
 	pid_t pid;
 
-	if (how == FORKED) {
+	if (how == FORKED || (how == ONE_FORKED && e->first)) {
 		pid = fork();
 		CHECK(pid >= 0);
 		if (pid == 0)
 			_exit(0);
 		t_wait_ok(pid);
 	}
-	if (how == NICE)
+	if (how == NICE || (how == ONE_NICE && e->first))
 		CHECK_0(setpriority(PRIO_PROCESS, 0, 1));
 	pthread_barrier_wait(&ready);
 	if (how == STDIO)
