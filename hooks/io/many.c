@@ -106,6 +106,11 @@ static void learn(const struct fib_many *m, long r)
 			fib_io_learn(m->watch[i].s, r == 0);
 }
 
+static long ask(const struct fib_many *m)
+{
+	return m->none ? 0 : m->ask(m->arg);
+}
+
 long fib_many_ask(struct fib_many *m)
 {
 	bool first = !m->asked, known;
@@ -133,7 +138,7 @@ long fib_many_ask(struct fib_many *m)
 	m->presumed = known;
 	if (known && m->n)
 		return 0;
-	r = m->ask(m->arg);
+	r = ask(m);
 	if (first)
 		learn(m, r);
 	if (r == 0 && first)
@@ -245,11 +250,11 @@ long fib_many_wait(struct fib_many *m)
 		if (r == 0 && fib_unlikely(fib_cancel_is_near()))
 			r = -EINTR;
 		if (r == -ETIMEDOUT) {
-			r = m->ask(m->arg);
+			r = ask(m);
 			break;
 		}
 		if (r == -EINTR && !fib_cancel_is_near()) {
-			r = m->ask(m->arg);
+			r = ask(m);
 			if (r == 0)
 				r = -EINTR;
 		}

@@ -34,6 +34,7 @@ struct fib_many {
 	unsigned n;
 	bool asked;    /* or known, or presumed, not to have an answer */
 	bool presumed; /* it was: what doubts says counts */
+	bool none;     /* nothing is watched: time and signals alone end it */
 	size_t pages;  /* bytes of watch that are ours to give back */
 	long (*ask)(void *arg); /* > 0 or -errno: an answer; 0: nothing yet */
 	void *arg;

@@ -90,6 +90,7 @@ static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 	struct pollfd copy[FIB_FEW];
 	struct fib_many m = { .ask = ask_poll,
 			      .arg = &args,
+			      .none = n == 0 && !fib_filtered(),
 			      .deadline_ns = deadline_ns };
 	/* Pages for many are taken when there is no answer yet. */
 	bool at_once = deadline_ns && n <= FIB_FEW;
@@ -97,7 +98,10 @@ static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 
 	if (deadline_ns && fib_many_is_for_kernel())
 		return poll_in_kernel(fds, n, deadline_ns);
-	r = at_once ? watch_poll(&m, few, copy) : ask_poll(&args);
+	if (at_once)
+		r = watch_poll(&m, few, copy);
+	else
+		r = m.none ? 0 : ask_poll(&args);
 	if (r == 0)
 		r = fib_signal_mask_open();
 	if (r == 0 && deadline_ns && fib_self()->call.own_files)

@@ -184,9 +184,11 @@ static long wait_select(struct select_args *a, uint64_t deadline_ns, void *room,
 			      .also_size = size };
 	struct fib_watch few[FIB_FEW];
 	unsigned n = select_watches(a, NULL);
-	/* Pages for many are taken when there is no answer yet. */
-	long r = n <= FIB_FEW ? watch_select(a, &m, few, n) : ask_select(a);
+	long r;
 
+	m.none = n == 0 && !fib_filtered();
+	/* Pages for many are taken when there is no answer yet. */
+	r = n <= FIB_FEW ? watch_select(a, &m, few, n) : ask_select(a);
 	if (r == 0)
 		r = fib_signal_mask_open();
 	if (r == 0 && n > FIB_FEW)
@@ -233,6 +235,8 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 	/* A mask has to be looked at, before the sets are cleared. */
 	if (deadline_ns == 0 && fib_self()->hook.restore_mask)
 		deadline_ns = 1;
+	if (deadline_ns == 0 && n >= 0 && !r && !w && !x && !fib_filtered())
+		return 0;
 	if (deadline_ns == 0 || n < 0)
 		return fib_raw(SYS_pselect6, n, r, w, x, &zero, 0);
 	if (fib_self()->call.own_files || n > (int)FIB_FD_MAX ||

@@ -98,10 +98,12 @@ START_FAULTS = 205
 START_CALLS = 265
 
 # What is asked of a device, and of an eventfd with a handler, one of each; reads that are not
-# to wait; a sleep and a poll of a thread that has made a child; a file; an action, twice; a
+# to wait; a sleep and a poll of a thread that has made a child; polls of nothing, and selects; a
+# file; an action, twice; a
 # signal to the own process, and one to another thread and back: calls of a round. How many
 # more: before an action is changed it is asked what has come by then.
-OFTEN = {"device": 0, "event": 0, "empty": 0, "sleep": 0, "file": 0, "action": 2, "kill": 0,
+OFTEN = {"device": 0, "event": 0, "empty": 0, "sleep": 0, "nothing": 0,
+         "none_of": 0, "file": 0, "action": 2, "kill": 0,
          "sigwait": 0}
 OFTEN_ROUNDS = (200, 2200)
 OFTEN_MORE = 0.1

@@ -8,6 +8,8 @@
  *				O_NONBLOCK says are not to wait
  *	often sleep ROUNDS	a sleep and a poll that nothing ends, in a thread that
  *				has made a child
+ *	often nothing ROUNDS	a poll of no descriptor that is not to wait, and one that is
+ *	often none_of ROUNDS	the same by select, of no set and of one that is empty
  *	often file ROUNDS	a file that is opened by stdio, one byte of it, its end
  *	often action ROUNDS	a handler that is set, and taken back
  *	often kill ROUNDS	a signal to the own process, and its handler
@@ -18,6 +20,7 @@
 #include "t.h"
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 
 static long rounds;
 
@@ -76,6 +79,27 @@ static void sleeps(void)
 	for (long i = 0; i < rounds; i++) {
 		CHECK(!nanosleep(&some, NULL));
 		CHECK(!poll(&p, 1, 1));
+	}
+}
+
+static void nothing(void)
+{
+	for (long i = 0; i < rounds; i++) {
+		CHECK(!poll(NULL, 0, 0));
+		CHECK(!poll(NULL, 0, 1));
+	}
+}
+
+static void none_of(void)
+{
+	fd_set set;
+
+	FD_ZERO(&set);
+	for (long i = 0; i < rounds; i++) {
+		struct timeval now = { 0, 0 }, soon = { 0, 100 };
+
+		CHECK(!select(8, NULL, NULL, NULL, &now));
+		CHECK(!select(8, &set, NULL, NULL, &soon));
 	}
 }
 
@@ -179,6 +203,10 @@ int main(int argc, char **argv)
 		empty();
 	else if (!strcmp(argv[1], "sleep"))
 		sleeps();
+	else if (!strcmp(argv[1], "nothing"))
+		nothing();
+	else if (!strcmp(argv[1], "none_of"))
+		none_of();
 	else if (!strcmp(argv[1], "file"))
 		file();
 	else if (!strcmp(argv[1], "action"))
