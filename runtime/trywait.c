@@ -274,10 +274,16 @@ static bool refuses(const struct fib_io *io, long nr, const long a[6])
 	       io->rules->refused(nr, a);
 }
 
+static bool was_told(struct fib_io *io)
+{
+	return io->ev == FIB_IO_READ && io->rules->told && io->rules->told(io);
+}
+
 /* The first look. 0: try; else what the call returns, which was known to wait. */
 static long first(struct fib_io *io, long nr, const long a[6])
 {
-	bool waits = fib_io_waits_first(io) && !refuses(io, nr, a);
+	bool waits =
+		fib_io_waits_first(io) && !refuses(io, nr, a) && !was_told(io);
 	long r = waits ? fib_io_again(io) : 0;
 
 	io->doubts = false;

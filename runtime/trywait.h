@@ -52,6 +52,11 @@ struct fib_io_rules {
 	 * or may it? Then it is tried, whatever is known of the file.
 	 */
 	bool (*refused)(long nr, const long a[6]);
+	/**
+	 * NULL, or of a read: has the caller been told that there is something, at this
+	 * file perhaps? Then it is tried, though it seems to be empty.
+	 */
+	bool (*told)(struct fib_io *io);
 };
 
 /* One call on one descriptor. */

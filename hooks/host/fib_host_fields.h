@@ -77,6 +77,7 @@ struct fib_in_io {
 	_Atomic int *way;    /* how it waits, and others: hooks/wait/way.h */
 	int reserved;	     /* a number for what it opens, plus 1; or 0 */
 	uint8_t messages[2]; /* of a queue, it had to wait: hooks/io/mqueue.c */
+	uint8_t told;	     /* that so many are ready: hooks/io/refused.c */
 };
 
 /* hooks/thread/: what a program tells one thread from another by. */

@@ -357,7 +357,7 @@ static long at_once(struct fib_io *io, long nr, const long a[6],
 }
 
 const struct fib_io_rules fib_io_hooked = { limit, block, at_once,
-					    fib_io_refuses };
+					    fib_io_refuses, fib_io_was_told };
 
 /* What call @nr was ended by is for no handler, and not for a cancel. */
 static bool is_kick(struct fib *f, long r, struct fib_rest *rest, long *nr,

@@ -145,6 +145,7 @@ static long epoll_in_kernel(int fd, void *events, int max, uint64_t deadline_ns)
 		a[3] = ms > INT_MAX ? INT_MAX : (long)ms;
 	}
 	r = fib_blocking_for_event(nr, a);
+	fib_io_tells(r);
 	if (r == -EINTR && !fib_stop_ended())
 		fib_stop_ends();
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
@@ -159,6 +160,7 @@ static long wait_as_asked(struct fib_fd *s, void *events, int max,
 	fib_io_disarm(s);
 	if (fib_self()->hook.restore_mask)
 		r = fib_raw(SYS_epoll_wait, s->fd, events, max, 0);
+	fib_io_tells(r);
 	return r ? r : epoll_in_kernel(s->fd, events, max, deadline_ns);
 }
 
@@ -170,6 +172,7 @@ static long look(struct fib_known *k, void *events, int max)
 	if (fib_io_loops(false))
 		fib_io_disarm(k->slot);
 	r = fib_raw(SYS_epoll_wait, k->fd, events, max, 0);
+	fib_io_tells(r);
 	if (r > 0)
 		fib_io_waits(true);
 	return r;

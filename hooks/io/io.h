@@ -278,6 +278,14 @@ bool fib_io_is_refused(const struct msghdr *h);
 bool fib_io_is_first_refused(const void *vec);
 /** The same of call @nr, which reads: for what is known to be empty. */
 bool fib_io_refuses(long nr, const long a[6]);
+/**
+ * A wait in the kernel has had @r: so many descriptors are ready. Of one that is bound, epoll
+ * of ours does not hear of them: what is known of them is what its last reads have left.
+ * (Which they are, the kernel's epoll tells the program alone.)
+ */
+void fib_io_tells(long r);
+/** Was it, of one that may be @io's, which would wait without a look? Of each once. */
+bool fib_io_was_told(struct fib_io *io);
 /** flags.c: @flags of a receive without those that socket @k does not look at. */
 int fib_io_heeded(const struct fib_known *k, int flags);
 /** net.c: @r, which a send with @flags returns. */

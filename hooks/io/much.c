@@ -249,8 +249,8 @@ static long receive_parts(struct fib_known *k, long nr, const long a[6],
 	at_once[nr == SYS_recvfrom ? 3 : 2] = c.p.flags;
 	p->io.shared = true;
 	p->io.closes = fib_iom_enter(k->slot);
-	p->blocked =
-		!c.lowat && !fib_io_is_refused(h) && fib_io_waits_first(&p->io);
+	p->blocked = !c.lowat && !fib_io_is_refused(h) &&
+		     !fib_io_was_told(&p->io) && fib_io_waits_first(&p->io);
 	if (!p->blocked && !FIB_CHAOS_ODDS(would_block, 16)) {
 		fib_io_begin(&p->io);
 		r = receive_part(p, k->fd, NULL, 0);

@@ -34,6 +34,7 @@ static long poll_in_kernel(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 			      (long[6]){ (long)fds, (long)n,
 					 fib_time_left(deadline_ns, &ts) });
 
+	fib_io_tells(r);
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 
@@ -102,6 +103,7 @@ static long do_poll(struct pollfd *fds, unsigned n, uint64_t deadline_ns)
 		r = watch_poll(&m, few, copy);
 	else
 		r = m.none ? 0 : ask_poll(&args);
+	fib_io_tells(r);
 	if (r == 0)
 		r = fib_signal_mask_open();
 	if (r == 0 && deadline_ns && fib_self()->call.own_files)

@@ -1,4 +1,7 @@
-/* Reads that the kernel refuses before it waits: or that it may, then it is asked. */
+/*
+ * Reads that are tried though there seems to be nothing: which the kernel refuses before it
+ * waits, or may; and those of which it has been told.
+ */
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 
@@ -42,4 +45,23 @@ bool fib_io_refuses(long nr, const long a[6])
 	if (nr == SYS_recvmsg)
 		return fib_io_is_first_refused((void *)a[1]);
 	return fib_io_is_refused(&h);
+}
+
+void fib_io_tells(long r)
+{
+	struct fib *f = fib_self();
+
+	if (fib_unlikely(f->bound != NULL))
+		f->io.told = (uint8_t)(r < 0 ? 0 : r < 255 ? r : 255);
+}
+
+bool fib_io_was_told(struct fib_io *io)
+{
+	struct fib *f = fib_self();
+
+	if (fib_likely(!f->io.told))
+		return false;
+	f->io.told--;
+	fib_io_has_waited(io->s);
+	return true;
 }

@@ -143,6 +143,7 @@ static long select_in_kernel(int n, void *r, void *w, void *x,
 			SYS_pselect6,
 			(long[6]){ n, (long)r, (long)w, (long)x,
 				   fib_time_left(deadline_ns, &ts) });
+	fib_io_tells(ret);
 	return ret == -EINTR ? -FIB_ERESTARTNOHAND : ret;
 }
 
@@ -237,8 +238,11 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 		deadline_ns = 1;
 	if (deadline_ns == 0 && n >= 0 && !r && !w && !x && !fib_filtered())
 		return 0;
-	if (deadline_ns == 0 || n < 0)
-		return fib_raw(SYS_pselect6, n, r, w, x, &zero, 0);
+	if (deadline_ns == 0 || n < 0) {
+		ret = fib_raw(SYS_pselect6, n, r, w, x, &zero, 0);
+		fib_io_tells(ret);
+		return ret;
+	}
 	if (fib_self()->call.own_files || n > (int)FIB_FD_MAX ||
 	    fib_many_is_for_kernel())
 		return select_in_kernel(n, r, w, x, deadline_ns);

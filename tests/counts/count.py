@@ -66,10 +66,12 @@ CASES += [(kind, how) for kind in ("pipe", "pair", "tcp") for how in ("forked", 
 CHAT = (16, 100)
 REQUESTS = (4000, 16000)
 CHAT_RATIO = 1.1
-# Event loops: limit of a wait, loops, connections of each. Natively a message is
+# Event loops: how they wait and read, loops, connections of each. Natively a message is
 # some 5 calls, the client's among them; a wait that is not the kernel's would be
 # one or two more.
-LOOPS = (("wait", 1, 1), ("wait", 1, 16), ("timed", 1, 1), ("wait", 4, 4))
+LOOPS = (("wait", 1, 1), ("wait", 1, 16), ("timed", 1, 1), ("wait", 4, 4),
+         ("once", 1, 1), ("once", 1, 16), ("whole", 1, 1), ("poll", 1, 1), ("poll", 1, 16),
+         ("select", 1, 1))
 MESSAGES = (4000, 16000)
 LOOP_MORE = 0.3
 # A thread that lives in accept(), without and with a thread for each connection, whose

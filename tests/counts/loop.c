@@ -5,40 +5,101 @@
  *
  * Each loop has an epoll descriptor and CONNS connections to a client in another
  * process, that has no threads. It sends a message on every connection, and waits for
- * every answer, ROUNDS times. HOW: wait (for good), timed (with a limit).
+ * every answer, ROUNDS times. HOW: wait (for good), timed (with a limit). Or,
+ * in nice threads, once: one read of each, which would wait; whole: the same by recv()
+ * with MSG_WAITALL; poll, select: as once, but for what tells of it.
  *
  *	loop looks
  *
  * A thread that always finds something where it looks, and does not wait: how many
  * kernel threads there are more after that.
  */
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include "t.h"
+#include <stdbool.h>
 
 static int loops, conns, timeout, listener, port;
 static long rounds;
+static const char *how;
 
 static void answer(int fd)
 {
 	char buf[256];
 	ssize_t n;
 
+	if (strcmp(how, "wait") && strcmp(how, "timed")) {
+		n = *how == 'w' ? recv(fd, buf, 63, MSG_WAITALL) :
+				  read(fd, buf, sizeof(buf));
+		CHECK(n == 63 && write(fd, buf, 63) == 63);
+		return;
+	}
 	while ((n = read(fd, buf, sizeof(buf))) == 63)
 		CHECK(write(fd, buf, 63) == 63);
 	CHECK(n == 0 || (n < 0 && errno == EAGAIN));
+}
+
+static void *by_poll(void *arg)
+{
+	long left = conns * rounds;
+	struct pollfd p[64];
+
+	for (int i = 0; i < conns; i++)
+		p[i] = (struct pollfd){ accept(listener, NULL, NULL), POLLIN,
+					0 };
+	CHECK_0(setpriority(PRIO_PROCESS, 0, 1));
+	while (left > 0) {
+		CHECK(poll(p, (nfds_t)conns, -1) > 0);
+		for (int i = 0; i < conns; i++)
+			if (p[i].revents) {
+				answer(p[i].fd);
+				left--;
+			}
+	}
+	return arg;
+}
+
+static void *by_select(void *arg)
+{
+	long left = conns * rounds;
+	int fd[64];
+
+	for (int i = 0; i < conns; i++)
+		fd[i] = accept(listener, NULL, NULL);
+	CHECK_0(setpriority(PRIO_PROCESS, 0, 1));
+	while (left > 0) {
+		fd_set set;
+
+		FD_ZERO(&set);
+		for (int i = 0; i < conns; i++)
+			FD_SET(fd[i], &set);
+		CHECK(select(fd[conns - 1] + 1, &set, NULL, NULL, NULL) > 0);
+		for (int i = 0; i < conns; i++)
+			if (FD_ISSET(fd[i], &set)) {
+				answer(fd[i]);
+				left--;
+			}
+	}
+	return arg;
 }
 
 static void *loop(void *arg)
 {
 	struct epoll_event ev = { .events = EPOLLIN }, got[64];
 	int ep = epoll_create1(0);
+	bool one = !strcmp(how, "once") || !strcmp(how, "whole");
 	long left = conns * rounds; /* messages: each event is one */
 
 	for (int i = 0; i < conns; i++) {
-		ev.data.fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+		ev.data.fd =
+			accept4(listener, NULL, NULL, one ? 0 : SOCK_NONBLOCK);
 		CHECK(!epoll_ctl(ep, EPOLL_CTL_ADD, ev.data.fd, &ev));
 	}
+	if (one)
+		CHECK_0(setpriority(PRIO_PROCESS, 0, 1));
 	while (left > 0) {
 		int n = epoll_wait(ep, got, T_LEN(got), timeout);
 
@@ -81,7 +142,9 @@ static void *looks(void *arg)
 
 int main(int argc, char **argv)
 {
+	void *(*run)(void *) = loop;
 	pthread_t th[64];
+	int first;
 	pid_t pid;
 
 	if (argc == 2 && !strcmp(argv[1], "looks")) {
@@ -90,21 +153,28 @@ int main(int argc, char **argv)
 	}
 
 	CHECK(argc == 5);
-	timeout = strcmp(argv[1], "timed") ? -1 : 10000;
+	how = argv[1];
+	timeout = strcmp(how, "timed") ? -1 : 10000;
+	if (!strcmp(how, "poll"))
+		run = by_poll;
+	else if (!strcmp(how, "select"))
+		run = by_select;
 	loops = atoi(argv[2]);
 	conns = atoi(argv[3]);
 	rounds = atol(argv[4]);
-	CHECK(loops > 0 && loops <= (int)T_LEN(th));
+	CHECK(loops > 0 && loops <= (int)T_LEN(th) && conns <= 64);
 	listener = t_listen(&port);
 	pid = fork();
 	if (pid == 0)
 		client();
 	t_be_threaded();
-	/* One of them is main. */
-	for (int i = 1; i < loops; i++)
-		th[i] = t_thread(loop, NULL);
-	loop(NULL);
-	for (int i = 1; i < loops; i++)
+	/* One of them is main, but where that would be alone and nice. */
+	first = !strcmp(how, "wait") || !strcmp(how, "timed");
+	for (int i = first; i < loops; i++)
+		th[i] = t_thread(run, NULL);
+	if (first)
+		run(NULL);
+	for (int i = first; i < loops; i++)
 		t_join(th[i]);
 	t_wait_ok(pid);
 	return 0;
