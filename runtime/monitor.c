@@ -53,6 +53,7 @@
 #define TRIM_TICKS  100 /* between two looks at stacks that nobody wants */
 #define LENIENT	    100 /* ticks, after a fiber that computes was found */
 #define STACK_SIZE  (64ul * 1024)
+#define CPU_UNKNOWN FIB_NEVER
 
 _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
@@ -242,8 +243,20 @@ static bool is_stuck(struct fib_worker *w)
 {
 	int tid = fib_load(&w->tid, relaxed);
 
+	/* It was idle when its run was counted, and is not by the same count. */
+	if (fib_unlikely(w->seen_cpu_ns == CPU_UNKNOWN)) {
+		w->seen_cpu_ns = fib_cpu_thread_ns(tid);
+		return false;
+	}
 	return fib_cpu_thread_ns(tid) - w->seen_cpu_ns > TICK_NS / 4 ||
 	       fib_thread_state(tid) != 'R';
+}
+
+/* Who does not run for others now runs again before he is stuck, and is asked then. */
+static bool may_get_stuck(const struct fib_worker *w)
+{
+	return !fib_load(&w->idle, relaxed) && !fib_load(&w->spare, relaxed) &&
+	       !w->bound && !fib_load(&w->gone, relaxed);
 }
 
 /*
@@ -271,8 +284,10 @@ static bool look(struct fib_sched *s, bool tick)
 
 		if (tick && !same) {
 			w->seen_runs = runs;
-			w->seen_cpu_ns =
-				fib_cpu_thread_ns(fib_load(&w->tid, relaxed));
+			w->seen_cpu_ns = may_get_stuck(w) ?
+						 fib_cpu_thread_ns(fib_load(
+							 &w->tid, relaxed)) :
+						 CPU_UNKNOWN;
 		}
 		if (tick && w->bound && fib_unlikely(was_killed(w)))
 			fib_worker_bury(w);
