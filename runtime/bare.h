@@ -113,6 +113,9 @@ void fib_monitor_end(void);
 /** The monitor's thread alone: what it polls; -1: it looks each tick. */
 int fib_monitor_receiver(void);
 void fib_monitor_set_receiver(int fd);
+/** It leaves its sleep, and looks at the workers. */
+void fib_monitor_wake(void);
+/** The same, and the host's receiver is to look as well: for what was said before. */
 void fib_monitor_poke(void);
 /** The scheduler's bell has number @to as well now. */
 void fib_monitor_bell_moved(int to);

@@ -25,7 +25,10 @@
  * a thread may not even do that, or may be killed by a filter, it does not sleep: it looks
  * for errands, and for who is gone, each tick.
  *
- * The host's signal receiver shares the thread (hooks/signal/receiver.c).
+ * The host's signal receiver shares the thread (hooks/signal/receiver.c). It runs when its
+ * descriptor is readable, or when it is summoned: who pokes for it says so before. Most only
+ * wake the monitor, and so leave the kernel's queue of signals alone. Once in a while it
+ * looks by itself, at its descriptor above all: the program may have closed that.
  */
 #include <linux/futex.h>
 #include <poll.h>
@@ -50,7 +53,7 @@
 #define STALL_RUNS  16	       /* resumes between two looks that are none */
 #define STALL_LOOKS 2	       /* in a row */
 #define QUIET_TICKS 4
-#define TRIM_TICKS  100 /* between two looks at stacks that nobody wants */
+#define TRIM_TICKS  100 /* between two looks at old stacks, and signals */
 #define LENIENT	    100 /* ticks, after a fiber that computes was found */
 #define STACK_SIZE  (64ul * 1024)
 #define CPU_UNKNOWN FIB_NEVER
@@ -58,7 +61,7 @@
 _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
 static int poke_fd = -1, receiver_fd = -1;
-static _Atomic int poked;
+static _Atomic int poked, summons;
 static bool receives;
 static _Atomic bool wakeful; /* a worker has been mute */
 /* There are two for the moment in which one takes the other's place. */
@@ -75,7 +78,7 @@ enum gate {
 	GATE_END = 2,  /* the start has failed */
 };
 
-void fib_monitor_poke(void)
+void fib_monitor_wake(void)
 {
 	unsigned use;
 	long r;
@@ -97,6 +100,12 @@ void fib_monitor_poke(void)
 		fib_store(&poked, 0, seq_cst);
 }
 
+void fib_monitor_poke(void)
+{
+	fib_store(&summons, 1, seq_cst);
+	fib_monitor_wake();
+}
+
 void fib_monitor_bell_moved(int to)
 {
 	fib_bell_hang(poke_fd, to);
@@ -106,7 +115,7 @@ void fib_monitor_keep_awake(void)
 {
 	fib_store(&fib_worker_self()->mute, true, seq_cst);
 	fib_store(&wakeful, true, seq_cst);
-	fib_monitor_poke();
+	fib_monitor_wake();
 }
 
 /*
@@ -142,7 +151,7 @@ void fib_block_enter(bool briefly)
 	    (!fib_load(&w->taken, relaxed) ||
 	     fib_load(&fib_sched_of(w)->lenient, relaxed)) &&
 	    !fib_load(&fib_sched_of(w)->nidle, seq_cst))
-		fib_monitor_poke();
+		fib_monitor_wake();
 	fib_sched_tell(fib_sched_of(w));
 }
 
@@ -350,8 +359,10 @@ static unsigned tick(struct fib_sched *s, unsigned quiet)
 	if (fib_load(&s->lenient, relaxed))
 		fib_store(&s->lenient, fib_load(&s->lenient, relaxed) - 1,
 			  relaxed);
-	if (++ticks % TRIM_TICKS == 0)
+	if (++ticks % TRIM_TICKS == 0) {
 		fib_stack_trim(false);
+		fib_store(&summons, 1, relaxed);
+	}
 	return quiet;
 }
 
@@ -484,7 +495,7 @@ static void monitor(void *arg)
 					       LOOK_NS :
 					       TICK_NS;
 		struct timespec ts;
-		bool ticks;
+		bool ticks, summoned;
 		long n;
 
 		if (sleepy) {
@@ -505,8 +516,9 @@ static void monitor(void *arg)
 		if (n > 0 && p[0].revents)
 			take_poke(s);
 		fib_xchg(&poked, 0, seq_cst);
-		if (fib_host.receive &&
-		    (n > 0 || receiver_fd < 0 || has_mute(s)))
+		summoned = fib_xchg(&summons, 0, seq_cst);
+		if (fib_host.receive && (summoned || (n > 0 && p[1].revents) ||
+					 receiver_fd < 0 || has_mute(s)))
 			fib_host.receive();
 		now = fib_now_ns();
 		ticks = now - last >= TICK_NS - LOOK_NS / 2;
@@ -578,7 +590,7 @@ static void leave_seat(struct seat *at)
 	int tid;
 
 	open_gate(at, GATE_END);
-	fib_monitor_poke();
+	fib_monitor_wake();
 	while ((tid = fib_load(&at->tid_word, acquire)))
 		fib_raw(SYS_futex, &at->tid_word, FUTEX_WAIT, tid, 0);
 }
@@ -625,6 +637,7 @@ void fib_monitor_forget(void)
 	fib_store(&seat->tid_word, 0, relaxed);
 	fib_store(&wakeful, false, relaxed);
 	fib_store(&poked, 0, relaxed);
+	fib_store(&summons, 0, relaxed);
 	fib_aside_forget();
 	fib_trace_forget();
 	fib_store(&fib_monitor_asleep, 0, relaxed);

@@ -43,7 +43,7 @@ void fib_late(unsigned turns)
 		fib_store(&w->late, turns, relaxed);
 		/* The monitor may sleep, if this is a dedicated one. */
 		if (turns == LATE_TURNS)
-			fib_monitor_poke();
+			fib_monitor_wake();
 		return;
 	}
 	if (!turns || !is_monitor())

@@ -40,7 +40,7 @@ static inline void fib_host_fd_event(struct fib_fd *s, uint8_t events,
 static inline void fib_host_woke(struct fib_sched *s)
 {
 	if (fib_load(&fib_monitor_asleep, relaxed))
-		fib_monitor_poke();
+		fib_monitor_wake();
 }
 
 #define fib_host_bell_moved fib_monitor_bell_moved

@@ -100,15 +100,18 @@ START_FAULTS = 205
 START_CALLS = 265
 
 # What is asked of a device, and of an eventfd with a handler, one of each; reads that are not
-# to wait; a sleep and a poll of a thread that has made a child; polls of nothing, and selects; a
-# file; an action, twice; a
-# signal to the own process, and one to another thread and back: calls of a round. How many
-# more: before an action is changed it is asked what has come by then.
+# to wait; a sleep and a poll of a thread that has made a child; polls of nothing, and selects;
+# a file; an action, twice; a signal to the own process, and one to another thread and back:
+# calls of a round. How many more: before an action is changed it is asked what has
+# come by then.
 OFTEN = {"device": 0, "event": 0, "empty": 0, "sleep": 0, "nothing": 0,
          "none_of": 0, "file": 0, "action": 2, "kill": 0,
          "sigwait": 0}
 OFTEN_ROUNDS = (200, 2200)
 OFTEN_MORE = 0.1
+# A sleep in which all sleep: the worker's own, who wakes the monitor, and that one's ticks until
+# it sleeps again.
+DOZES, DOZE_MORE = (5, 45), 5.8
 # What is reset in a child is copied: page faults of a fork and its child. And calls more: the
 # child closes what is the library's, and gives its signals back.
 FORKS, FORK_FAULTS, FORK_CALLS = 100, 25, 27.3
@@ -431,6 +434,12 @@ def often(build, out, env, how, most=None):
                       OFTEN_ROUNDS[1] - OFTEN_ROUNDS[0], most)
 
 
+def doze(build, out, env, most=None):
+    argv = [build + "/tests/counts/often", "doze"]
+    return difference(lambda n: run(argv + [str(n)], env, out), DOZES,
+                      DOZES[1] - DOZES[0], most)
+
+
 def fork_faults(build, env):
     r = subprocess.run([build + "/tests/counts/often", "fork", str(FORKS)],
                        env=dict(os.environ, **env), capture_output=True, text=True,
@@ -455,6 +464,11 @@ def check_often(build, out, hooked):
         bad += not ok
         print("%-4s %s: native %.2f, hooked %.2f" %
               ("ok" if ok else "FAIL", how, native, got))
+    native = doze(build, out, disabled)
+    got = doze(build, out, hooked, native + DOZE_MORE)
+    ok = 0.9 < native and got <= native + DOZE_MORE
+    bad += not ok
+    print("%-4s doze: native %.2f, hooked %.2f" % ("ok" if ok else "FAIL", native, got))
     native, got = (fork_faults(build, env) for env in (disabled, hooked))
     ok = 0 < native and got <= native + FORK_FAULTS
     print("%-4s fork, page faults: native %d, hooked %d" %
@@ -521,7 +535,7 @@ def main():
     cases = (len(CASES) * 2 + len(CHAT) + len(LOOPS) +
              len(BIRTHS) * 2 + (len(ACCEPTS) + len(ACCEPTORS)) * 2 + len(CALLERS) * 2 +
              len(ANSWERERS) * len(ANSWER_MORE) + len(TURNS) + len(HOPS) * 3 + 4 +
-             len(OFTEN) + 2)
+             len(OFTEN) + 3)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 

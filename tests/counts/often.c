@@ -15,6 +15,7 @@
  *	often kill ROUNDS	a signal to the own process, and its handler
  *	often sigwait ROUNDS	a signal to another thread, which waits for it, and one
  *				back
+ *	often doze ROUNDS	a sleep of 70 ms, in which the whole process sleeps
  *	often fork ROUNDS	a child that ends; prints the page faults of both
  */
 #include "t.h"
@@ -163,6 +164,14 @@ static void signals(void)
 	t_join(other);
 }
 
+static void doze(void)
+{
+	struct timespec some = { 0, 70000000 };
+
+	for (long i = 0; i < rounds; i++)
+		CHECK(!nanosleep(&some, NULL));
+}
+
 static long faults(void)
 {
 	struct rusage own, children;
@@ -215,6 +224,8 @@ int main(int argc, char **argv)
 		own_signal();
 	else if (!strcmp(argv[1], "sigwait"))
 		signals();
+	else if (!strcmp(argv[1], "doze"))
+		doze();
 	else
 		forks();
 	return 0;

@@ -1,18 +1,21 @@
 /*
  * Who pokes the monitor, and does not where it is poked already: fib_monitor_poke() and
- * the loop of runtime/monitor.c.
+ * the loop of runtime/monitor.c. What they have to tell is for the receiver, which runs where
+ * it is summoned; others only wake the monitor.
  *
- * Proved for every interleaving of two that poke, each twice: what each has to tell is seen,
- * though the monitor sleeps until there is a ring.
+ * Proved for every interleaving of two that poke, each twice, and one that wakes: what each
+ * has to tell is seen, though the monitor sleeps until there is a ring.
  *
  * Refuted: CLEAR_FIRST  poked is 0 again before the ring is taken
  *          LOOK_FIRST   the monitor looks before poked is 0 again
  *          TELL_LATE    what is to be told is there after poked was looked at
+ *          SUMMON_LATE  so is the summons
+ *          TAKE_FIRST   the monitor takes the summons before poked is 0 again
  */
 #define POKERS 2
 #define POKES  2
 
-bool poked, ring;
+bool poked, ring, summons;
 bool told[POKERS];
 
 proctype poker(byte me)
@@ -25,10 +28,17 @@ proctype poker(byte me)
 	:: else ->
 #ifndef TELL_LATE
 	   told[me] = true;
+#ifndef SUMMON_LATE
+	   summons = true;
+#endif
 #endif
 	   atomic { was = poked; poked = true }
 #ifdef TELL_LATE
 	   told[me] = true;
+	   summons = true;
+#endif
+#ifdef SUMMON_LATE
+	   summons = true;
 #endif
 	   if
 	   :: was
@@ -39,11 +49,28 @@ proctype poker(byte me)
 	od
 }
 
+/* fib_monitor_wake() */
+proctype waker()
+{
+	bool was;
+
+	atomic { was = poked; poked = true }
+	if
+	:: was
+	:: else -> ring = true
+	fi
+}
+
+inline take()
+{
+	atomic { summoned = summons; summons = false }
+}
+
 inline look()
 {
 	i = 0;
 	do
-	:: i == POKERS -> break
+	:: i == POKERS || !summoned -> break
 	:: else -> told[i] = false; i++
 	od
 }
@@ -51,6 +78,7 @@ inline look()
 active proctype monitor()
 {
 	byte i;
+	bool summoned;
 
 end_sleeps:
 	do
@@ -59,13 +87,20 @@ end_sleeps:
 	   poked = false;
 #endif
 	   ring = false;
+#ifdef TAKE_FIRST
+	   take();
+#endif
 #ifdef LOOK_FIRST
+	   take();
 	   look();
 #endif
 #ifndef CLEAR_FIRST
 	   poked = false;
 #endif
 #ifndef LOOK_FIRST
+#ifndef TAKE_FIRST
+	   take();
+#endif
 	   look()
 #endif
 	od
@@ -74,5 +109,6 @@ end_sleeps:
 init
 {
 	run poker(0);
-	run poker(1)
+	run poker(1);
+	run waker()
 }
