@@ -15,6 +15,7 @@
  *	often kill ROUNDS	a signal to the own process, and its handler
  *	often sigwait ROUNDS	a signal to another thread, which waits for it, and one
  *				back
+ *	often alarm ROUNDS	a timer's signal, which the thread that has set it waits for
  *	often doze ROUNDS	a sleep of 70 ms, in which the whole process sleeps
  *	often fork ROUNDS	a child that ends; prints the page faults of both
  */
@@ -22,6 +23,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/time.h>
 
 static long rounds;
 
@@ -164,6 +166,21 @@ static void signals(void)
 	t_join(other);
 }
 
+static void alarms(void)
+{
+	struct itimerval soon = { { 0, 0 }, { 0, 1000 } };
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	for (long i = 0; i < rounds; i++) {
+		CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
+		CHECK(!sigwait(&set, &sig) && sig == SIGALRM);
+	}
+}
+
 static void doze(void)
 {
 	struct timespec some = { 0, 70000000 };
@@ -224,6 +241,8 @@ int main(int argc, char **argv)
 		own_signal();
 	else if (!strcmp(argv[1], "sigwait"))
 		signals();
+	else if (!strcmp(argv[1], "alarm"))
+		alarms();
 	else if (!strcmp(argv[1], "doze"))
 		doze();
 	else

@@ -13,7 +13,7 @@
  *          NO_UNWATCH      what was queued here is not noted in unwatched
  *          TAKE_AND_GO     who has dequeued one does not look at unwatched
  *          NO_SYNC         who sends in the process, to the kernel, does not look again
- *          STALE_LOOK      the receiver clears unwatched by what it saw without the lock
+ *          STALE_LOOK      the receiver clears unwatched by what it saw here without the lock
  *          NO_FORWARD      who looks for timers leaves what else was there to the receiver
  */
 bool pending;		/* in the kernel */
@@ -180,10 +180,10 @@ proctype receiver()
 	:: DONE -> break
 	:: atomic { (pending && watched) || poked -> poked = false };
 	   /* fib_receiver_run() */
+	   was = pending;
 #ifndef STALE_LOOK
 	   lock();
 #endif
-	   was = pending;
 	   here = queued;
 	   if :: !was && !here -> unwatched = false :: else fi;
 #ifdef STALE_LOOK
