@@ -107,7 +107,7 @@ START_CALLS = 265
 # is told when the next one is awaited.
 OFTEN = {"device": 0, "event": 0, "empty": 0, "sleep": 0, "nothing": 0,
          "none_of": 0, "file": 0, "action": 2, "kill": 0,
-         "sigwait": 0, "alarm": 14.8}
+         "sigwait": 0, "alarm": 16.2}
 OFTEN_ROUNDS = (200, 2200)
 OFTEN_MORE = 0.1
 # A sleep in which all sleep: the worker's own, who wakes the monitor, and that one's ticks until
@@ -115,7 +115,7 @@ OFTEN_MORE = 0.1
 DOZES, DOZE_MORE = (5, 45), 5.8
 # What is reset in a child is copied: page faults of a fork and its child. And calls more: the
 # child closes what is the library's, and gives its signals back.
-FORKS, FORK_FAULTS, FORK_CALLS = 100, 25, 25.5
+FORKS, FORK_FAULTS, FORK_CALLS = 100, 27, 25.5
 
 # Two threads of which one runs at a time: calls a turn, where other workers are
 # idle. To wake one each time is 0.2 at least.
