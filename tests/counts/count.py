@@ -112,7 +112,7 @@ OFTEN_ROUNDS = (200, 2200)
 OFTEN_MORE = 0.1
 # A sleep in which all sleep: the worker's own, who wakes the monitor, and that one's ticks until
 # it sleeps again.
-DOZES, DOZE_MORE = (5, 45), 5.8
+DOZES, DOZE_MORE = (5, 45), 6.8
 # What is reset in a child is copied: page faults of a fork and its child. And calls more: the
 # child closes what is the library's, and gives its signals back.
 FORKS, FORK_FAULTS, FORK_CALLS = 100, 27, 25.5
