@@ -89,17 +89,20 @@ static bool divert(struct fib *f, int sig, const siginfo_t *info,
 	return true;
 }
 
-/* What the handler wants that will be called first. */
+/*
+ * What the handler wants that will be called first. Natively nothing is written where there
+ * is none, and a program that has an alternate stack may have nothing to spare on the other
+ * one: code of BEAM's JIT has an Erlang heap below its stack pointer.
+ */
 static unsigned long flags_of_next(const struct fib *f)
 {
 	uint64_t set = fib_load(&f->sig.pending, relaxed) &
 		       ~fib_load(&f->sig.mask, relaxed);
-	struct fib_kernel_sigaction a;
+	struct fib_kernel_sigaction a = { 0 };
 
-	if (!set)
-		return 0;
-	a = fib_signal_action(__builtin_ctzl(set) + 1);
-	return a.handler > 1 ? a.flags : 0;
+	if (set)
+		a = fib_signal_action(__builtin_ctzl(set) + 1);
+	return a.handler > 1 ? a.flags : SA_ONSTACK;
 }
 
 static void kicked(struct fib *f, const siginfo_t *info, ucontext_t *uc)
