@@ -1,8 +1,8 @@
 /*
- * The runtime's own descriptors, which the program is not to see: high, out of
- * its way, and known by their numbers. Few, long-lived, rarely changed; a table
- * of atomics, so anybody may ask. One more is kept in reserve, for when the
- * program's table of descriptors is full.
+ * The runtime's own descriptors, which the program is not to see: out of its way, high
+ * but not higher than costs nothing, and known by their numbers. Few, long-lived,
+ * rarely changed; a table of atomics, so anybody may ask. One more is kept in reserve,
+ * for when the program's table of descriptors is full.
  *
  * Where no number is beyond the program's limit, dup2() may ask for one of ours.
  * Then that moves to another number, and nobody may use the old one any more when
