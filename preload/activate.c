@@ -464,6 +464,7 @@ const struct fib_host fib_host = {
 	.receive = fib_receiver_run,
 	.receive_urgent = fib_receiver_run_defaults,
 	.preempt = fib_signal_preempt,
+	.preempt_call = fib_signal_preempt_call,
 	.kick = fib_signal_kick,
 	.stuck = fib_stuck_tell,
 	.log = fib_log_plain,

@@ -174,6 +174,8 @@ struct fib_host {
 	void (*log)(const char *line);
 	/* Take the worker away from a fiber that loops. Any thread. */
 	void (*preempt)(struct fib_worker *w);
+	/** The same, if it is in a call. */
+	void (*preempt_call)(struct fib_worker *w);
 	/* End the system call that @w's kernel thread is in, NULL: the
 	 * monitor's. Any thread. */
 	void (*kick)(struct fib_worker *w);

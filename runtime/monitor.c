@@ -302,8 +302,8 @@ static bool look(struct fib_sched *s, bool tick)
 			fib_worker_bury(w);
 		if (fib_load(&w->presumes, relaxed)) {
 			busy = true;
-			if (tick && same && fib_host.preempt)
-				fib_host.preempt(w);
+			if (tick && same && fib_host.preempt_call)
+				fib_host.preempt_call(w);
 		}
 		if (fib_load(&w->spare, relaxed) ||
 		    fib_load(&w->idle, relaxed) || w->bound ||

@@ -105,7 +105,7 @@ struct fib_in_signal {
 	uint64_t saved_mask;	  /* of sigsuspend, ppoll, ...: call_mask */
 	uint64_t
 		open; /* in and after pthread_create: hooks/sigcalls/actions.c */
-	_Atomic bool preempt; /* yield where the kick's handler leads */
+	_Atomic uint8_t preempt; /* FIB_PREEMPT_*: yield where the kick leads */
 	_Atomic bool kicked;  /* since it was last set to false */
 	struct fib_siginfo_node *queue;
 	struct fib_sigframe *frame; /* registers of the interrupted code */

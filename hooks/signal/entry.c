@@ -119,6 +119,11 @@ static void kicked(struct fib *f, const siginfo_t *info, ucontext_t *uc)
 		fib_uc_set_ip(uc, (uintptr_t)fib_sigframe_again);
 		return;
 	}
+	/* The call that was to end has done so by itself: the code goes on as it is. */
+	if (fib_and(&f->sig.preempt, (uint8_t)~FIB_PREEMPT_CALL, seq_cst) ==
+		    FIB_PREEMPT_CALL &&
+	    !fib_load(&f->attention, relaxed))
+		return;
 	/* It needs nothing of the stack if the handler is for the other one. */
 	if (!divert(f, 0, info, uc, flags_of_next(f)))
 		divert(f, 0, info, uc, 0);

@@ -54,14 +54,24 @@ void fib_signal_idle_kick(void)
  * fiber yields. Without attention: a wait of ours goes on. Too late, this costs
  * the fiber a yield at another time.
  */
-void fib_signal_preempt(struct fib_worker *w)
+static void preempt(struct fib_worker *w, uint8_t what)
 {
 	struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
 
 	if (!f || fib_load(&w->gone, relaxed))
 		return;
-	fib_store(&f->sig.preempt, true, seq_cst);
+	fib_or(&f->sig.preempt, what, seq_cst);
 	fib_signal_kick(w);
+}
+
+void fib_signal_preempt(struct fib_worker *w)
+{
+	preempt(w, FIB_PREEMPT_ANY);
+}
+
+void fib_signal_preempt_call(struct fib_worker *w)
+{
+	preempt(w, FIB_PREEMPT_CALL);
 }
 
 void fib_attention_set(struct fib *f)

@@ -120,6 +120,10 @@ void fib_signal_kick(struct fib_worker *w);
 void fib_attention_set(struct fib *f);
 /** Others run in the place of the fiber that @w runs. Any thread. */
 void fib_signal_preempt(struct fib_worker *w);
+/** The same, if it is in a call: the program's own code is left alone. Any thread. */
+void fib_signal_preempt_call(struct fib_worker *w);
+/* What has asked for that, in sig.preempt. */
+enum { FIB_PREEMPT_CALL = 1, FIB_PREEMPT_ANY = 2 };
 /** For chaos: interrupt some worker for nothing, and preempt it perhaps. */
 void fib_signal_idle_kick(void);
 /** pthread_cancel() has marked the thread @tid, which was fiber @f. A fiber. */
