@@ -19,8 +19,12 @@ static void handler(int sig)
 		t_settle();
 }
 
+static sem_t there;
+
+/* While it begins it has all blocked, and takes what pends when it opens its mask. */
 static void *waiter(void *arg)
 {
+	CHECK(sem_post(&there) == 0);
 	sem_wait(arg);
 	return arg;
 }
@@ -59,8 +63,10 @@ int main(void)
 	CHECK(sem_init(&never, 0, 0) == 0);
 	CHECK(sigaction(SIGTERM, &sa, NULL) == 0);
 	CHECK(sigaction(SIGRTMIN + 1, &sa, NULL) == 0);
+	CHECK(sem_init(&there, 0, 0) == 0);
 	th = t_thread(waiter, &never);
-	t_settle();
+	while (sem_wait(&there))
+		CHECK(errno == EINTR);
 	for (int i = 0; i < 5; i++) {
 		twice(SIGTERM);
 		for (int k = 0; k < 20; k++)
