@@ -163,18 +163,27 @@ static inline void t_took_at(const char *file, int line, long long start,
 }
 #define T_TOOK(start, want_ns) t_took_at(__FILE__, __LINE__, start, want_ns)
 
-/** Kernel threads of this process. */
-static inline int t_kernel_threads(void)
+/** What /proc/self/status has as @name: "Threads", "FDSize". */
+static inline int t_status(const char *name)
 {
 	FILE *f = fopen("/proc/self/status", "r");
+	size_t len = strlen(name);
 	char line[256];
-	int n = 0;
+	int n = -1;
 
 	CHECK(f);
 	while (fgets(line, sizeof(line), f))
-		sscanf(line, "Threads: %d", &n);
+		if (!strncmp(line, name, len) && line[len] == ':')
+			n = atoi(line + len + 1);
 	fclose(f);
+	CHECK(n >= 0);
 	return n;
+}
+
+/** Kernel threads of this process. */
+static inline int t_kernel_threads(void)
+{
+	return t_status("Threads");
 }
 
 static inline void t_settle(void)

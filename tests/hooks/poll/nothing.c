@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
-#include "t.h"
+#include "../calls.h"
 
 static volatile sig_atomic_t handled;
 
@@ -111,7 +111,7 @@ static void ends(void *how)
 	int before = handled;
 
 	pthread_barrier_wait(&about);
-	usleep(20000);
+	t_pause();
 	CHECK_0(pthread_kill(t, SIGUSR1));
 	t_join(t);
 	CHECK(handled == before + 1);

@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
-#include "t.h"
+#include "../calls.h"
 
 static int a[2], b[2], ep;
 static pthread_barrier_t step;
@@ -22,13 +22,13 @@ static void *helps(void *arg)
 		t_write(b[1], "y", 1);
 		pthread_barrier_wait(&step);
 		/* It waits for a. */
-		usleep(20000);
+		t_pause();
 		t_write(a[1], "z", 1);
 		pthread_barrier_wait(&step);
 		/* It has been told of b. */
 		CHECK(read(b[0], c, sizeof(c)) == 1);
 		pthread_barrier_wait(&step);
-		usleep(20000);
+		t_pause();
 		t_write(b[1], "whole", 5);
 		pthread_barrier_wait(&step);
 	}

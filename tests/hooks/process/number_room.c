@@ -40,19 +40,6 @@ static void *answer(void *arg)
 	return arg;
 }
 
-static int room(void)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	char line[256];
-	int n = 0;
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		sscanf(line, "FDSize: %d", &n);
-	fclose(f);
-	return n;
-}
-
 int main(int argc, char **argv)
 {
 	static int fd[MANY];
@@ -65,7 +52,7 @@ int main(int argc, char **argv)
 	th = t_thread(answer, &sv[1]);
 	t_put(sv[0], 'a');
 	CHECK(t_get(sv[0]) == 'b');
-	CHECK(room() <= 4096);
+	CHECK(t_status("FDSize") <= 4096);
 	file = open("/dev/null", O_RDONLY);
 	CHECK(file >= 0);
 	for (int i = 0; i < MANY; i++) {
