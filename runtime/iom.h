@@ -361,6 +361,8 @@ void fib_iom_retract(struct fib_waiter *w);
 bool fib_iom_closing(struct fib_fd *s);
 /** The same; -EAGAIN, and it is not: somebody was woken, and has not been seen to. */
 int fib_iom_closing_seen(struct fib_fd *s);
+/** Who was woken last for @s, and is ready by now: it is named before. NULL: seen to. */
+const struct fib *fib_iom_woken(struct fib_fd *s);
 /** Who was woken last for @s, @f, is not waited for any more. */
 void fib_iom_seen_to(struct fib_fd *s, const struct fib *f);
 /** The slot of a duplicate of @s; NULL: none is to be had. */

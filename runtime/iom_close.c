@@ -148,6 +148,16 @@ int fib_iom_closing_seen(struct fib_fd *s)
 	return r;
 }
 
+const struct fib *fib_iom_woken(struct fib_fd *s)
+{
+	const struct fib *f;
+
+	fib_lock(&s->lock);
+	f = s->woken;
+	fib_unlock(&s->lock);
+	return f;
+}
+
 void fib_iom_seen_to(struct fib_fd *s, const struct fib *f)
 {
 	fib_lock(&s->lock);

@@ -129,9 +129,12 @@ static bool comes(const struct fib *f)
 
 static void see_to(struct fib_fd *s)
 {
-	const struct fib *f = fib_load(fib_shared(&s->woken), relaxed);
+	const struct fib *f;
 	uint64_t until = 0;
 
+	if (!fib_load(fib_shared(&s->woken), relaxed))
+		return;
+	f = fib_iom_woken(s);
 	if (!f)
 		return;
 	while (f != fib_self() && comes(f)) {
