@@ -25,6 +25,7 @@ void fib_doubt(struct fib_fd *s, uint32_t seq)
 	n = fib_load(&w->doubts, relaxed);
 	fib_store(&w->doubt[n].seq, seq, relaxed);
 	fib_store(&w->doubt[n].s, s, relaxed);
+	w->doubt[n].looks = 0;
 	fib_store(&w->doubts, n + 1, release);
 }
 
@@ -93,6 +94,42 @@ static void settle(struct fib_fd *s, uint32_t seq, bool fresh)
 		fib_iom_feed_locked(s, FIB_IO_READ, FIB_IO_READ);
 	}
 	fib_unlock(&s->lock);
+}
+
+/* The oldest comes first. */
+static bool is_due(const struct fib_worker *w)
+{
+	return fib_load(&w->doubts, relaxed) &&
+	       w->doubt[0].looks == FIB_DOUBT_LOOKS;
+}
+
+bool fib_doubt_can_wait(struct fib_worker *w)
+{
+	if (fib_likely(!fib_load(&w->doubts, relaxed)) || is_due(w))
+		return false;
+	return w->doubts_settle || ++w->doubt_tries % FIB_DOUBT_TRY == 0 ||
+	       FIB_CHAOS_ODDS(doubts_wait, 4);
+}
+
+/* As (C), and (B) where somebody waits: whoever came meanwhile may have left it to @w. */
+void fib_doubt_looked(struct fib_worker *w)
+{
+	uint32_t n = fib_load(&w->doubts, relaxed), kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_doubt *d = &w->doubt[i], *to = &w->doubt[kept];
+		struct fib_fd *s = fib_load(&d->s, relaxed);
+
+		fib_store(&s->doubted, false, seq_cst); /* (L) */
+		if (!is_awaited(s) || fib_xchg(&s->doubted, true, seq_cst))
+			continue;
+		fib_store(&to->seq, fib_load(&d->seq, relaxed), relaxed);
+		fib_store(&to->s, s, relaxed);
+		to->looks = d->looks + 1;
+		kept++;
+	}
+	fib_store(&w->doubts, kept, release);
+	w->doubts_settle = !is_due(w);
 }
 
 unsigned fib_doubt_ask(struct fib_worker *w)

@@ -23,10 +23,18 @@
  * wrong presumption. An edge, a hint or another read that begins ends what was presumed
  * at (A), since each changes reads.
  *
+ * Of two that take turns, one waits for what the other is going to say, when its worker
+ * goes to sleep, and epoll has the event for that one already. So where looks at epoll have
+ * settled all doubts the last time, and once in FIB_DOUBT_TRY sleeps besides, epoll
+ * comes first, and if it has something nothing is asked. What nobody waits for any more
+ * is no doubt then (L); one that was there at FIB_DOUBT_LOOKS such looks is asked about
+ * at the next.
+ *
  * A worker that is stuck in a fiber does not look: then the monitor asks, each tick.
  * One that is about to block, to lie down, or to run one fiber alone, asks before. If
  * something else ends a wait, a limit or a signal, who waits looks himself before it
- * counts (fib_io_park()). So a wrong presumption costs a turn of the worker's queue.
+ * counts (fib_io_park()). So a wrong presumption costs a turn of the worker's queue,
+ * or three.
  *
  * What was left after earlier reads is kept for those that had waited themselves and
  * for those that had not: the head of a record is followed by more, and its body by
@@ -39,9 +47,11 @@
 
 #include "runtime/iom.h"
 
-#define FIB_SURE       4
-#define FIB_SURE_MOST  8
-#define FIB_SURE_WRONG (-32)
+#define FIB_DOUBT_TRY	16
+#define FIB_DOUBT_LOOKS 2
+#define FIB_SURE	4
+#define FIB_SURE_MOST	8
+#define FIB_SURE_WRONG	(-32)
 
 /* What there is to learn of a slot by its next read, or by a poll before that. */
 enum fib_exact {
@@ -55,6 +65,13 @@ enum fib_exact {
 bool fib_doubt_may(void);
 /** (B): the caller, a fiber, has published itself at @s, when edges was @seq. */
 void fib_doubt(struct fib_fd *s, uint32_t seq);
+/**
+ * Is @w, the caller, which goes to sleep, to look at epoll before it asks? Then it says
+ * fib_doubt_looked() if epoll had something, and else asks.
+ */
+bool fib_doubt_can_wait(struct fib_worker *w);
+/** (L) */
+void fib_doubt_looked(struct fib_worker *w);
 /**
  * (C), (D): about all that @w, the caller, doubts. How many are ready: these are for
  * fib_doubt_settle(), in any case.

@@ -97,21 +97,37 @@ static long epoll_sleep(int epfd, struct epoll_event *ev, uint64_t deadline_ns)
 	return r;
 }
 
+/* Ask about what is in doubt, and look at epoll; *@early: they have changed places. */
+static long ask_and_look(struct fib_worker *w, struct epoll_event *ev,
+			 uint64_t deadline_ns, bool *early)
+{
+	int epfd = fib_load(fib_shared(&fib_sched_of(w)->iom.epfd), relaxed);
+
+	*early = deadline_ns && fib_doubt_can_wait(w);
+	if (*early) {
+		long n = epoll_sleep(epfd, ev, 0);
+
+		if (n > 0)
+			return n;
+		*early = w->doubts_settle = false;
+	}
+	if (fib_doubt_ask(w))
+		deadline_ns = 0;
+	return epoll_sleep(epfd, ev, deadline_ns);
+}
+
 unsigned fib_iom_poll(uint64_t deadline_ns)
 {
 	struct epoll_event ev[MAX_EVENTS];
 	struct fib_worker *w = fib_worker_self();
 	struct fib_sched *s = fib_sched_of(w);
 	unsigned use = fib_fd_use();
-	bool slept = fib_load(&w->idle, relaxed);
+	bool slept = fib_load(&w->idle, relaxed), early;
 	long n;
 
 	fib_worker_tells(w);
 	w->stopped = 0;
-	if (fib_doubt_ask(w))
-		deadline_ns = 0;
-	n = epoll_sleep(fib_load(fib_shared(&s->iom.epfd), relaxed), ev,
-			deadline_ns);
+	n = ask_and_look(w, ev, deadline_ns, &early);
 
 	fib_fd_used(use);
 	if (slept) {
@@ -144,7 +160,9 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 			fib_host.news();
 		}
 	}
-	if (fib_unlikely(w->ready))
+	if (early)
+		fib_doubt_looked(w);
+	else if (fib_unlikely(w->ready))
 		fib_doubt_settle(w, n >= 0 && n < MAX_EVENTS);
 	fib_runq_harvest_end(w, slept);
 	w->turns = 0;

@@ -149,6 +149,7 @@ enum fib_permit {
 struct fib_doubt {
 	struct fib_fd *_Atomic s;
 	_Atomic uint32_t seq;
+	uint8_t looks; /* at epoll since, without a question */
 };
 
 struct fib_worker {
@@ -241,7 +242,9 @@ struct fib_worker {
 	FIB_HOST_WORKER
 	/* The monitor reads them. */
 	_Atomic uint32_t doubts;
-	uint8_t ready; /* of these, as was found, which are in readies */
+	bool doubts_settle;  /* by looks at epoll, the last time */
+	uint8_t doubt_tries; /* sleeps with doubts, and without that */
+	uint8_t ready;	     /* of these, as was found, which are in readies */
 	uint8_t readies[FIB_DOUBTS];
 	struct fib_doubt doubt[FIB_DOUBTS];
 };

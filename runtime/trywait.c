@@ -218,6 +218,11 @@ void fib_io_has_waited(struct fib_fd *s)
 	fib_store(&s->exact, FIB_EXACT_POLLED, relaxed);
 }
 
+bool fib_io_is_polled(const struct fib_fd *s)
+{
+	return fib_load(&s->exact, relaxed) == FIB_EXACT_POLLED;
+}
+
 /* A try of @io has had @r. */
 static void tried(struct fib_io *io, long r)
 {

@@ -42,8 +42,8 @@ struct fib_io_rules {
 	/** Wait: 0 to try again, else what the call returns. */
 	long (*block)(struct fib_io *io);
 	/**
-	 * Of fib_io_polled(), or NULL: call @nr as with O_NONBLOCK, and of an
-	 * accept() whether others are left; -ENOSYS: by poll.
+	 * Of fib_io_polled(), or NULL: call @nr as with O_NONBLOCK, or since an
+	 * edge has told, and of an accept() whether others are left; -ENOSYS: by poll.
 	 */
 	long (*at_once)(struct fib_io *io, long nr, const long a[6],
 			enum fib_left *left);
@@ -164,6 +164,8 @@ bool fib_io_is_presumed(const struct fib_fd *s);
 /** It was looked at after its last read, without a wait, and after one. */
 void fib_io_learn(struct fib_fd *s, bool empty);
 void fib_io_has_waited(struct fib_fd *s);
+/** Has it, by poll, and nobody tried since? */
+bool fib_io_is_polled(const struct fib_fd *s);
 /** EAGAIN: may it wait? Then wait. 0: try again, else what the call returns. */
 long fib_io_again(struct fib_io *io);
 /** Make call @nr, which would block, when poll says that it does not; @plain as above. */

@@ -92,16 +92,23 @@ struct fib_known {
 	uint32_t told;		       /* of desc->found: desc.h (D) */
 	uint8_t kind;		       /* enum fib_fd_kind */
 	bool listening;
-	uint8_t polled;	 /* FIB_IO_*: where RWF_NOWAIT does not work */
-	uint8_t tty;	 /* enum fib_tty */
-	uint8_t doubts;	 /* times that a short read was not the end */
-	bool tells_room; /* poll has once said that there is room to write */
-	bool tells_end;	 /* it says so when there is no writer (any more) */
+	uint8_t polled; /* FIB_IO_*: where RWF_NOWAIT does not work */
+	uint8_t tty;	/* enum fib_tty */
+	uint8_t doubts; /* times that a short read was not the end */
+	union {
+		bool tells_room; /* of a terminal poll has once said that */
+		uint8_t misled;	 /* reads of others until an edge is believed */
+	};
+	uint8_t tells_end; /* FIB_TELLS_END: when there is no writer (any more) */
 	_Atomic uint8_t twin;  /* FIB_TWIN_*, lock */
 	_Atomic int acceptors; /* by this number, and how: hooks/wait/way.h */
 	_Atomic int turn;  /* they go over to the kernel: hooks/io/accept.c */
 	_Atomic int crowd; /* the most that have parked at once */
 } __attribute__((aligned(64)));
+
+/* Of a FIFO whose poll need not say so yet: nothing was left in it once. */
+#define FIB_WAS_EMPTY 1
+#define FIB_TELLS_END 2
 
 /* Its description has other numbers, perhaps; that was looked for. */
 #define FIB_TWIN_HAS	1

@@ -105,9 +105,10 @@ void fib_fd_begin_locked(struct fib_known *k, uint32_t files,
 
 	if (left || !old) {
 		k->kind = FIB_FD_UNKNOWN;
-		k->listening = k->tells_room = k->tells_end = false;
+		k->listening = k->tells_room = false;
+		k->tells_end = 0;
 		fib_store(&k->twin, d ? FIB_TWIN_LOOKED : 0, relaxed);
-		k->polled = k->doubts = 0;
+		k->polled = k->doubts = k->misled = 0;
 		k->tty = FIB_TTY_UNKNOWN;
 		fib_fd_set_peer_locked(k, (struct fib_peer){ 0 });
 		if (!d) {

@@ -338,6 +338,31 @@ static long block(struct fib_io *io)
 	return fib_io_failed(io, r);
 }
 
+#define MISLED 255 /* reads for which poll is asked again */
+
+/*
+ * An edge says that there is something for who reads a FIFO or the like, which knows of no
+ * way not to wait, or poll has said so; it need not be asked again. Where another process
+ * has taken that, the call waits in the kernel, and the monitor ends it at a tick.
+ */
+static long read_as_told(struct fib_io *io, long nr, const long a[6])
+{
+	struct fib_known *k = fib_fd_of(io->s);
+	long v[6] = { io->s->fd, a[1], a[2], a[3], a[4], a[5] }, r;
+
+	if (io->ev != FIB_IO_READ || !fib_fd_takes_nowait(k) ||
+	    !(io->woken || fib_io_is_polled(io->s)))
+		return -ENOSYS;
+	if (k->misled) {
+		k->misled--;
+		return -ENOSYS;
+	}
+	if (fib_io_as_it_is(k, nr, v, &r))
+		return r;
+	k->misled = MISLED;
+	return -ENOSYS;
+}
+
 /* Of other families than these two it is not known that they heed it. */
 static long at_once(struct fib_io *io, long nr, const long a[6],
 		    enum fib_left *left)
@@ -346,7 +371,9 @@ static long at_once(struct fib_io *io, long nr, const long a[6],
 	bool more;
 	long r;
 
-	if (nr != SYS_accept4 || fib_self()->bound || fib_filtered() ||
+	if (nr != SYS_accept4)
+		return read_as_told(io, nr, a);
+	if (fib_self()->bound || fib_filtered() ||
 	    (kind != FIB_FD_TCP && kind != FIB_FD_STREAM))
 		return -ENOSYS;
 	r = fib_uring_accept(io->s->fd, a, &more);

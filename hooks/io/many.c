@@ -91,11 +91,13 @@ static bool is_quiet(const struct fib_watch *x)
 		(fib_io_is_empty(x->s) && fib_fd_short_is_last(x->fd)));
 }
 
-/* The same is presumed. */
+/* The same is presumed; so it is after a short read that need not have been the last. */
 static bool is_presumed(const struct fib_watch *x)
 {
 	return x->s && x->events == FIB_IO_READ &&
-	       (x->s->registered & FIB_IO_READ) && fib_io_is_presumed(x->s);
+	       (x->s->registered & FIB_IO_READ) &&
+	       (fib_io_is_presumed(x->s) ||
+		(fib_io_is_empty(x->s) && fib_doubt_may()));
 }
 
 /* The answer was @r, at once. Of several it does not tell which is ready. */

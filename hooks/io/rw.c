@@ -32,12 +32,13 @@ static bool tells_end(struct fib_known *k, short ready)
 {
 	struct stat st;
 
-	k->tells_end = (ready & POLLHUP) || fib_fd_access(k) == O_RDWR ||
-		       fib_raw(SYS_fstat, k->fd, &st) || !S_ISFIFO(st.st_mode);
-	return k->tells_end;
+	if ((ready & POLLHUP) || fib_fd_access(k) == O_RDWR ||
+	    fib_raw(SYS_fstat, k->fd, &st) || !S_ISFIFO(st.st_mode))
+		k->tells_end = FIB_TELLS_END;
+	return k->tells_end == FIB_TELLS_END;
 }
 
-/* One that has to wait, and gets something, has had a writer. */
+/* One that has to wait, or has been empty, and gets something, has had a writer. */
 static long read_fifo(struct fib_known *k, short ready, long nr,
 		      const long a[6])
 {
@@ -45,8 +46,10 @@ static long read_fifo(struct fib_known *k, short ready, long nr,
 	struct fib_place *line = fib_fd_file(k, p.key) ? &p : NULL;
 	long r = fib_io_whole(k, FIB_IO_READ, false, nr, a, NULL, line);
 
-	if (r > 0 && !ready)
-		k->tells_end = true;
+	if (r > 0 && (!ready || k->tells_end == FIB_WAS_EMPTY))
+		k->tells_end = FIB_TELLS_END;
+	else if (r > 0 && !fib_io_ready(k->fd, POLLIN))
+		k->tells_end = FIB_WAS_EMPTY;
 	return r;
 }
 
@@ -87,7 +90,7 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 		/* How many bytes, how long after the first: n_tty_read() */
 		if (k->kind == FIB_FD_POLLED && k->tty == FIB_TTY_IS)
 			return fib_io_read_tty(k, nr, a);
-		if (fib_fd_takes_nowait(k) && !k->tells_end) {
+		if (fib_fd_takes_nowait(k) && k->tells_end != FIB_TELLS_END) {
 			short ready = fib_io_ready(k->fd, POLLIN);
 
 			if (!tells_end(k, ready))

@@ -11,41 +11,43 @@
 #include "hooks/report/report.h"
 #include "regs_arch.h"
 
-#define WORDS	 256
+#define WORDS 256
+#define STACK 0x10000 /* what is so near is a place on it */
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
 /* Signals are blocked here: a bad address must not raise one. */
-static size_t peek(void *to, uint64_t from, size_t len)
+static size_t peek(long pid, void *to, uint64_t from, size_t len)
 {
 	struct iovec l = { to, len }, r = { (void *)from, len };
-	long n = fib_raw(SYS_process_vm_readv, fib_raw(SYS_getpid), &l, 1, &r,
-			 1, 0);
+	long n = fib_raw(SYS_process_vm_readv, pid, &l, 1, &r, 1, 0);
 
 	return n < 0 ? 0 : (size_t)n;
 }
 
-static bool follows_call(uint64_t at)
+static bool follows_call(long pid, uint64_t at)
 {
 	uint8_t b[FIB_CALL_BYTES];
 
-	if (peek(b, at - sizeof(b), sizeof(b)) != sizeof(b))
+	if (peek(pid, b, at - sizeof(b), sizeof(b)) != sizeof(b))
 		return false;
 	return fib_is_call(b);
 }
 
 static uint64_t return_address(uint64_t sp)
 {
+	long pid = fib_raw(SYS_getpid);
 	uint64_t word[WORDS];
-	size_t n = peek(word, sp, sizeof(word)) / sizeof(*word);
+	size_t n = peek(pid, word, sp, sizeof(word)) / sizeof(*word);
 
 	for (size_t i = 0; i < n; i++) {
 		if (word[i] < FIB_PAGE || word[i] >> 47 ||
+		    word[i] - sp + STACK < 2 * STACK ||
 		    word[i] - (uintptr_t)__ehdr_start <
 			    (size_t)(etext - __ehdr_start))
 			continue;
-		if (follows_call(word[i]))
+		if (follows_call(pid, word[i]))
 			return word[i];
 	}
 	return 0;

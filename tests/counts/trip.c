@@ -3,8 +3,8 @@
  *
  *	trip KIND HOW PAIRS ROUNDS
  *
- * KIND: pipe, fifo, pair (AF_UNIX), tcp, udp, event (two eventfds), queue (two POSIX
- * message queues). HOW: see how[]. Of a call that is made for each connection, and not for
+ * KIND: pipe, fifo, pair (AF_UNIX), dgram (the same), local (a connection of that family),
+ * tcp, udp, event (two eventfds), queue (two POSIX message queues). HOW: see how[]. Of a call that is made for each connection, and not for
  * each trip, nothing is left when two runs that differ in ROUNDS alone are
  * subtracted.
  */
@@ -16,11 +16,13 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 enum {
 	PLAIN,
-	EARLY, /* the descriptors are older than the first thread */
-	DUPED, /* both ends are used by two numbers each */
+	EARLY,	     /* the descriptors are older than the first thread */
+	DUPED,	     /* both ends are used by two numbers each */
+	DUPED_WHOLE, /* and WHOLE */
 	STDIO, /* fdopen of the number and of a duplicate, as servers do */
 	TIMED, /* SO_RCVTIMEO, of a minute */
 	GONE,  /* after a fork; the child has ended */
@@ -45,11 +47,12 @@ enum {
 	ONE_NICE,   /* one of the two is nice */
 };
 static const char *const how_name[] = {
-	"plain",   "early",  "duped",  "stdio",	      "timed",
-	"gone",	   "alive",  "flags",  "early_flags", "whole",
-	"waitall", "head",   "vector", "message",     "poll",
-	"select",  "glance", "prio",   "record",      "poll_record",
-	"handled", "forked", "nice",   "one_forked",  "one_nice",
+	"plain",       "early",	  "duped",  "duped_whole", "stdio",
+	"timed",       "gone",	  "alive",  "flags",	   "early_flags",
+	"whole",       "waitall", "head",   "vector",	   "message",
+	"poll",	       "select",  "glance", "prio",	   "record",
+	"poll_record", "handled", "forked", "nice",	   "one_forked",
+	"one_nice",
 };
 
 static int how;
@@ -99,6 +102,7 @@ static ssize_t receive(int fd, char *buf, size_t most)
 
 	switch (how) {
 	case WHOLE:
+	case DUPED_WHOLE:
 		return read(fd, buf, size);
 	case WAITALL:
 		return recv(fd, buf, size, MSG_WAITALL);
@@ -235,6 +239,24 @@ static void fifo(int p[2])
 	t_close(made[1]);
 }
 
+/* A connection by a name that is no file's. */
+static void local(int p[2])
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(a.sun_family);
+	int l = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	CHECK_0(bind(l, (struct sockaddr *)&a, len));
+	len = sizeof(a);
+	CHECK_0(getsockname(l, (struct sockaddr *)&a, &len));
+	CHECK_0(listen(l, 1));
+	p[0] = socket(AF_UNIX, SOCK_STREAM, 0);
+	CHECK_0(connect(p[0], (struct sockaddr *)&a, len));
+	p[1] = accept(l, NULL, NULL);
+	CHECK(p[1] >= 0);
+	t_close(l);
+}
+
 static void connect_ends(const char *kind, struct end e[2])
 {
 	int a[2], b[2];
@@ -261,6 +283,10 @@ static void connect_ends(const char *kind, struct end e[2])
 	}
 	if (!strcmp(kind, "pair"))
 		t_pair(a);
+	else if (!strcmp(kind, "dgram"))
+		CHECK_0(socketpair(AF_UNIX, SOCK_DGRAM, 0, a));
+	else if (!strcmp(kind, "local"))
+		local(a);
 	else if (!strcmp(kind, "udp"))
 		t_udp_pair(a);
 	else
@@ -323,7 +349,7 @@ int main(int argc, char **argv)
 	if (how == GONE || how == ALIVE || how == HANDLED)
 		pid = make_child(gate);
 	for (int i = 0; i < 2 * pairs; i++) {
-		if (how == DUPED)
+		if (how == DUPED || how == DUPED_WHOLE)
 			duplicate(&e[i]);
 		th[i] = t_small_thread(run, &e[i]);
 	}

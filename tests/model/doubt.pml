@@ -11,6 +11,8 @@
  *
  * Refuted:
  *   NO_ASKING a worker sleeps in doubt
+ *   LOOK_DROPS a look at epoll before a question ends all doubts, (L)
+ *   LOOK_LATE it sees who waits before it says that it has no doubt
  *   OLD_EDGE what is ready is left to itself where an edge has come since, (E)
  *   NO_PASS who was woken does not hand on
  */
@@ -18,11 +20,13 @@
 
 byte data;
 bool pending;			/* epoll has an event */
+bool stray = true;		/* and one of another file */
 byte edges, reads, presumed;
 byte first = NONE, second = NONE; /* who waits */
 bool sent, runs[2];
 bool doubted, doubts[2];	/* the slot's, the workers' */
 byte seen[2];			/* edges then */
+bool looked[2];			/* at epoll, in doubt, without a question */
 bool busy[2];			/* a fiber runs there, or it looks */
 byte done;
 
@@ -45,12 +49,12 @@ inline doubt() {
 	};
 	if
 	:: was
-	:: else -> atomic { doubts[id] = true; seen[id] = seq }
+	:: else -> atomic { doubts[id] = true; seen[id] = seq; looked[id] = false }
 	fi
 }
 
 proctype reader(byte id) {
-	byte seq;
+	byte seq, turn;
 	bool in_doubt, woken, was;
 
 	atomic { !busy[id] -> busy[id] = true };
@@ -59,7 +63,7 @@ proctype reader(byte id) {
 	:: presumed == reads -> in_doubt = true; goto wait
 	:: else
 	fi;
-try:	reads++;
+try:	atomic { reads++; turn = reads };
 	seq = edges;
 	if
 	:: atomic { data > 0 -> data-- }; goto got
@@ -85,7 +89,10 @@ end:	atomic { runs[id] && !busy[id] -> runs[id] = false; busy[id] = true };
 	woken = true;
 again:	in_doubt = false;
 	goto try;
-got:
+got:	if
+	:: presumed = turn /* (A) */
+	:: skip
+	fi;
 #ifndef NO_PASS
 	if
 	:: woken -> atomic { sent = false; feed() }
@@ -96,11 +103,43 @@ got:
 	busy[id] = false
 }
 
+/* (L) */
+inline settle_by_look() {
+#ifdef LOOK_DROPS
+	atomic { doubted = false; doubts[id] = false }
+#else
+#ifdef LOOK_LATE
+	waits = first != NONE;
+	doubted = false;
+#else
+	doubted = false;
+	waits = first != NONE;
+#endif
+	atomic {
+		if
+		:: waits && !doubted -> doubted = true; looked[id] = true
+		:: else -> doubts[id] = false
+		fi;
+		waits = false
+	}
+#endif
+}
+
 proctype worker(byte id) {
-	bool asks, ready;
+	bool asks, ready, waits;
 	byte old;
 
 end:	do
+	:: atomic { !busy[id] && !runs[id] && (pending || stray) && doubts[id] &&
+		!looked[id] -> busy[id] = true; stray = false };
+		atomic {
+			if
+			:: pending -> pending = false; reads++; feed()
+			:: else
+			fi
+		};
+		settle_by_look();
+		busy[id] = false
 	:: atomic { !busy[id] && !runs[id] && (pending
 #ifndef NO_ASKING
 		|| doubts[id]
