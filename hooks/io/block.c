@@ -348,7 +348,7 @@ static long block(struct fib_io *io)
 static long read_as_told(struct fib_io *io, long nr, const long a[6])
 {
 	struct fib_known *k = fib_fd_of(io->s);
-	long v[6] = { io->s->fd, a[1], a[2], a[3], a[4], a[5] }, r;
+	long v[6] = { io->s->fd, a[1], a[2], a[3], a[4], a[5] }, r = 0;
 
 	if (io->ev != FIB_IO_READ || !fib_fd_takes_nowait(k) ||
 	    !(io->woken || fib_io_is_polled(io->s)))
@@ -359,7 +359,8 @@ static long read_as_told(struct fib_io *io, long nr, const long a[6])
 	}
 	if (fib_io_as_it_is(k, nr, v, &r))
 		return r;
-	k->misled = MISLED;
+	if (r)
+		k->misled = MISLED;
 	return -ENOSYS;
 }
 

@@ -1,11 +1,12 @@
 /*
  * A FIFO whose readers are threads of two processes: an edge tells of a record to both, and
  * one of them has it. Each record is read once, whoever waits; a handler ends the call of
- * one that is too late; and each hears of the end.
+ * one that is too late, or it begins again; and each hears of the end.
  *
  * t-case: plain
  * t-case: polled
  * t-case: handled
+ * t-case: restarted
  */
 #include <poll.h>
 #include <stdatomic.h>
@@ -19,7 +20,7 @@
 static struct shared {
 	_Atomic int seen[RECORDS], all, opens, ended;
 } * s;
-static bool polls, handles;
+static bool polls, handles, restarts;
 static int fd;
 
 static void on_usr1(int sig)
@@ -38,7 +39,7 @@ static void *reader(void *arg)
 			CHECK(poll(&p, 1, -1) == 1 || errno == EINTR);
 		n = read(fd, &i, sizeof(i));
 		if (n == -1) {
-			CHECK(handles && errno == EINTR);
+			CHECK(handles && !restarts && errno == EINTR);
 			continue;
 		}
 		CHECK(n == 0 || n == sizeof(i));
@@ -92,21 +93,22 @@ static void *write_all(void *path)
 int main(int argc, char **argv)
 {
 	const char *how = argc == 2 ? argv[1] : "";
+	struct sigaction on = { .sa_handler = on_usr1 };
 	char path[PATH_MAX];
 	pthread_t writer;
 	pid_t pid;
 
 	polls = !strcmp(how, "polled");
-	handles = !strcmp(how, "handled");
+	restarts = !strcmp(how, "restarted");
+	handles = restarts || !strcmp(how, "handled");
 	snprintf(path, sizeof(path), "%s/fifo", getenv("T_TMP"));
 	CHECK_0(mkfifo(path, 0600));
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(s != MAP_FAILED);
+	on.sa_flags = restarts ? SA_RESTART : 0;
 	if (handles)
-		CHECK_0(sigaction(SIGUSR1,
-				  &(struct sigaction){ .sa_handler = on_usr1 },
-				  NULL));
+		CHECK_0(sigaction(SIGUSR1, &on, NULL));
 	pid = fork();
 	CHECK(pid >= 0);
 	if (pid == 0) {
