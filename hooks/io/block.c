@@ -338,17 +338,41 @@ static long block(struct fib_io *io)
 	return fib_io_failed(io, r);
 }
 
-#define MISLED 255 /* reads for which poll is asked again */
+#define MISLED	  255 /* reads for which poll is asked again */
+#define MISLED_NS 5000000
+
+/* The monitor ends it at a tick; of this fiber a close knows, see_to() of hooks/fd/fd.c. */
+static long read_after_edge(struct fib_known *k, long nr, const long a[6])
+{
+	long r = 0;
+
+	if (fib_io_as_it_is(k, nr, a, &r))
+		return r;
+	if (r)
+		k->misled = MISLED;
+	return -ENOSYS;
+}
+
+/* It stays there, as it may if poll is asked once more. */
+static long read_after_poll(struct fib_known *k, long nr, const long a[6])
+{
+	uint64_t began = fib_now_ns();
+	long r = fib_host_call_may_block(nr, (int)a[0], a);
+
+	if (fib_now_ns() - began > MISLED_NS)
+		k->misled = MISLED;
+	return r;
+}
 
 /*
  * An edge says that there is something for who reads a FIFO or the like, which knows of no
  * way not to wait, or poll has said so; it need not be asked again. Where another process
- * has taken that, the call waits in the kernel, and the monitor ends it at a tick.
+ * has taken that, the call waits in the kernel.
  */
 static long read_as_told(struct fib_io *io, long nr, const long a[6])
 {
 	struct fib_known *k = fib_fd_of(io->s);
-	long v[6] = { io->s->fd, a[1], a[2], a[3], a[4], a[5] }, r = 0;
+	long v[6] = { io->s->fd, a[1], a[2], a[3], a[4], a[5] };
 
 	if (io->ev != FIB_IO_READ || !fib_fd_takes_nowait(k) ||
 	    !(io->woken || fib_io_is_polled(io->s)))
@@ -357,11 +381,8 @@ static long read_as_told(struct fib_io *io, long nr, const long a[6])
 		k->misled--;
 		return -ENOSYS;
 	}
-	if (fib_io_as_it_is(k, nr, v, &r))
-		return r;
-	if (r)
-		k->misled = MISLED;
-	return -ENOSYS;
+	return io->woken ? read_after_edge(k, nr, v) :
+			   read_after_poll(k, nr, v);
 }
 
 /* Of other families than these two it is not known that they heed it. */
