@@ -111,7 +111,7 @@ static bool has_common_files(const struct fib *f)
  * Natively that one has its file, and gets what it has waited for. Here it has been woken,
  * is in the file's queue no more, and makes its call again by the number: so it goes
  * first. It is in that call until it makes another one or is in none. Not for ever: it
- * may be a guess, of one that has been there before.
+ * may be a guess, of one that has been there before. tests/model/told.pml.
  */
 #define COMES_NS 50000000u
 
