@@ -184,21 +184,21 @@ static long wait_select(struct select_args *a, uint64_t deadline_ns, void *room,
 			      .also = room,
 			      .also_size = size };
 	struct fib_watch few[FIB_FEW];
-	unsigned n = select_watches(a, NULL);
+	unsigned n = deadline_ns ? select_watches(a, NULL) : 0;
+	bool at_once = deadline_ns && n <= FIB_FEW;
 	long r;
 
-	m.none = n == 0 && !fib_filtered();
+	m.none = deadline_ns && n == 0 && !fib_filtered();
 	/* Pages for many are taken when there is no answer yet. */
-	r = n <= FIB_FEW ? watch_select(a, &m, few, n) : ask_select(a);
+	r = at_once ? watch_select(a, &m, few, n) : ask_select(a);
 	if (r == 0)
 		r = fib_signal_mask_open();
-	if (r == 0 && n > FIB_FEW)
+	if (r == 0 && deadline_ns && !at_once)
 		r = watch_select(a, &m, few, n);
-	if (r) {
+	if (r == 0 && deadline_ns)
+		r = fib_many_wait(&m);
+	else
 		fib_many_free(&m);
-		return r;
-	}
-	r = fib_many_wait(&m);
 	return r ? r : clear_sets(a);
 }
 
@@ -232,13 +232,12 @@ static long do_select(int n, void *r, void *w, void *x, uint64_t deadline_ns)
 	uint64_t few[6 * SET_WORDS];
 	struct timespec zero = { 0, 0 };
 	long ret = -ENOMEM;
-
 	/* A mask has to be looked at, before the sets are cleared. */
-	if (deadline_ns == 0 && fib_self()->hook.restore_mask)
-		deadline_ns = 1;
-	if (deadline_ns == 0 && n >= 0 && !r && !w && !x && !fib_filtered())
+	bool at_once = deadline_ns == 0 && !fib_self()->hook.restore_mask;
+
+	if (at_once && n >= 0 && !r && !w && !x && !fib_filtered())
 		return 0;
-	if (deadline_ns == 0 || n < 0) {
+	if (at_once || n < 0) {
 		ret = fib_raw(SYS_pselect6, n, r, w, x, &zero, 0);
 		fib_io_tells(ret);
 		return ret;
