@@ -364,7 +364,7 @@ static long stat_open(int fd, void *user, unsigned nr, long a[6], int at)
 	r = fib_slow_pass_intr(nr, a);
 	if (!learns || r)
 		return r;
-	fib_fd_shown(fd, files, st.st_mode);
+	fib_fd_shown(fd, files, &st);
 	return fib_copy(user, &st, sizeof(st)) ? -EFAULT : 0;
 }
 
@@ -449,7 +449,7 @@ static bool makes_signals(int cmd)
 /* The kernel does not know a fiber: the signal goes to its process. */
 static int known_owner(int pid)
 {
-	return fib_by_tid(pid) ? (int)fib_raw(SYS_getpid) : pid;
+	return fib_by_tid(pid) ? fib_signal_pid : pid;
 }
 
 static long set_owner(int fd, int cmd, long arg)
@@ -463,7 +463,7 @@ static long set_owner(int fd, int cmd, long arg)
 	if ((owner.type == F_OWNER_TID || owner.type == F_OWNER_PID) &&
 	    fib_by_tid(owner.pid)) {
 		owner.type = F_OWNER_PID;
-		owner.pid = (int)fib_raw(SYS_getpid);
+		owner.pid = fib_signal_pid;
 	}
 	return fib_raw(SYS_fcntl, fd, F_SETOWN_EX, &owner);
 }

@@ -46,6 +46,7 @@
 #ifndef FIB_HOOKS_FD_H
 #define FIB_HOOKS_FD_H
 
+#include <sys/stat.h>
 #include "hooks/fd/desc.h"
 #include "runtime/iom.h"
 
@@ -72,6 +73,7 @@ enum fib_tty {
 	FIB_TTY_NOT,	/* another device */
 	FIB_TTY_MASTER, /* of a terminal */
 	FIB_TTY_IS,
+	FIB_TTY_FOLDER, /* none, but a folder, which is not of /proc */
 };
 
 /* The other end of a file, perhaps: while the slot's files is @files. */
@@ -133,8 +135,14 @@ struct fib_known *fib_fd_relearn(struct fib_known *k);
  * about all numbers there may be is to make no records.)
  */
 bool fib_fd_is_unknown(int fd, uint32_t *files);
-/** File number @files of @fd has @mode: if it is always ready, that is known from now on. */
-void fib_fd_shown(int fd, uint32_t files, unsigned mode);
+/** File number @files of @fd is @st: if it is always ready, that is known from now on. */
+void fib_fd_shown(int fd, uint32_t files, const struct stat *st);
+/**
+ * Is @fd known to be a folder that is not of /proc? If not, *@files for who finds out that
+ * it is: fib_fd_be_folder().
+ */
+bool fib_fd_is_folder(int fd, uint32_t *files);
+void fib_fd_be_folder(int fd, uint32_t files);
 /** The record of slot @s, where a call waits that began with fib_fd_know(). */
 struct fib_known *fib_fd_of(const struct fib_fd *s);
 /** enum fib_fd_kind of @fd, as far as is known. */

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include "hooks/core/hook.h"
 #include "hooks/fd/known_int.h"
 #include "runtime/chaos.h"
@@ -192,18 +193,47 @@ bool fib_fd_is_unknown(int fd, uint32_t *files)
 	return true;
 }
 
-void fib_fd_shown(int fd, uint32_t files, unsigned mode)
+void fib_fd_shown(int fd, uint32_t files, const struct stat *st)
 {
 	struct fib_known *k = fib_fd_record_known(fd);
+	bool folder = S_ISDIR(st->st_mode);
 
-	if (!k || !(S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode)))
+	if (!k || !(S_ISREG(st->st_mode) || folder || S_ISBLK(st->st_mode)))
 		return;
 	fib_lock(&k->lock);
 	if (fib_load(&k->slot->files, acquire) == files &&
 	    fib_fd_kind_of(k) == FIB_FD_UNKNOWN) {
 		fib_fd_begin_locked(k, files, NULL);
 		be_kind_locked(k, FIB_FD_ALWAYS);
+		/* 0 is what lies on no disk, as /proc. */
+		if (folder && major(st->st_dev))
+			k->tty = FIB_TTY_FOLDER;
 	}
+	fib_unlock(&k->lock);
+}
+
+bool fib_fd_is_folder(int fd, uint32_t *files)
+{
+	const struct fib_known *k = fib_fd_record_known(fd);
+
+	if (!k || fib_self()->call.own_files) {
+		*files = 0;
+		return false;
+	}
+	*files = fib_load(&k->slot->files, acquire);
+	return fib_fd_kind_of(k) == FIB_FD_ALWAYS && k->tty == FIB_TTY_FOLDER;
+}
+
+void fib_fd_be_folder(int fd, uint32_t files)
+{
+	struct fib_known *k = fib_fd_record_known(fd);
+
+	if (!k || fib_self()->call.own_files)
+		return;
+	fib_lock(&k->lock);
+	if (fib_load(&k->slot->files, acquire) == files &&
+	    fib_fd_kind_of(k) == FIB_FD_ALWAYS)
+		k->tty = FIB_TTY_FOLDER;
 	fib_unlock(&k->lock);
 }
 

@@ -12,6 +12,7 @@
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/fd/procfs.h"
+#include "hooks/signal/signal.h"
 #include "runtime/digits.h"
 #include "runtime/hidden.h"
 
@@ -27,7 +28,7 @@ struct entry {
 };
 #define NAME_AT offsetof(struct entry, name)
 
-enum listing { KERNELS, OWN_TASKS, OWN_FDS };
+enum listing { KERNELS, OWN_TASKS, OWN_FDS, ELSEWHERE /* not in /proc */ };
 
 static size_t strlen_of(const char *s)
 {
@@ -70,11 +71,13 @@ static enum listing listing_of(int fd)
 	unsigned n;
 	long len;
 
-	if (fib_raw(SYS_fstatfs, fd, &fs) || fs.f_type != PROC_MAGIC)
+	if (fib_raw(SYS_fstatfs, fd, &fs))
 		return KERNELS;
+	if (fs.f_type != PROC_MAGIC)
+		return ELSEWHERE;
 	fib_fd_link(link, fd);
 	len = fib_raw(SYS_readlink, link, path, sizeof(path));
-	n = 6 + fib_put_decimal(own + 6, (unsigned)fib_raw(SYS_getpid));
+	n = 6 + fib_put_decimal(own + 6, (unsigned)fib_signal_pid);
 	if (len <= (long)n || memcmp(path, own, n))
 		return KERNELS;
 	return listing_named(path + n, (size_t)len - n);
@@ -119,7 +122,7 @@ static int thread_at(int pid, uint32_t at)
 static long list_tasks(int fd, char *buf, size_t room)
 {
 	long pos = fib_raw(SYS_lseek, fd, 0, SEEK_CUR), r = 0;
-	int pid = (int)fib_raw(SYS_getpid);
+	int pid = fib_signal_pid;
 	size_t used = 0;
 
 	if (pos < 0)
@@ -286,7 +289,7 @@ static bool is_own(const char *s)
 /* The same in /proc/self/task/TID; the rest of that has no fiber. */
 static const char *own_file(const char *path)
 {
-	unsigned pid = (unsigned)fib_raw(SYS_getpid);
+	unsigned pid = (unsigned)fib_signal_pid;
 	const char *s = after(path, "/proc/self/task/");
 	const char *p = after(path, "/proc/");
 
@@ -304,7 +307,7 @@ static bool first_file(const char *path, bool writes)
 	const char *s = after(path, "/proc/self");
 
 	if (!s)
-		s = after_number(p, (unsigned)fib_raw(SYS_getpid));
+		s = after_number(p, (unsigned)fib_signal_pid);
 	return s && ((writes && is_own(s)) || after(s, "/timerslack_ns"));
 }
 
@@ -333,17 +336,17 @@ bool fib_procfs_of_thread(const char *user, int flags, char to[FIB_PROCFS_PATH])
 	return fib_dedicate() == 0;
 }
 
-long fib_sys_getdents64(int fd, void *buf, size_t room)
+long fib_procfs_list(int fd, void *buf, size_t room, bool *elsewhere)
 {
-	if (fib_fd_is_ours(fd))
-		return -EBADF;
-	switch (listing_of(fd)) {
+	enum listing what = listing_of(fd);
+
+	*elsewhere = what == ELSEWHERE;
+	switch (what) {
 	case OWN_TASKS:
 		return list_tasks(fd, buf, room);
 	case OWN_FDS:
 		return list_fds(fd, buf, room);
-	case KERNELS:
-		break;
+	default:
+		return fib_raw(SYS_getdents64, fd, buf, room);
 	}
-	return fib_raw(SYS_getdents64, fd, buf, room);
 }

@@ -14,6 +14,8 @@
  */
 bool fib_procfs_of_thread(const char *path, int flags,
 			  char to[FIB_PROCFS_PATH]);
+/** getdents64() of @fd; *@elsewhere: it is not in /proc, and that was asked. */
+long fib_procfs_list(int fd, void *buf, size_t room, bool *elsewhere);
 /** Is @fd what /proc calls @name? */
 bool fib_procfs_is(int fd, const char *name);
 /** The signals that the process's signalfds show. */
