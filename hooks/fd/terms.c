@@ -8,6 +8,7 @@
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/fd/known_int.h"
+#include "hooks/signal/signal.h"
 #include "runtime/chaos.h"
 #include "runtime/trywait.h"
 
@@ -351,11 +352,10 @@ struct fib_change fib_fd_change(int fd, uint8_t parts)
 /* Are numbers @a and @b surely not of one description? */
 static bool are_apart(int a, int b, unsigned *compared)
 {
-	long pid;
+	long pid = fib_signal_pid;
 
 	if (!fib_fd_asks() || ++*compared > COMPARES)
 		return false;
-	pid = fib_raw(SYS_getpid);
 	return fib_raw(SYS_kcmp, pid, pid, KCMP_FILE, a, b) > 0;
 }
 

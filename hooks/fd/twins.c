@@ -2,6 +2,7 @@
 #include <linux/kcmp.h>
 #include "hooks/core/hook.h"
 #include "hooks/fd/known_int.h"
+#include "hooks/signal/signal.h"
 #include "runtime/chaos.h"
 
 /* Numbers at most that an early one is compared with, of the first ones. */
@@ -11,7 +12,7 @@
 /* Not if one was closed where nobody saw it, and is another file's. */
 static bool is_same(int a, int b)
 {
-	long pid = fib_raw(SYS_getpid);
+	long pid = fib_signal_pid;
 
 	return fib_fd_asks() &&
 	       fib_raw(SYS_kcmp, pid, pid, KCMP_FILE, a, b) == 0;

@@ -12,20 +12,16 @@
 #include <sys/resource.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
+#include "hooks/signal/signal.h"
 #include "hooks/thread/thread.h"
 #include "runtime/iom.h"
 
 #define PIDFD_THREAD O_EXCL /* linux/pidfd.h */
 
-static int own_pid(void)
-{
-	return (int)fib_raw(SYS_getpid);
-}
-
 /* The process that @id names. */
 static int process_of(int id)
 {
-	return fib_by_tid(id) ? own_pid() : id;
+	return fib_by_tid(id) ? fib_signal_pid : id;
 }
 
 /* --- capabilities ---------------------------------------------------------- */
@@ -119,7 +115,7 @@ long fib_sys_setpgid(int pid, int group)
 {
 	struct fib *f = fib_by_tid(pid);
 
-	if (f && pid != own_pid())
+	if (f && pid != fib_signal_pid)
 		return -EINVAL;
 	return fib_raw(SYS_setpgid, pid, group);
 }
@@ -164,7 +160,7 @@ long fib_sys_pidfd_open(int pid, unsigned flags)
 	if (fib_by_tid(pid)) {
 		if (flags & PIDFD_THREAD)
 			return -EINVAL;
-		if (pid != own_pid())
+		if (pid != fib_signal_pid)
 			pid = (int)fib_load(&fib_monitor_tid, relaxed);
 	}
 	return fib_raw(SYS_pidfd_open, pid, flags);

@@ -11,6 +11,9 @@
  *	often nothing ROUNDS	a poll of no descriptor that is not to wait, and one that is
  *	often none_of ROUNDS	the same by select, of no set and of one that is empty
  *	often file ROUNDS	a file that is opened by stdio, one byte of it, its end
+ *	often folder ROUNDS	a folder that is listed
+ *	often own ROUNDS	a file of the process in /proc
+ *	often masked ROUNDS	a ppoll and a pselect with a mask, which are not to wait
  *	often action ROUNDS	a handler that is set, and taken back
  *	often kill ROUNDS	a signal to the own process, and its handler
  *	often sigwait ROUNDS	a signal to another thread, which waits for it, and one
@@ -20,6 +23,7 @@
  *	often fork ROUNDS	a child that ends; prints the page faults of both
  */
 #include "t.h"
+#include <dirent.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -112,6 +116,50 @@ static void file(void)
 		FILE *f = fopen(name, "r");
 
 		CHECK(f && fgetc(f) == 0x7f && !fclose(f));
+	}
+}
+
+static void folder(void)
+{
+	char c;
+
+	/* From when on there are records of low numbers. */
+	CHECK_ERR(recv(quiet[0], &c, 1, MSG_DONTWAIT), EAGAIN);
+	for (long i = 0; i < rounds; i++) {
+		DIR *d = opendir("/");
+
+		CHECK(d);
+		while (readdir(d))
+			;
+		CHECK(!closedir(d));
+	}
+}
+
+static void own(void)
+{
+	char c[64];
+
+	for (long i = 0; i < rounds; i++) {
+		int fd = open("/proc/self/stat", O_RDONLY);
+
+		CHECK(fd >= 0 && read(fd, c, sizeof(c)) == sizeof(c));
+		t_close(fd);
+	}
+}
+
+static void masked(void)
+{
+	struct pollfd p = { quiet[0], POLLIN, 0 };
+	struct timespec now = { 0, 0 };
+	sigset_t none;
+	fd_set set;
+
+	sigemptyset(&none);
+	for (long i = 0; i < rounds; i++) {
+		FD_ZERO(&set);
+		FD_SET(quiet[0], &set);
+		CHECK(!ppoll(&p, 1, &now, &none));
+		CHECK(!pselect(quiet[0] + 1, &set, NULL, NULL, &now, &none));
 	}
 }
 
@@ -235,6 +283,12 @@ int main(int argc, char **argv)
 		none_of();
 	else if (!strcmp(argv[1], "file"))
 		file();
+	else if (!strcmp(argv[1], "folder"))
+		folder();
+	else if (!strcmp(argv[1], "own"))
+		own();
+	else if (!strcmp(argv[1], "masked"))
+		masked();
 	else if (!strcmp(argv[1], "action"))
 		action();
 	else if (!strcmp(argv[1], "kill"))
