@@ -17,6 +17,13 @@ static bool would_take(struct fib *f, int sig)
 		 fib_load(&f->sig.awaited, seq_cst));
 }
 
+/* Who was found last, by its index: often the one thread that does not block it. */
+static _Atomic uint32_t found[65];
+
+/*
+ * As complete_signal() of the kernel: main, then whoever it was the last time, then the
+ * others, of whom there may be thousands.
+ */
 struct fib *fib_signal_target(int sig)
 {
 	struct fib *f = fib_main_fiber;
@@ -24,10 +31,15 @@ struct fib *fib_signal_target(int sig)
 
 	if (f && would_take(f, sig))
 		return f;
+	f = fib_at(fib_load(&found[sig], relaxed));
+	if (f && would_take(f, sig))
+		return f;
 	for (uint32_t i = 0; i < n; i++) {
 		f = fib_at(i);
-		if (would_take(f, sig))
-			return f;
+		if (!would_take(f, sig))
+			continue;
+		fib_store(&found[sig], i, relaxed);
+		return f;
 	}
 	return NULL;
 }
