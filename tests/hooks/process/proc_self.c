@@ -1,6 +1,7 @@
 /*
  * /proc/self/task lists the program's threads, /proc/self/fd and its like its
- * descriptors: by readdir, again after rewinddir, and by getdents64 with hardly any room.
+ * descriptors: by readdir, again after rewinddir, by getdents64 with hardly any room, and by a
+ * number that was another folder's.
  */
 #include "t.h"
 #include <dirent.h>
@@ -76,6 +77,35 @@ static int open_fds(const char *list)
 	return n;
 }
 
+static int entries(int fd)
+{
+	char buf[4096];
+	int n = 0;
+	long r;
+
+	CHECK(lseek(fd, 0, SEEK_SET) == 0);
+	while ((r = syscall(SYS_getdents64, fd, buf, sizeof(buf))) > 0)
+		for (long at = 0; at < r; n++)
+			at += ((struct dirent64 *)(buf + at))->d_reclen;
+	CHECK(r == 0);
+	return n;
+}
+
+/* A number that was another folder's, which has been listed, and its file was looked at. */
+static int by_used_number(const char *other, const char *list)
+{
+	int fd = open(other, O_RDONLY | O_DIRECTORY), tasks, n;
+	struct stat st;
+
+	CHECK(fd >= 0 && !fstat(fd, &st) && entries(fd) > 1);
+	tasks = open(list, O_RDONLY | O_DIRECTORY);
+	CHECK(tasks >= 0 && !fstat(tasks, &st) && dup2(tasks, fd) == fd);
+	t_close(tasks);
+	n = entries(fd);
+	t_close(fd);
+	return n;
+}
+
 int main(void)
 {
 	pthread_t th[THREADS];
@@ -101,6 +131,8 @@ int main(void)
 	t_say("by one: %d", raw_entries(40));
 	for (int i = 0; i < LISTS; i++)
 		t_say("%s: %d more", lists[i], open_fds(lists[i]) - before[i]);
+	t_say("by used numbers: %d %d", by_used_number("/", "/proc/self/task"),
+	      by_used_number("/dev", "/proc/self/task"));
 	pthread_barrier_wait(&leave);
 	for (int i = 0; i < THREADS; i++)
 		t_join(th[i]);
