@@ -58,6 +58,25 @@ static int await_one(struct fib *f, uint64_t set, uint64_t deadline,
 	return sig ? sig : fib_signal_dequeue(f, set, info);
 }
 
+static long accepted(int sig, const siginfo_t *info, void *user_info)
+{
+	if (user_info && fib_copy(user_info, info, sizeof(*info)))
+		return -EFAULT;
+	return sig;
+}
+
+/* As do_sigtimedwait() of the kernel, which looks once, and does not sleep. */
+static long accept_now(struct fib *f, uint64_t set, void *user_info)
+{
+	siginfo_t info;
+	int sig = fib_signal_accept(f, set, &info);
+
+	if (!sig)
+		return -EAGAIN;
+	fib_signal_rewatch(FIB_SIG(sig));
+	return accepted(sig, &info, user_info);
+}
+
 long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 			     const struct timespec *ts, size_t size)
 {
@@ -78,6 +97,8 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 		ns = fib_timespec_ns(ts);
 		if (ns < 0)
 			return ns;
+		if (ns == 0)
+			return accept_now(f, set, user_info);
 		deadline = fib_deadline_in((uint64_t)ns);
 	}
 	fib_cancel_begin();
@@ -93,7 +114,5 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 		fib_cancel_end();
 		return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 	}
-	if (user_info && fib_copy(user_info, &info, sizeof(info)))
-		return -EFAULT;
-	return sig;
+	return accepted(sig, &info, user_info);
 }

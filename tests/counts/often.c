@@ -18,6 +18,7 @@
  *	often kill ROUNDS	a signal to the own process, and its handler
  *	often sigwait ROUNDS	a signal to another thread, which waits for it, and one
  *				back
+ *	often glimpse ROUNDS	two looks for a signal that are not to wait
  *	often alarm ROUNDS	a timer's signal, which the thread that has set it waits for
  *	often doze ROUNDS	a sleep of 70 ms, in which the whole process sleeps
  *	often crowd ROUNDS	a signal to the own process, which one thread takes, the last that
@@ -217,6 +218,19 @@ static void signals(void)
 	t_join(other);
 }
 
+static void glimpses(void)
+{
+	struct timespec now = { 0, 0 };
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	CHECK_0(pthread_sigmask(SIG_BLOCK, &usr1, NULL));
+	for (long i = 0; i < rounds; i++) {
+		CHECK_ERR(sigtimedwait(&usr1, NULL, &now), EAGAIN);
+		CHECK_ERR(sigtimedwait(&usr1, NULL, &now), EAGAIN);
+	}
+}
+
 static void alarms(void)
 {
 	struct itimerval soon = { { 0, 0 }, { 0, 1000 } };
@@ -347,6 +361,8 @@ int main(int argc, char **argv)
 		own_signal();
 	else if (!strcmp(argv[1], "sigwait"))
 		signals();
+	else if (!strcmp(argv[1], "glimpse"))
+		glimpses();
 	else if (!strcmp(argv[1], "alarm"))
 		alarms();
 	else if (!strcmp(argv[1], "doze"))
