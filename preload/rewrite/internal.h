@@ -153,6 +153,7 @@ struct fib_scan {
 	uint16_t object;	 /* which the new sites belong to */
 	uint32_t nsites;	 /* found so far, the last of them in site[] */
 	uintptr_t sets_host_reg; /* the first instruction that does, or 0 */
+	uintptr_t sets_altstack; /* the same of sigaltstack, below libc */
 	struct fib_rewrite_stats *stats;
 };
 

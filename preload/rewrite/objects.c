@@ -84,6 +84,26 @@ static void look_for_host_reg(struct object *o, const uint8_t *hit)
 		o->scan->sets_host_reg = (uintptr_t)p;
 }
 
+/*
+ * A runtime below libc, as Go's, whose functions are in no frame table: it gives a
+ * signal stack and masks to the kernel thread it is on.
+ */
+static void look_for_altstack(struct object *o, const uint8_t *hit)
+{
+	struct fib_fde fn;
+	uintptr_t next_fn;
+	bool gap;
+
+	if (o->whole || o->scan->sets_altstack ||
+	    !fib_is_call_of(hit, (uintptr_t)hit - o->text.start,
+			    SYS_sigaltstack))
+		return;
+	if (fib_frames_find(&o->frames, (uintptr_t)hit, o->text.start,
+			    o->text.end, &fn, &next_fn, &gap) &&
+	    gap)
+		o->scan->sets_altstack = (uintptr_t)hit;
+}
+
 static int find_hits(struct object *o)
 {
 	const uint8_t *p = (const uint8_t *)o->text.start;
@@ -99,6 +119,7 @@ static int find_hits(struct object *o)
 			return fib_rewrite_fail(-ENOSPC, "too many sites in",
 						(uintptr_t)p,
 						o->info->dlpi_name);
+		look_for_altstack(o, p);
 		o->hits[o->nhits++] = (uintptr_t)p;
 	}
 	return 0;

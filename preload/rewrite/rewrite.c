@@ -307,16 +307,23 @@ struct walk {
 };
 
 /*
- * By its own instruction: no call that could be answered. At the start the program
+ * By its own instructions: no call that could be answered. At the start the program
  * is left alone; of an object that comes later nobody knows whether it will.
  */
-static int tell_host_reg(const struct fib_scan *scan,
-			 const struct dl_phdr_info *info,
-			 const struct walk *walk)
+static int tell_danger(const struct fib_scan *scan,
+		       const struct dl_phdr_info *info, const struct walk *walk)
 {
-	int err = fib_rewrite_fail(-EPERM, "%gs is set by", scan->sets_host_reg,
-				   info->dlpi_name);
+	int err;
 
+	if (scan->sets_host_reg)
+		err = fib_rewrite_fail(-EPERM, "%gs is set by",
+				       scan->sets_host_reg, info->dlpi_name);
+	else if (scan->sets_altstack)
+		err = fib_rewrite_fail(-EPERM,
+				       "signal stacks are set below libc by",
+				       scan->sets_altstack, info->dlpi_name);
+	else
+		return 0;
 	if (!walk->late)
 		return err;
 	if (fib_rewrite_endangers)
@@ -342,8 +349,8 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 	whole = fib_object_is_libcs(info);
 	if (!whole || !fib_known_take(&scan, info))
 		err = fib_scan_object(&scan, info, whole);
-	if (!err && scan.sets_host_reg)
-		err = tell_host_reg(&scan, info, walk);
+	if (!err)
+		err = tell_danger(&scan, info, walk);
 	/* Started by a debugger: it has a breakpoint there, which stays its own. */
 	if (!err && ldso && !is_trap(_r_debug.r_brk) &&
 	    fib_scan_debug_state(&scan, _r_debug.r_brk, on_debug_state))

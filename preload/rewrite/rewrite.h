@@ -62,7 +62,10 @@ int fib_rewrite_objects(void);
  */
 extern void (*fib_rewrite_left)(void);
 
-/** The same for one that is loaded later, is rewritten, and sets the host register. */
+/**
+ * The same for one that is loaded later, is rewritten, and sets the host register, or
+ * signal stacks below libc.
+ */
 extern void (*fib_rewrite_endangers)(void);
 
 /** In a fork child, before any of the above is called there. */

@@ -1,7 +1,7 @@
 # Tests of the fibhook command. Builds into $(B)/tests/cli/.
 
 CT := $(B)/tests/cli
-CT_PROGS := $(CT)/states $(CT)/threads $(CT)/first_timer $(CT)/set_same $(CT)/sets_gs $(CT)/sets_gs_linked $(CT)/libsetsgs.so $(CT)/libfibhook.so \
+CT_PROGS := $(CT)/states $(CT)/threads $(CT)/first_timer $(CT)/set_same $(CT)/sets_gs $(CT)/sets_gs_linked $(CT)/libsetsgs.so $(CT)/sets_stack_linked $(CT)/libsetsstack.so $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
             $(CT)/stderr_data $(CT)/whoami $(CT)/stack_of $(CT)/waits $(CT)/holds $(CT)/fights $(CT)/words \
             $(CT)/library-so $(CT)/library-a $(CT)/library-stripped $(B)/tests/support/filter \
@@ -32,6 +32,15 @@ $(CT)/libsetsgs.so: tests/cli/sets_gs_object.c
 $(CT)/sets_gs_linked: tests/cli/threads.c $(CT)/libsetsgs.so
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(T_FLAGS) $< -L$(CT) -Wl,--no-as-needed -lsetsgs \
+	  -Wl,-rpath,'$$ORIGIN' -o $@
+
+$(CT)/libsetsstack.so: tests/cli/sets_stack_object.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(T_FLAGS) -shared -fPIC $< -o $@
+
+$(CT)/sets_stack_linked: tests/cli/threads.c $(CT)/libsetsstack.so
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(T_FLAGS) $< -L$(CT) -Wl,--no-as-needed -lsetsstack \
 	  -Wl,-rpath,'$$ORIGIN' -o $@
 
 $(CT)/static: tests/cli/threads.c

@@ -45,14 +45,15 @@ static void load(const char *path)
 		t_skip(dlerror());
 	set = (void (*)(void *))dlsym(lib, "set_base");
 	get = (long (*)(void))dlsym(lib, "get_word");
-	CHECK(set && get);
 }
 
 static void threads(void)
 {
-	pthread_t a = t_thread(thread, (void *)0L);
-	pthread_t b = t_thread(thread, (void *)1L);
+	pthread_t a, b;
 
+	CHECK(set && get);
+	a = t_thread(thread, (void *)0L);
+	b = t_thread(thread, (void *)1L);
 	t_join(a);
 	t_join(b);
 }

@@ -161,6 +161,16 @@ else
 	check "%gs is set in a child: the parent is hooked" \
 		grep -q "^fibers_created 2$" "$T"/counted.*
 fi
+# A runtime below libc, as Go's: its signal stacks would be those of kernel threads.
+run env FIBHOOK_LOG=warn "$F" "$B/tests/cli/sets_stack_linked"
+check "signal stacks below libc: as natively" grep -qx "a thread" "$T/out"
+check "signal stacks below libc: unhooked, and says so" \
+	grep -q "running unhooked: signal stacks are set below libc by .*libsetsstack.so (at 0x" "$T/err"
+check "signal stacks below libc: one line" [ "$(wc -l <"$T/err")" = 1 ]
+run env FIBHOOK_STATS="$T/counted" "$F" "$B/tests/cli/sets_gs" late "$B/tests/cli/libsetsstack.so"
+check "signal stacks below libc, later: hooked" grep -q "^fibers_created 2$" "$T/counted"
+check "signal stacks below libc, later: says so" \
+	grep -q "may hang or crash, .*signal stacks are set below libc by .*libsetsstack.so (at 0x" "$T/err"
 # Descriptors are its own again where there are too few for the library.
 for limit in 4 5 6 20 64; do
 	list="ulimit -n $limit"'; exec "$@" ls /proc/self/fd'

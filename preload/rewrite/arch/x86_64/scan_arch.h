@@ -100,17 +100,23 @@ static inline int64_t fib_scan_reach(const uint8_t *p)
 }
 
 /**
- * mov $15,%eax or %rax right before the syscall at p: gdb knows these bytes,
- * too. @before: bytes of the text before p.
+ * mov $nr,%eax or %rax right before the syscall at p. @before: bytes of the text
+ * before p.
  */
-static inline bool fib_is_sigreturn(const uint8_t *p, size_t before)
+static inline bool fib_is_call_of(const uint8_t *p, size_t before, uint8_t nr)
 {
-	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0 };
-	static const uint8_t eax[] = { 0xb8, 15, 0, 0, 0 };
+	const uint8_t rax[] = { 0x48, 0xc7, 0xc0, nr, 0, 0, 0 };
+	const uint8_t eax[] = { 0xb8, nr, 0, 0, 0 };
 
 	return before >= sizeof(rax) &&
 	       (!memcmp(p - sizeof(rax), rax, sizeof(rax)) ||
 		!memcmp(p - sizeof(eax), eax, sizeof(eax)));
+}
+
+/** gdb knows these bytes, too. */
+static inline bool fib_is_sigreturn(const uint8_t *p, size_t before)
+{
+	return fib_is_call_of(p, before, 15);
 }
 
 /** pop %rdi at its start: a vfork that keeps its return address there. */
