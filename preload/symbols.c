@@ -483,7 +483,7 @@ int pthread_getname_np(pthread_t t, char *buf, size_t len)
 
 	if (!f)
 		return CALL(pthread_getname_np, t, buf, len);
-	if (len <= strlen(f->name))
+	if (len < FIB_NAME_MAX) /* whatever its length, as libc */
 		return ERANGE;
 	strcpy(buf, f->name);
 	return 0;

@@ -70,6 +70,9 @@ int main(void)
 		CHECK_0(pthread_setname_np(th[i], want));
 	}
 	CHECK_RC(pthread_setname_np(th[0], "far too long a name"), ERANGE);
+	/* The length of the name makes no difference. */
+	CHECK_RC(pthread_getname_np(th[0], name, 15), ERANGE);
+	CHECK_RC(pthread_getname_np(pthread_self(), name, 15), ERANGE);
 	for (int i = 0; i < N; i++)
 		t_put(p[1], 'x');
 	for (int i = 0; i < N; i++)
