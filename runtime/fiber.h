@@ -104,6 +104,7 @@ struct fib {
 	uint64_t cpu_ns, cpu_since_ns;
 	/* --- what the host adds --- */
 	FIB_HOST_FIBER
+	struct waiter *pi_wait; /* for a PI mutex: futex_pi.c */
 	/* --- what it was made of; not where a thread of libc's became it --- */
 	void (*fn)(void *);
 	void *arg;

@@ -69,11 +69,12 @@ int fib_futex_waitv(const struct fib_futex_word *word, unsigned n,
 /**
  * Priority inheritance mutexes, without the inheritance. The word holds the
  * owner's @tid; unlock hands it to the first waiter, as kernel/futex/pi.c does.
- * 0, -EDEADLK, -ESRCH (the owner is none of ours), -EAGAIN (@try), -ETIMEDOUT,
+ * @fiber finds one by its id. 0, -EDEADLK (it is ours, or its owner waits for us
+ * in the end), -ESRCH (the owner is none of ours), -EAGAIN (@try), -ETIMEDOUT,
  * -EINTR, -EPERM (not the owner), -EFAULT.
  */
 int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
-		      bool try_only, bool (*alive)(uint32_t tid));
+		      bool try_only, struct fib *(*fiber)(uint32_t tid));
 /**
  * FUTEX_WAIT_REQUEUE_PI: as fib_futex_wait(), and returns with the mutex @to
  * owned by @tid. -EAGAIN also for a signal when it waited for the mutex already.
@@ -86,14 +87,17 @@ int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
  * something else), and what fib_futex_lock_pi() says of the owner.
  */
 int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
-			     uint32_t cmp, bool (*alive)(uint32_t tid));
+			     uint32_t cmp, struct fib *(*fiber)(uint32_t tid));
 /** The caller has changed some thread's priority. */
 void fib_futex_priority_changed(void);
 /** Does one wait for it, of this kind? */
 bool fib_futex_has_pi_waiter(uint32_t *uaddr);
 /** With @died, the owner ends: the next one is told by FUTEX_OWNER_DIED. */
 int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died);
+/** @tid has ended, and is none of ours any more: who waits for what it had is next. */
+void fib_futex_pi_gone(uint32_t tid);
 /** In a fork child: nobody waits. */
 void fib_futex_reset(void);
+void fib_futex_pi_reset(void);
 
 #endif

@@ -1,8 +1,114 @@
 /*
  * Mutexes with priority inheritance, but for the inheritance, and conditions whose
  * mutex is one: futex.h. kernel/futex/pi.c, kernel/futex/requeue.c.
+ *
+ * Who waits for whom. A fiber's pi_wait is its waiter from before it is queued
+ * until it has left the queue, and changes under pi_lock alone. So who holds
+ * that lock may follow the chain from a word to its owner, to the word which
+ * that one waits for, and so on. Where it comes back to the caller, the cycle is
+ * whole: each in it was waiting already when the lock was taken, goes on
+ * waiting as long as it is held, and meanwhile gets no word and gives none back.
+ * What is seen of a chain that ends elsewhere may have changed, and is not used.
+ *
+ * An owner that ends hands on what is waited for, and is no fiber any more by then:
+ *
+ *	who waits			owner
+ *	---------			-----
+ *	lock pi_lock			tid = 0, fence		(B)
+ *	pi_waiting++		(A)	pi_waiting? no: done
+ *	fiber(owner)? no: -ESRCH	lock pi_lock
+ *	queued, pi_wait = w		each pi_wait on a word of the owner:
+ *	unlock				  unlock; to the first who waits there
  */
 #include "runtime/futex_int.h"
+
+static struct fib_lock pi_lock = FIB_LOCK(FUTEX_PI);
+static _Atomic uint32_t pi_waiting;
+
+static void chain_enter_locked(struct waiter *w)
+{
+	fib_add(&pi_waiting, 1, seq_cst); /* (A) */
+	w->fib->pi_wait = w;
+}
+
+static void chain_leave_locked(struct waiter *w)
+{
+	w->fib->pi_wait = NULL;
+	fib_sub(&pi_waiting, 1, relaxed);
+}
+
+static void chain_leave(struct waiter *w, bool give_up)
+{
+	fib_lock(&pi_lock);
+	if (give_up)
+		fib_futex_give_up(w);
+	chain_leave_locked(w);
+	fib_unlock(&pi_lock);
+}
+
+/* Whose is the word for which @w waits? 0: nobody's, or it does not wait. */
+static uint32_t waits_for_locked(const struct waiter *w)
+{
+	uint32_t now;
+
+	if (!w || !w->pi_tid || fib_load(&w->woken, acquire) ||
+	    fib_peek32(fib_futex_word(w->uaddr), &now))
+		return 0;
+	return now & FUTEX_TID_MASK;
+}
+
+/* Does @w wait for itself in the end? A cycle of others is not followed twice. */
+static bool deadlock_locked(const struct waiter *w,
+			    struct fib *(*fiber)(uint32_t tid))
+{
+	uint32_t most = fib_load(&pi_waiting, relaxed);
+	const struct waiter *at = w;
+
+	while (most--) {
+		uint32_t owner = waits_for_locked(at);
+		const struct fib *f = owner ? fiber(owner) : NULL;
+
+		if (owner == w->pi_tid)
+			return true;
+		if (!f)
+			return false;
+		at = f->pi_wait;
+	}
+	return false;
+}
+
+/* The first word of @tid's from entry @i on for which one waits; NULL: none. */
+static uint32_t *next_of(uint32_t tid, uint32_t *i)
+{
+	uint32_t n = fib_high_water(), *uaddr = NULL;
+
+	fib_lock(&pi_lock);
+	for (; !uaddr && *i < n; ++*i) {
+		const struct waiter *w = fib_at(*i)->pi_wait;
+
+		if (waits_for_locked(w) == tid)
+			uaddr = w->uaddr;
+	}
+	fib_unlock(&pi_lock);
+	return uaddr;
+}
+
+void fib_futex_pi_gone(uint32_t tid)
+{
+	uint32_t *uaddr, i = 0;
+
+	fib_fence(seq_cst); /* (B) */
+	if (fib_likely(!fib_load(&pi_waiting, relaxed)))
+		return;
+	while ((uaddr = next_of(tid, &i)))
+		fib_futex_unlock_pi(uaddr, tid, true);
+}
+
+void fib_futex_pi_reset(void)
+{
+	fib_lock_init(&pi_lock, FUTEX_PI);
+	fib_store(&pi_waiting, 0, relaxed);
+}
 
 /* 1: *@uaddr was @was and is @is; 0: it was not; -EFAULT. */
 static int swap(uint32_t *uaddr, uint32_t was, uint32_t is)
@@ -23,7 +129,7 @@ static bool has_waiter(const struct bucket *b, const uint32_t *uaddr)
  * kernel/futex/pi.c: the bit is set before the owner is looked for.
  */
 static int take_pi_locked(struct bucket *b, struct waiter *w, bool try_only,
-			  bool (*alive)(uint32_t tid))
+			  struct fib *(*fiber)(uint32_t tid))
 {
 	for (;;) {
 		uint32_t was, is, owner;
@@ -47,7 +153,7 @@ static int take_pi_locked(struct bucket *b, struct waiter *w, bool try_only,
 			continue;
 		if (!owner)
 			return 0;
-		if (!alive(owner))
+		if (!fiber(owner))
 			return -ESRCH;
 		if (try_only)
 			return -EAGAIN;
@@ -58,7 +164,7 @@ static int take_pi_locked(struct bucket *b, struct waiter *w, bool try_only,
 }
 
 int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
-		      bool try_only, bool (*alive)(uint32_t tid))
+		      bool try_only, struct fib *(*fiber)(uint32_t tid))
 {
 	struct bucket *b;
 	struct waiter w = { .fib = fib_self(),
@@ -75,14 +181,22 @@ int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 	if (r)
 		return r;
 	fib_futex_grow();
+	fib_lock(&pi_lock);
+	chain_enter_locked(&w);
 	b = fib_futex_lock_word(uaddr);
-	r = take_pi_locked(b, &w, try_only, alive);
+	r = take_pi_locked(b, &w, try_only, fiber);
 	fib_unlock(&b->lock);
+	if (r > 0 && deadlock_locked(&w, fiber)) {
+		fib_futex_give_up(&w);
+		r = fib_load(&w.woken, acquire) ? 0 : -EDEADLK;
+	}
+	if (r <= 0)
+		chain_leave_locked(&w);
+	fib_unlock(&pi_lock);
 	if (r <= 0)
 		return r;
 	r = fib_futex_sleep(&w, 1, uaddr, deadline_ns);
-	if (r)
-		fib_futex_give_up(&w);
+	chain_leave(&w, r != 0);
 	return fib_load(&w.woken, acquire) ? 0 : r;
 }
 
@@ -161,12 +275,16 @@ int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
 
 	if (from == to)
 		return -EINVAL;
+	fib_lock(&pi_lock);
+	chain_enter_locked(&w);
+	fib_unlock(&pi_lock);
 	r = fib_futex_queue(&w, val);
-	if (r)
+	if (r) {
+		chain_leave(&w, false);
 		return r;
+	}
 	r = fib_futex_sleep(&w, 1, from, deadline_ns);
-	if (r)
-		fib_futex_give_up(&w);
+	chain_leave(&w, r != 0);
 	if (fib_load(&w.woken, acquire))
 		return 0;
 	/* Waiting for the mutex already: not to be repeated. */
@@ -175,7 +293,7 @@ int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
 
 /* The mutex for @w, if it is free: 1; else 0 or -errno. */
 static int take_for_locked(uint32_t *to, struct waiter *w, bool more,
-			   bool (*alive)(uint32_t tid))
+			   struct fib *(*fiber)(uint32_t tid))
 {
 	for (;;) {
 		uint32_t was, is, owner;
@@ -196,12 +314,12 @@ static int take_for_locked(uint32_t *to, struct waiter *w, bool more,
 			continue;
 		if (!owner)
 			return 1;
-		return alive(owner) ? 0 : -ESRCH;
+		return fiber(owner) ? 0 : -ESRCH;
 	}
 }
 
 int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
-			     uint32_t cmp, bool (*alive)(uint32_t tid))
+			     uint32_t cmp, struct fib *(*fiber)(uint32_t tid))
 {
 	struct bucket *a, *b;
 	int done = 0, r = fib_futex_compare(from, cmp);
@@ -213,6 +331,7 @@ int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 		return r;
 	fib_touch32(fib_futex_word(
 		to)); /* only if one waits does it matter whether it is there */
+	fib_lock(&pi_lock);
 	fib_futex_lock_two(from, to, &a, &b);
 	r = fib_futex_compare(from, cmp);
 	fib_list_for_each (it, &a->waiters) {
@@ -227,7 +346,7 @@ int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 			break;
 		}
 		if (!done)
-			r = take_for_locked(to, w, nmove > 0, alive);
+			r = take_for_locked(to, w, nmove > 0, fiber);
 		if (r < 0)
 			break;
 		if (!done++ && r) {
@@ -239,5 +358,6 @@ int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 		fib_futex_move_locked(a, b, w, to);
 	}
 	fib_futex_unlock_two(a, b);
+	fib_unlock(&pi_lock);
 	return r < 0 ? r : done;
 }

@@ -129,4 +129,5 @@ void fib_futex_reset(void)
 	fib_lock_init(&grow_lock, FUTEX_GROW);
 	fib_store(&table, tables, relaxed);
 	fib_store(&enough, 2u << FEW_BITS, relaxed);
+	fib_futex_pi_reset();
 }

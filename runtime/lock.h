@@ -92,7 +92,7 @@ static inline void fib_fence_after_unlock(void)
  * because it lies in a structure of fib.h.
  *
  * fib_no_lock(what): the caller holds none here.
- * fib_only_lock(name, what): or one of that rank, or several.
+ * fib_only_lock(name, what): or one of that rank, or several; with FUTEX, FUTEX_PI too.
  * fib_locks_forget(): in a fork child, where the locks of others are nobody's.
  */
 #ifdef FIB_LOCK_RANKS

@@ -121,7 +121,8 @@ void fib_rank_none(int but, const char *what, const char *file, int line)
 	for (int i = 0; held && i < held->n; i++) {
 		const struct fib_held_lock *h = &held->at[i];
 
-		if (!h->word || h->rank == but)
+		if (!h->word || h->rank == but ||
+		    (but == FIB_RANK_FUTEX && h->rank == FIB_RANK_FUTEX_PI))
 			continue;
 		say("lock order: ");
 		say(what);

@@ -220,9 +220,9 @@ static bool odd_call(uint32_t *uaddr, int op, uint32_t *uaddr2)
 	return odd(uaddr, private);
 }
 
-static bool is_fiber(uint32_t tid)
+static struct fib *fiber_of(uint32_t tid)
 {
-	return fib_by_tid((int)tid) != NULL;
+	return fib_by_tid((int)tid);
 }
 
 static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
@@ -239,7 +239,7 @@ static long lock_pi(int op, uint32_t *uaddr, const struct timespec *ts)
 		return r;
 	fib_cancel_begin();
 	r = fib_futex_lock_pi(key(op, uaddr), (uint32_t)fib_own_tid(), deadline,
-			      cmd == FUTEX_TRYLOCK_PI, is_fiber);
+			      cmd == FUTEX_TRYLOCK_PI, fiber_of);
 	if (r < 0)
 		fib_cancel_end();
 	/* In whatever way a handler ends it: it has the lock, or not yet. */
@@ -370,7 +370,7 @@ long fib_sys_futex(uint32_t *uaddr, int op, uint32_t val, uintptr_t timeout,
 		    ((uintptr_t)uaddr2 & 3))
 			return -EINVAL;
 		return fib_futex_cmp_requeue_pi(key(op, uaddr), key(op, uaddr2),
-						(int)timeout, val3, is_fiber);
+						(int)timeout, val3, fiber_of);
 	case FUTEX_WAKE_OP:
 		return fib_futex_wake_op(key(op, uaddr), key(op, uaddr2),
 					 (int)val, (int)timeout, val3);

@@ -227,6 +227,7 @@ void fib_thread_gone(struct fib *f)
 {
 	struct fib_worker *w = fib_worker_self(); /* NULL: was killed */
 	uint32_t *word = f->thread.clear_tid;
+	uint32_t tid = (uint32_t)fib_load(&f->tid, relaxed);
 	bool last;
 
 	fib_robust_exit(f);
@@ -243,6 +244,7 @@ void fib_thread_gone(struct fib *f)
 	 */
 	last = fib_thread_is_last();
 	fib_store(&f->tid, 0, relaxed);
+	fib_futex_pi_gone(tid);
 	/* A store is a release: what the thread did is seen by who joins it. */
 	if (word && !fib_poke32(word, 0)) {
 		fib_futex_wake(fib_futex_shared(word), 1, FIB_FUTEX_ANY);
