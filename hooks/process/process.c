@@ -15,6 +15,7 @@
  * A vfork or CLONE_VM child shares our memory: it runs with %gs zero and
  * touches nothing of ours.
  */
+#include <fcntl.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <sys/wait.h>
@@ -25,6 +26,7 @@
 #include "hooks/process/process.h"
 #include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
+#include "hooks/sigcalls/sigcalls.h"
 #include "hooks/thread/thread.h"
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
@@ -520,17 +522,43 @@ long fib_sys_wait4(int pid, int *status, int options, void *usage)
 			line_for(&p), try_wait4);
 }
 
+#define PIDFD 3 /* P_PIDFD, from glibc 2.36 on */
+
+/*
+ * A pidfd's number may be another's when the wait goes on: its child is waited for.
+ * Not where the descriptor says that nobody waits, which is the kernel's to tell.
+ */
+static void name_child(long a[6])
+{
+	long flags;
+	int pid;
+
+	if (fib_filtered())
+		return;
+	pid = fib_pidfd_tid((int)a[1]);
+	flags = fib_raw(SYS_fcntl, a[1], F_GETFL, 0);
+	if (pid && flags >= 0 && !(flags & O_NONBLOCK)) {
+		a[0] = P_PID;
+		a[1] = pid;
+	}
+}
+
 long fib_sys_waitid(int type, int id, void *info, int options, void *usage)
 {
-	long a[6] = { type, id, (long)info, options, (long)usage };
-	struct fib_place p = { .key = { SYS_waitid, (uint64_t)type,
-					(uint64_t)id, (uint64_t)options } };
+	long a[6] = { type, id, (long)info, options, (long)usage }, r;
+	struct fib_place p;
 
 	for_own_children(options);
 	if (options & WNOHANG)
 		return reaped(fib_pass(SYS_waitid, a));
-	/* A pidfd's number may be another's by then. */
-	return wait_for(SYS_waitid, a, type <= P_PGID ? line_for(&p) : NULL,
+	if (type == PIDFD) {
+		if (try_waitid(a, &r))
+			return reaped(r);
+		name_child(a);
+	}
+	p = (struct fib_place){ .key = { SYS_waitid, (uint64_t)a[0],
+					 (uint64_t)a[1], (uint64_t)options } };
+	return wait_for(SYS_waitid, a, a[0] <= P_PGID ? line_for(&p) : NULL,
 			try_waitid);
 }
 

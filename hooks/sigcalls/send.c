@@ -262,11 +262,7 @@ struct pidfd_info {
 #define PIDFD_GET_INFO _IOWR(0xff, 11, struct pidfd_info)
 _Static_assert(sizeof(struct pidfd_info) == 64, "the smallest that it takes");
 
-/*
- * The thread that @pidfd is of; 0: older kernels tell it by another descriptor
- * alone, whose number others would miss.
- */
-static int tid_of(int pidfd)
+int fib_pidfd_tid(int pidfd)
 {
 	struct pidfd_info info = { .mask = PIDFD_INFO_PID };
 
@@ -280,7 +276,7 @@ static int tid_of(int pidfd)
 
 long fib_sys_pidfd_send_signal(int pidfd, int sig, void *user, unsigned flags)
 {
-	int tid = tid_of(pidfd);
+	int tid = fib_pidfd_tid(pidfd);
 	struct fib *f = tid ? fib_by_tid(tid) : NULL;
 	bool thread =
 		flags == TO_THREAD || (flags == 0 && pidfd == ITSELF_THREAD);

@@ -1,6 +1,7 @@
 /*
  * A child by its descriptor: poll, epoll, waitid(P_PIDFD), in threads of their own;
- * one that does not wait; one whose number is closed meanwhile.
+ * one that does not wait; one whose number is closed or another's meanwhile, with
+ * signals.
  */
 #include "../calls.h"
 #include <sys/epoll.h>
@@ -118,10 +119,46 @@ static void no_wait(void)
 	T_RESULT("a closed number", reap(&c.fd));
 }
 
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+/* Its number is closed, or another child's by then: the wait is for the first one. */
+static void signalled(int other, int flags)
+{
+	struct child c = child(0), d = child(0);
+	int fd = c.fd;
+	struct t_call w;
+
+	t_handle(SIGUSR1, nothing, flags);
+	t_begin(&w, reap, &fd);
+	t_waits(&w);
+	if (other)
+		CHECK(dup2(d.fd, c.fd) == c.fd);
+	else
+		t_close(c.fd);
+	CHECK(pthread_kill(w.th, SIGUSR1) == 0);
+	if (!(flags & SA_RESTART))
+		t_ended("interrupted", &w);
+	t_close(other ? d.hold : c.hold);
+	if (flags & SA_RESTART)
+		t_ended("made again", &w);
+	t_close(other ? c.hold : d.hold);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	CHECK(errno == ECHILD);
+	t_close(d.fd);
+	if (other)
+		t_close(c.fd);
+}
+
 int main(void)
 {
 	t_be_threaded();
 	waits();
 	no_wait();
+	for (int i = 0; i < 4; i++)
+		signalled(i & 1, i & 2 ? SA_RESTART : 0);
 	return 0;
 }
