@@ -291,6 +291,19 @@ static bool is_too_little(struct fib_io *io)
 	return !fib_io_ready(io->s->fd, POLLIN | POLLRDHUP);
 }
 
+/*
+ * It is empty: there is room for who writes to the other end. Where that is the same
+ * file, as of an eventfd, the hint would be an edge that has the caller look again, and
+ * again.
+ */
+static void hint_room(struct fib_io *io)
+{
+	struct fib_known *k = fib_fd_of(io->s);
+
+	if (fib_likely(fib_fd_peer(k).slot != io->s))
+		fib_fd_hint_peer(k, FIB_IO_WRITE);
+}
+
 static long block(struct fib_io *io)
 {
 	long r = limit_again(io);
@@ -313,9 +326,8 @@ static long block(struct fib_io *io)
 		return -FIB_IO_GOES_OVER;
 	if (io->shared && fib_unlikely(has_queue(io)))
 		return -FIB_IO_ELSEWHERE;
-	/* It is empty: there is room for who writes to the other end. */
 	if (io->ev == FIB_IO_READ)
-		fib_fd_hint_peer(fib_fd_of(io->s), FIB_IO_WRITE);
+		hint_room(io);
 	fib_io_waits(io->opens);
 	/* sock_intr_errno(); and whoever has done a part leaves it at that */
 	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)

@@ -69,6 +69,7 @@ static long limit_ms, patience_ms;
 static int until = -1; /* a step of which is told only that it is over */
 static uint32_t told[FZ_ACTORS][FZ_NSIGNALS];
 static bool stopped, has_pty;
+static bool restless; /* something has run all the time: that is not to be */
 static int end_status = -1;
 
 static void read_script(void)
@@ -209,6 +210,8 @@ static void compose(int phase, const bool *was, const char *more, bool timed)
 		if (fz_shared->slot[a].pid &&
 		    fz_watch_stopped(fz_shared->slot[a].pid))
 			put("\tactor %d is stopped", a);
+	if (restless)
+		put("\tnever at rest");
 	if (end_status >= 0)
 		put("\tthe process has ended: %s %d",
 		    WIFSIGNALED(end_status) ? "signal" : "exit",
@@ -241,10 +244,10 @@ static void rest(long hold, bool anyway)
 	int64_t t0 = fz_now_ms();
 
 	fz_watch_begin();
-	while ((collect() || anyway) && end_status < 0 &&
-	       fz_now_ms() - t0 < TOO_LONG) {
+	while ((collect() || anyway) && end_status < 0 && !restless) {
 		if (fz_watch_quiet(fz_shared, fz_child) >= hold)
 			break;
+		restless = fz_now_ms() - t0 > TOO_LONG;
 		fz_nap();
 	}
 	collect();
@@ -427,11 +430,11 @@ static const char *own(int i, bool *timed)
 
 static bool settles(const struct step *s)
 {
-	static const char *const calls[] = { "kill",  "tkill",	   "exit",
-					     "fork",  "close",	   "stop",
-					     "cont",  "killchild", "mask",
-					     "front", "action",	   "pidkill",
-					     "exec",  "spawn",	   "queue" };
+	static const char *const calls[] = {
+		"kill", "tkill",     "exit",  "fork",	"close",  "stop",
+		"cont", "killchild", "mask",  "front",	"action", "pidkill",
+		"exec", "spawn",     "queue", "hangup", "run"
+	};
 	bool found = has_pty || s->actor < 0 || s->races;
 
 	for (size_t k = 0; k < sizeof(calls) / sizeof(*calls); k++)
@@ -491,7 +494,7 @@ static void play(void)
 		if (!timed)
 			check_time(was);
 		puts(line);
-		if (end_status >= 0 ||
+		if (end_status >= 0 || restless ||
 		    (following && (i >= nwant || strcmp(line, want[i]))))
 			return;
 	}
