@@ -17,31 +17,30 @@ static bool would_take(struct fib *f, int sig)
 		 fib_load(&f->sig.awaited, seq_cst));
 }
 
-/* Who was found last, by its index: often the one thread that does not block it. */
-static _Atomic uint32_t found[65];
+/* Whose turn it is, if main does not take it: who had the last one, complete_signal(). */
+static _Atomic uint32_t turn;
 
-/*
- * As complete_signal() of the kernel: main, then whoever it was the last time, then the
- * others, of whom there may be thousands.
- */
 struct fib *fib_signal_target(int sig)
 {
 	struct fib *f = fib_main_fiber;
-	uint32_t n = fib_high_water();
+	uint32_t n = fib_high_water(), at = fib_load(&turn, relaxed);
 
 	if (f && would_take(f, sig))
 		return f;
-	f = fib_at(fib_load(&found[sig], relaxed));
-	if (f && would_take(f, sig))
-		return f;
-	for (uint32_t i = 0; i < n; i++) {
-		f = fib_at(i);
-		if (!would_take(f, sig))
-			continue;
-		fib_store(&found[sig], i, relaxed);
-		return f;
+	for (uint32_t i = 0; i < n; i++, at++) {
+		if (at >= n)
+			at = 0;
+		f = fib_at(at);
+		if (would_take(f, sig))
+			return f;
 	}
 	return NULL;
+}
+
+static void had_its_turn(const struct fib *f)
+{
+	if (f != fib_main_fiber)
+		fib_store(&turn, f->index, relaxed);
 }
 
 /*
@@ -96,8 +95,10 @@ bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended)
 			f = fib_signal_target(sig);
 		if (!f)
 			return false;
-		if (fib_sig_send(f, sig, info, true, pended) != -ESRCH)
+		if (fib_sig_send(f, sig, info, true, pended) != -ESRCH) {
+			had_its_turn(f);
 			return true;
+		}
 	}
 }
 
