@@ -90,6 +90,9 @@ static const struct {
 	{ "KILL", SIGKILL },
 	{ "TERM", SIGTERM },
 	{ "TSTP", SIGTSTP },
+	/* Of these as many pend as are sent; they have no handler. */
+	{ "REAL1", 40 },
+	{ "REAL2", 41 },
 };
 
 int fz_signal(const char *name)
@@ -107,12 +110,15 @@ pthread_t fz_thread(int self)
 
 /* What a handler does besides. */
 static _Atomic int told = -1;	 /* it writes to that file */
+static _Atomic int asked = -1;	 /* it reads from that one */
 static _Atomic bool jumps;	 /* it leaves the step */
+static _Atomic bool raises;	 /* it sends itself another signal */
 static __thread sigjmp_buf *out; /* in a step */
 
 static void handler(int sig)
 {
 	int err = errno;
+	char b;
 
 	for (int i = 0; i < FZ_NSIGNALS; i++)
 		if (signals[i].number == sig)
@@ -121,6 +127,10 @@ static void handler(int sig)
 		return;
 	if (told >= 0 && write(files[told], "s", 1) != 1)
 		err = errno;
+	if (asked >= 0 && read(files[asked], &b, 1) < 0)
+		err = errno;
+	if (raises)
+		raise(SIGUSR2);
 	errno = err;
 	if (jumps && out)
 		siglongjmp(*out, 1);
@@ -308,8 +318,9 @@ long fz_ms(struct fz_call *c)
 static const struct fz_op *find(const char *name)
 {
 	static const struct fz_op *const all[] = {
-		fz_make_ops, fz_state_ops, fz_data_ops, fz_net_ops,
-		fz_wait_ops, fz_task_ops,  fz_set_ops,	fz_more_ops,
+		fz_make_ops, fz_state_ops, fz_data_ops,
+		fz_net_ops,  fz_wait_ops,  fz_task_ops,
+		fz_set_ops,  fz_more_ops,  fz_rare_ops,
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
@@ -420,7 +431,7 @@ int fz_actors(void)
 	fz_shared = mmap(NULL, sizeof(*fz_shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED, FZ_COMMANDS + FZ_ACTORS, 0);
 	if (fz_shared == MAP_FAILED || setrlimit(RLIMIT_NOFILE, &limit) ||
-	    sigaction(SIGPIPE, &sa, NULL))
+	    sigaction(SIGPIPE, &sa, NULL) || sem_init(&fz_shared->sem, true, 0))
 		return 1;
 	for (int i = 0; i < 26; i++)
 		files[i] = -1;
@@ -453,8 +464,9 @@ int fz_again(int self, bool answers, const char *names)
 }
 
 /*
- * The step "action SIGNAL restart|plain|ign|dfl"; of USR1 also "tells A": it writes a
- * byte to A; and "jumps": out of the step.
+ * The step "action SIGNAL restart|plain|ign|dfl [once] [nodefer] [nostop] [nozombie]";
+ * of USR1 also "tells A": it writes a byte to A; "asks A": reads one, and waits for it;
+ * "raises": USR2; "blocks": that one, meanwhile; and "jumps": out of the step.
  */
 static void op_action(struct fz_call *c)
 {
@@ -466,10 +478,22 @@ static void op_action(struct fz_call *c)
 		sa.sa_handler = SIG_IGN;
 	if (fz_has(c, "dfl"))
 		sa.sa_handler = SIG_DFL;
-	for (int i = 2; i + 1 < c->n; i++)
+	sa.sa_flags |= (fz_has(c, "once") ? (int)SA_RESETHAND : 0) |
+		       (fz_has(c, "nodefer") ? SA_NODEFER : 0) |
+		       (fz_has(c, "nostop") ? SA_NOCLDSTOP : 0) |
+		       (fz_has(c, "nozombie") ? SA_NOCLDWAIT : 0);
+	if (fz_has(c, "blocks"))
+		sigaddset(&sa.sa_mask, SIGUSR2);
+	for (int i = 2; i + 1 < c->n; i++) {
 		if (!strcmp(c->w[i], "tells"))
 			told = letter(c, i + 1);
-	jumps = fz_has(c, "jumps");
+		if (!strcmp(c->w[i], "asks"))
+			asked = letter(c, i + 1);
+	}
+	if (fz_signal(c->w[1]) == SIGUSR1) {
+		jumps = fz_has(c, "jumps");
+		raises = fz_has(c, "raises");
+	}
 	fz_ret(c, sigaction(fz_signal(c->w[1]), &sa, NULL));
 }
 

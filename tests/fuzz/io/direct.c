@@ -97,6 +97,9 @@ static void read_script(void)
 			/* A kernel thread carries what is written to one, or ends it. */
 			has_pty |= !strncmp(s->call, "pty ", 4) ||
 				   !strncmp(s->call, "mptcp ", 6);
+			/* open() waits for who says yes (fanotify_get_response()). */
+			if (!strncmp(s->call, "guarded ", 8))
+				has_pty = fz_watch_disk = true;
 			while (from && from > b && from[-1] >= '0' &&
 			       from[-1] <= '9')
 				from--;

@@ -190,9 +190,9 @@ def documented(d):
         return "a thread that has forked waits for epoll in the kernel: " \
             "docs/COMPATIBILITY.md"
     steps = [x.split() for x in d.steps[:d.phase + 1]]
-    if re.search("blocks -> done|(poll|select|wait).*: done -> blocks",
-                 d.signature()) and \
-            re.search("of .*(dgram|seqpacket|udp|raw|epoll)", d.signature()) and \
+    if re.search("blocks -> (done|-1 EFAULT)|: done -> blocks", d.signature()) and \
+            re.search("of .*(dgram|seqpacket|udp|raw|netlink|epoll)",
+                      d.signature()) and \
             any("peek" in x[3:] and x[0].isdigit() for x in steps):
         return "who peeks wakes the next one: docs/COMPATIBILITY.md"
     calls = [x[1] for x in steps]
@@ -232,6 +232,15 @@ def documented_alone(d, calls):
     if any("fault2" in s for s in d.steps[:d.phase]) and "recvmmsg" in calls and \
             re.search(": (-1 )?EFAULT -> ", d.signature()):
         return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
+    if "recvmmsg" in calls and d.lines()[0] == \
+            d.lines()[1].replace(" = 0", " = (null)"): # ERESTARTSYS
+        return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
+    if re.match("p?(poll|select).*: done -> blocks", d.signature()) and \
+            number_closed(d):
+        return "a poll of a number that is closed: docs/COMPATIBILITY.md"
+    if re.match("sig(wait|take).*: -1 EINTR -> blocks", d.signature()) and \
+            sum(c in ("sigwait", "sigtake") for c in calls) > 1:
+        return "a sigwait for what the caller has open: docs/COMPATIBILITY.md"
     if re.match("accept.*: blocks -> -1 EINVAL", d.signature()) and \
             calls[-1] == "disconnect":
         return "accept, and connect(AF_UNSPEC): docs/COMPATIBILITY.md"
@@ -268,6 +277,20 @@ def documented_alone(d, calls):
     if "recvfd" in calls and swapped(d):
         return "several numbers, one of them received: docs/COMPATIBILITY.md"
     return None
+
+
+def number_closed(d):
+    """Does step @k of the difference, which has not ended, look at such a number?"""
+    a, b = ({x.split()[0] for x in line.split("\t")[1:]} for line in d.lines())
+    for k in a - b:
+        names = {w.split(":")[0] for w in d.steps[int(k)].split() if ":" in w} \
+            if k.isdigit() else set()
+        for s in d.steps[int(k) + 1:] if names else []:
+            w = s.split()
+            if w[1] in ("close", "closerange") and names & set(w[2:]) or \
+                    w[1] in ("dup2", "dup3") and w[3] in names:
+                return True
+    return False
 
 
 def same_signals(one, other):

@@ -10,6 +10,7 @@ import random
 
 import byways
 import corners
+import outskirts
 from scenes import SOCKETS, Scenes
 
 SMALL = [0, 1, 2, 3, 4, 5, 8, 10, 100]
@@ -17,6 +18,7 @@ LARGE = [4096, 5000, 65536, 70000, 300000, 1 << 20]
 LIMIT = "400ms"
 CORNERS = 0.3 # of the scripts
 BYWAYS = 0.35
+OUTSKIRTS = 0.35
 RECV_FLAGS = [""] * 8 + ["waitall"] * 5 + [
     "peek", "dontwait", "oob", "trunc", "waitall peek", "waitall dontwait",
     "peek oob", "errqueue", "cmsgcloexec"]
@@ -29,7 +31,7 @@ class File:
         self.name, self.kind, self.peer, self.end = name, kind, peer, end
 
 
-class Script(Scenes, corners.Corners, byways.Byways):
+class Script(Scenes, corners.Corners, byways.Byways, outskirts.Outskirts):
     def __init__(self, rng):
         self.rng = rng
         self.steps, self.files, self.timed = [], [], rng.random() < 0.12
@@ -506,6 +508,11 @@ def script(seed, number):
             one = Script(rng)
             getattr(one, scene)()
             return one.steps
+    rng = random.Random(f"{seed}/{number}/outskirts")
+    if rng.random() < OUTSKIRTS:
+        one = Script(rng)
+        one.outskirt()
+        return one.steps
     rng = random.Random(f"{seed}/{number}/byways")
     if rng.random() < BYWAYS:
         one = Script(rng)

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/types.h>
 
 #define FZ_THREADS 5 /* actors 0 (main) to 4: threads */
@@ -29,7 +30,9 @@
 /* Signals whose handlers are counted. */
 #define FZ_SIGNALS(X)                                                          \
 	X(USR1)                                                                \
-	X(USR2) X(PIPE) X(IO) X(URG) X(TTIN) X(TTOU) X(ALRM) X(CHLD) X(XFSZ)
+	X(USR2)                                                                \
+	X(PIPE) X(IO) X(URG) X(TTIN) X(TTOU) X(ALRM) X(CHLD) X(XFSZ) X(HUP)    \
+		X(INT)
 #define FZ_ONE(nm) FZ_##nm,
 enum { FZ_SIGNALS(FZ_ONE) FZ_NSIGNALS };
 #undef FZ_ONE
@@ -43,9 +46,14 @@ struct fz_slot {
 	char result[FZ_RESULT];
 };
 
+#define FZ_WORDS_SHARED 4
+
 struct fz_shared {
 	struct fz_slot slot[FZ_ACTORS];
 	char dir[64]; /* for FIFOs */
+	uint32_t words[FZ_WORDS_SHARED];
+	sem_t sem;
+	int ipc[2]; /* System V's queue and semaphores, 1 more; 0: none */
 };
 
 /* A step as its actor sees it. */
@@ -62,7 +70,8 @@ struct fz_op {
 	void (*fn)(struct fz_call *c);
 };
 extern const struct fz_op fz_make_ops[], fz_state_ops[], fz_data_ops[],
-	fz_net_ops[], fz_wait_ops[], fz_task_ops[], fz_set_ops[], fz_more_ops[];
+	fz_net_ops[], fz_wait_ops[], fz_task_ops[], fz_set_ops[], fz_more_ops[],
+	fz_rare_ops[];
 
 /* actor.c */
 extern struct fz_shared *fz_shared;
@@ -112,6 +121,8 @@ _Noreturn void fz_fail(const char *what, int err);
  */
 void fz_nap(void);
 void fz_watch_begin(void);
+/** Who waits so that no signal ends it is asleep, too: not for a disk, in this play. */
+extern bool fz_watch_disk;
 /** For how many ms all have been asleep, none having run in between. */
 long fz_watch_quiet(const struct fz_shared *s, pid_t main);
 bool fz_watch_stopped(pid_t pid);

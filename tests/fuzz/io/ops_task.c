@@ -90,16 +90,21 @@ static void op_threaded(struct fz_call *c)
 	fz_say(c, "%d", r);
 }
 
-/* wait ACTOR|any [nohang] [untraced] [nothread] */
+/* wait ACTOR [any|group|mine] [nohang] [untraced] [nothread]: group: the child's; mine */
 static void op_wait(struct fz_call *c)
 {
 	int status = 0, k = (int)fz_num(c, 1);
-	pid_t pid = fz_has(c, "any") ? -1 : fz_shared->slot[k].pid, r;
+	pid_t pid = fz_has(c, "any")  ? -1 :
+		    fz_has(c, "mine") ? 0 :
+					fz_shared->slot[k].pid,
+	      r;
 
-	if (!pid) {
+	if (!pid && !fz_has(c, "mine")) {
 		fz_say(c, "no such actor");
 		return;
 	}
+	if (fz_has(c, "group"))
+		pid = -getpgid(pid);
 	r = waitpid(pid, &status, (int)fz_flags(c, 2));
 	if (r <= 0) {
 		fz_ret(c, r);

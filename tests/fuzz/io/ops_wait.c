@@ -113,41 +113,48 @@ static void op_ppoll(struct fz_call *c)
 	polled(c, ppoll(p, (nfds_t)n, spec(c, &ts), opened(c, &set)), p, n);
 }
 
+#define NUMBERS (4 * FD_SETSIZE)
+
+static const struct {
+	short events;
+	const char *name;
+} sets[] = { { POLLIN, "+r" }, { POLLOUT, "+w" }, { POLLPRI, "+x" } };
+
 /* select, pselect: as poll */
 static void chosen(struct fz_call *c, bool masked)
 {
 	struct timespec ts, *left = spec(c, &ts);
 	struct timeval tv = { ts.tv_sec, ts.tv_nsec / 1000 };
 	struct pollfd p[FILES];
-	fd_set s[3];
+	fd_set s[3][NUMBERS / FD_SETSIZE];
 	sigset_t set;
 	int n = vector(c, p), top = 0;
 	long r;
 
-	for (int i = 0; i < 3; i++)
-		FD_ZERO(&s[i]);
+	memset(s, 0, sizeof(s));
 	for (int i = 0; i < n; i++) {
-		if (p[i].fd < 0 || p[i].fd >= FD_SETSIZE)
+		if (p[i].fd < 0 || p[i].fd >= NUMBERS)
 			continue;
-		if (p[i].events & POLLIN)
-			FD_SET(p[i].fd, &s[0]);
-		if (p[i].events & POLLOUT)
-			FD_SET(p[i].fd, &s[1]);
-		if (p[i].events & POLLPRI)
-			FD_SET(p[i].fd, &s[2]);
+		for (int k = 0; k < 3; k++)
+			if (p[i].events & sets[k].events)
+				FD_SET(p[i].fd % FD_SETSIZE,
+				       &s[k][p[i].fd / FD_SETSIZE]);
 		if (p[i].fd >= top)
 			top = p[i].fd + 1;
 	}
-	r = masked ? pselect(top, &s[0], &s[1], &s[2], left, opened(c, &set)) :
-		     select(top, &s[0], &s[1], &s[2], left ? &tv : NULL);
+	r = masked ? pselect(top, s[0], s[1], s[2], left, opened(c, &set)) :
+		     select(top, s[0], s[1], s[2], left ? &tv : NULL);
 	fz_ret(c, r);
 	/* It says how much of the limit is left. */
 	if (!masked && left && ts.tv_sec + ts.tv_nsec > 0)
 		fz_say(c, tv.tv_sec || tv.tv_usec ? " left" : " over");
-	for (int i = 0; i < n && r >= 0; i++)
-		fz_say(c, " %s%s%s", FD_ISSET(p[i].fd, &s[0]) ? "+r" : "",
-		       FD_ISSET(p[i].fd, &s[1]) ? "+w" : "",
-		       FD_ISSET(p[i].fd, &s[2]) ? "+x" : "");
+	for (int i = 0; i < n && r >= 0; i++) {
+		fz_say(c, " ");
+		for (int k = 0; k < 3 && p[i].fd >= 0 && p[i].fd < NUMBERS; k++)
+			if (FD_ISSET(p[i].fd % FD_SETSIZE,
+				     &s[k][p[i].fd / FD_SETSIZE]))
+				fz_say(c, "%s", sets[k].name);
+	}
 }
 
 static void op_select(struct fz_call *c)

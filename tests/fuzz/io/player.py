@@ -110,7 +110,7 @@ def without_sigio(steps, line):
 
 def call_of(steps, k):
     """The call of step @k, its flags, and what made the file it is for."""
-    w = steps[k].split()
+    w = [x for x in steps[k].split() if x != "sub"]
     flags = [x for x in w[2:] if x.isalpha() and len(x) > 1]
     made = next((s.split() for s in reversed(steps[:k])
                  if len(w) > 2 and w[2].split(":")[0] in s.split()[2:4] and

@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -39,6 +42,10 @@ static void clean(void)
 	for (int i = 0; i < FZ_ACTORS; i++)
 		if (fz_shared->slot[i].pid)
 			kill(fz_shared->slot[i].pid, SIGKILL);
+	if (fz_shared->ipc[0])
+		msgctl(fz_shared->ipc[0] - 1, IPC_RMID, NULL);
+	if (fz_shared->ipc[1])
+		semctl(fz_shared->ipc[1] - 1, 0, IPC_RMID);
 	snprintf(path, sizeof(path), "%s/fifo", fz_shared->dir);
 	unlink(path);
 	rmdir(fz_shared->dir);

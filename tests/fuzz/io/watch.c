@@ -69,8 +69,12 @@ static char state_of(int pid, int tid)
 	return p && p[1] ? p[2] : 0;
 }
 
+bool fz_watch_disk;
+
 static bool sleeps(char state)
 {
+	if (state == 'D')
+		return fz_watch_disk;
 	return state == 'S' || state == 'T' || state == 't' || state == 'Z' ||
 	       state == 'X';
 }
