@@ -215,12 +215,22 @@ static void fork_begin(struct fork *k, unsigned long flags, bool elsewhere)
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &k->mask, 8);
 	fib_open_fork_begin(k->open,
 			    elsewhere || (flags & (CLONE_FILES | CLONE_VFORK)));
+	if (!(flags & CLONE_VFORK))
+		fib_signal_child_begins();
+}
+
+/* A brother's parent is ours. */
+static void child_made(struct fib *f, unsigned long flags, long pid, bool began)
+{
+	fib_signal_child_made(f, flags & CLONE_PARENT ? -1 : (int)pid, began);
 }
 
 static long fork_end(struct fork *k, struct fib *f, long pid)
 {
-	if (pid)
+	if (pid) {
+		child_made(f, k->flags, pid, !(k->flags & CLONE_VFORK));
 		fib_open_fork_made(k->open);
+	}
 	if (pid == 0)
 		begin_child(f, k->flags);
 	else if (k->flags & CLONE_VFORK)
@@ -266,6 +276,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 	if (flags & CLONE_VFORK)
 		fib_block_enter(false);
 	pid = clone_process(r, fib_load(&f->sig.mask, relaxed));
+	child_made(f, flags, pid, false);
 	if (flags & CLONE_VFORK)
 		fib_block_leave();
 	return pid;

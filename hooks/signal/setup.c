@@ -140,6 +140,7 @@ static void restore_kernel_actions(void)
 void fib_signal_fork_child(struct fib *f)
 {
 	restore_kernel_actions();
+	fib_sig_children_forget();
 	fib_sig_to_kernel(f);
 }
 

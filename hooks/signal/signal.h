@@ -160,6 +160,12 @@ bool fib_signal_wants(struct fib *f, int sig);
 
 /** The fiber that would get @sig, sent to the process; NULL: all block it. */
 struct fib *fib_signal_target(int sig);
+/**
+ * Before a call that makes a child, and after it: @f has made @pid, or none (< 0). A call
+ * in which the child may take its time does not @begin.
+ */
+void fib_signal_child_begins(void);
+void fib_signal_child_made(const struct fib *f, int pid, bool began);
 /** Send @sig to the process. False: all block it, and it is nowhere yet. */
 bool fib_signal_send_process(int sig, const siginfo_t *info);
 /** A timer that sends @sig to one thread is about to be made. */

@@ -155,6 +155,8 @@ bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended);
  * that some fiber does not block. The monitor's thread alone.
  */
 void fib_sig_default_process(uint64_t pending);
+/** In the child of a fork: nobody makes one there. */
+void fib_sig_children_forget(void);
 
 /* --- shown.c: forward_lock is held ----------------------------------------- */
 

@@ -17,13 +17,16 @@ static bool would_take(struct fib *f, int sig)
 		 fib_load(&f->sig.awaited, seq_cst));
 }
 
-/* Whose turn it is, if main does not take it: who had the last one, complete_signal(). */
+/*
+ * Whose turn it is, if who comes first does not take it: who had the last one, as in
+ * complete_signal() of the kernel.
+ */
 static _Atomic uint32_t turn;
 
-struct fib *fib_signal_target(int sig)
+static struct fib *target(int sig, struct fib *first)
 {
-	struct fib *f = fib_main_fiber;
 	uint32_t n = fib_high_water(), at = fib_load(&turn, relaxed);
+	struct fib *f = first;
 
 	if (f && would_take(f, sig))
 		return f;
@@ -37,10 +40,73 @@ struct fib *fib_signal_target(int sig)
 	return NULL;
 }
 
-static void had_its_turn(const struct fib *f)
+struct fib *fib_signal_target(int sig)
 {
-	if (f != fib_main_fiber)
-		fib_store(&turn, f->index, relaxed);
+	return target(sig, fib_main_fiber);
+}
+
+/*
+ * Children, and which thread has made them: do_notify_parent() of the kernel sends to that
+ * one, and main is no better than others then. Of those whose numbers are the same but
+ * for a multiple of CHILDREN, the last one is known.
+ */
+#define CHILDREN 1024
+
+static _Atomic uint64_t children[CHILDREN]; /* pid, tid */
+static _Atomic int making;		    /* calls that have not told yet */
+
+/* For so long they are waited for, in all 10 ms. */
+#define MAKING_TIMES 100
+static const struct timespec making_nap = { 0, 100000 };
+
+static _Atomic uint64_t *child(int pid)
+{
+	return &children[(unsigned)pid % CHILDREN];
+}
+
+void fib_signal_child_begins(void)
+{
+	fib_add(&making, 1, seq_cst);
+}
+
+void fib_signal_child_made(const struct fib *f, int pid, bool began)
+{
+	if (pid > 0)
+		fib_store(child(pid),
+			  (uint64_t)pid << 32 |
+				  (uint32_t)fib_load(&f->tid, relaxed),
+			  release);
+	if (began)
+		fib_sub(&making, 1, seq_cst);
+}
+
+void fib_sig_children_forget(void)
+{
+	fib_store(&making, 0, relaxed);
+}
+
+/* Whom a signal of @info is for, if he takes it. A thread that has ended has left its children
+ * to main. */
+static struct fib *first_for(int sig, const siginfo_t *info)
+{
+	uint64_t known;
+	struct fib *f;
+
+	if (sig != SIGCHLD || info->si_code < CLD_EXITED ||
+	    info->si_code > CLD_CONTINUED)
+		return fib_main_fiber;
+	/* It may be faster than who has just made it, and is of less priority perhaps. */
+	for (int i = 0;; i++) {
+		known = fib_load(child(info->si_pid), acquire);
+		if (known >> 32 == (uint32_t)info->si_pid ||
+		    !fib_load(&making, seq_cst) || i == MAKING_TIMES)
+			break;
+		fib_raw(SYS_nanosleep, &making_nap, 0);
+	}
+	if (known >> 32 != (uint32_t)info->si_pid)
+		return fib_main_fiber;
+	f = fib_by_tid((int)(uint32_t)known);
+	return f ? f : fib_main_fiber;
 }
 
 /*
@@ -79,7 +145,7 @@ static struct fib *target_by_cpu(int sig)
 
 bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended)
 {
-	struct fib *timed;
+	struct fib *timed, *first;
 	bool cpu = info->si_code == SI_KERNEL &&
 		   (sig == SIGPROF || sig == SIGVTALRM);
 
@@ -88,15 +154,17 @@ bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended)
 			fib_signal_send(timed, sig, info, false);
 		return true;
 	}
+	first = first_for(sig, info);
 	for (;;) {
 		struct fib *f = cpu ? target_by_cpu(sig) : NULL;
 
 		if (!f)
-			f = fib_signal_target(sig);
+			f = target(sig, first);
 		if (!f)
 			return false;
 		if (fib_sig_send(f, sig, info, true, pended) != -ESRCH) {
-			had_its_turn(f);
+			if (f != first)
+				fib_store(&turn, f->index, relaxed);
 			return true;
 		}
 	}
