@@ -195,10 +195,13 @@ static long wait_select(struct select_args *a, uint64_t deadline_ns, void *room,
 		r = fib_signal_mask_open();
 	if (r == 0 && deadline_ns && !at_once)
 		r = watch_select(a, &m, few, n);
-	if (r == 0 && deadline_ns)
+	if (r == 0 && deadline_ns) {
+		a->began =
+			true; /* also where nobody was asked: what is quiet is open */
 		r = fib_many_wait(&m);
-	else
+	} else {
 		fib_many_free(&m);
+	}
 	return r ? r : clear_sets(a);
 }
 

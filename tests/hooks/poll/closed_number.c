@@ -140,11 +140,29 @@ static void timed(void)
 	t_close(p[1]);
 }
 
+/* The second one finds that the first one has looked already. */
+static void two(void)
+{
+	struct ask a = { .n = 1, .ms = 20000 }, b = a;
+	struct t_call one, other;
+	int p[2];
+
+	t_pipe(p);
+	a.p[0].fd = b.p[0].fd = p[0];
+	t_begin(&one, selects, &a);
+	t_begin(&other, selects, &b);
+	t_close(p[0]);
+	t_close(p[1]);
+	shown("one of two", &one, &a);
+	shown("the other", &other, &b);
+}
+
 int main(void)
 {
 	alone();
 	replaced();
 	by_select();
+	two();
 	timed();
 	return 0;
 }
