@@ -196,8 +196,8 @@ static long wait_select(struct select_args *a, uint64_t deadline_ns, void *room,
 	if (r == 0 && deadline_ns && !at_once)
 		r = watch_select(a, &m, few, n);
 	if (r == 0 && deadline_ns) {
-		a->began =
-			true; /* also where nobody was asked: what is quiet is open */
+		/* Also where nobody was asked: what is quiet is open. */
+		a->began = true;
 		r = fib_many_wait(&m);
 	} else {
 		fib_many_free(&m);
