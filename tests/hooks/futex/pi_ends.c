@@ -118,7 +118,10 @@ static void moved(void)
 
 static int cycle, deadlocks;
 
-/* Who finds out gives its own back, and so the others get theirs in turn. */
+/*
+ * Who finds out gives its own back, and so the others get theirs in turn. The kernel walks the
+ * cycle step by step, and two who come at once may both find out.
+ */
 static void *waits_for_next(void *arg)
 {
 	int i = (int)(intptr_t)arg;
@@ -147,8 +150,10 @@ static void in_cycle(int n)
 			th[i] = t_thread(waits_for_next, (void *)(intptr_t)i);
 		for (int i = 0; i < n; i++)
 			t_join(th[i]);
+		CHECK(deadlocks > 0);
+		deadlocks = 0;
 	}
-	t_say("%d in a cycle of %d", deadlocks, n);
+	t_say("somebody in each cycle of %d", n);
 }
 
 /* --- glibc's ------------------------------------------------------------- */
