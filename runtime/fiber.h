@@ -21,7 +21,8 @@ struct fib_timer_heap {
 	struct fib_lock lock;
 	struct fib_timer **node;
 	uint32_t count, size;
-	_Atomic uint64_t next_ns; /* of the root; FIB_NEVER when empty */
+	_Atomic uint64_t next_ns;  /* of the root; FIB_NEVER when empty */
+	_Atomic uint64_t after_ns; /* the next after that */
 };
 
 /* Who waits at a descriptor: iom.h. */
@@ -36,9 +37,9 @@ struct fib_waiter {
 	uint8_t events;
 	bool observer;
 	bool hold : 1;
-	bool polls : 1; /* its bound worker polls for it: iom.h; lock */
-	_Atomic uint8_t woken;	     /* 0, FIB_WOKEN_* */
-	uint32_t turn;		     /* of a consumer */
+	bool polls : 1;	       /* its bound worker polls for it: iom.h; lock */
+	_Atomic uint8_t woken; /* 0, FIB_WOKEN_* */
+	uint32_t turn;	       /* of a consumer */
 	struct fib_fd *_Atomic slot; /* where it is published */
 };
 

@@ -33,11 +33,11 @@
  *
  * watched is 1 from before the look (C) of a worker until after its sleep, and
  * who has watched looks at all queues after (D) and a full fence: in (C) of its
- * next sleep, or, when it has found something to run, in pass_wake(), which
+ * next sleep, or, when it has found something to run, in fib_idle_pass(), which
  * rings for one that is idle. So a waker that reads 1 in (B) has queued its
  * fiber before one of these looks. Who goes to sleep for good while there is a
  * young one has read 1 after it was counted idle (C), so that (D) of the one that
- * watches comes after that count, and pass_wake() sees it.
+ * watches comes after that count, and fib_idle_pass() sees it.
  *
  * wanted is a hint: one that is lost costs a ring of the bell.
  *
@@ -157,7 +157,7 @@ static inline bool fib_keep_drop(struct fib_worker *w)
 	return true;
 }
 
-/* (D) The caller looks at the queues after it: pass_wake(), idle(). */
+/* (D) The caller looks at the queues after it: idle.c */
 static inline void fib_keep_unwatch(struct fib_sched *s)
 {
 	FIB_CHAOS_POINT(keep_unwatch);

@@ -129,107 +129,6 @@ static void queue_fiber(struct fib *f)
 	tell_idle(self, s);
 }
 
-void fib_sched_deadline(struct fib_sched *s, uint64_t ns)
-{
-	uint32_t n;
-
-	fib_fence(seq_cst);
-	if (!fib_load(&s->nidle, relaxed))
-		return;
-	n = fib_load(&s->workers, acquire);
-	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = s->worker[i];
-
-		if (fib_load(&w->idle, relaxed) &&
-		    fib_load(&w->sleeps_until, relaxed) <= ns)
-			return;
-	}
-	fib_notify_one(s);
-}
-
-static uint64_t next_deadline(struct fib_sched *s)
-{
-	uint32_t n = fib_load(&s->workers, acquire);
-	uint64_t least = fib_host_deadline(s);
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t d = fib_load(&s->worker[i]->timers.next_ns, relaxed);
-
-		if (d < least)
-			least = d;
-	}
-	return least;
-}
-
-static void run_timers(struct fib_sched *s)
-{
-	uint32_t n = fib_load(&s->workers, acquire);
-	uint64_t now;
-
-	if (next_deadline(s) == FIB_NEVER)
-		return;
-	now = fib_now_ns();
-	for (uint32_t i = 0; i < n; i++)
-		fib_timers_run(&s->worker[i]->timers, now);
-	fib_host_run_timers(s, now);
-}
-
-/* Sleep until there may be work. The idle count is dropped by the poll. */
-static void idle(struct fib_worker *w)
-{
-	struct fib_sched *s = fib_sched_of(w);
-	bool watches = false;
-	uint64_t deadline = 0;
-	enum fib_work work;
-
-	w->took_wake = false;
-	FIB_CHAOS_POINT(idle_enter);
-	fib_store(&w->sleeps_until, FIB_NEVER, relaxed);
-	fib_store(&w->idle, 1, relaxed);
-	fib_add(&s->nidle, 1, seq_cst);
-	fib_fence_after_unlock(); /* keep.h (C), iom.h (R) */
-	FIB_CHAOS_POINT(idle_recheck);
-	work = fib_runq_work(s);
-	if (work != FIB_WORK_SOME && !fib_host_at_end(s)) {
-		deadline = next_deadline(s);
-		watches = fib_keep_watch(s, work == FIB_WORK_KEPT);
-		if (watches)
-			deadline = fib_keep_deadline(deadline);
-		deadline = fib_iom_deadline(s, deadline);
-		fib_store(&w->sleeps_until, deadline, relaxed);
-	}
-	fib_iom_poll(deadline);
-	if (watches) {
-		fib_keep_unwatch(s);
-		w->took_wake = true;
-	}
-	/* With none when it went to sleep, a new one has rung the bell. */
-	if (deadline != FIB_NEVER)
-		run_timers(s);
-}
-
-/*
- * This worker took a wake-up and is going to be busy: what the wake-up was
- * about, a fiber in any queue or a timer, is for the next one to look after.
- */
-static void __attribute__((noinline)) pass_wake(struct fib_worker *w)
-{
-	struct fib_sched *s = fib_sched_of(w);
-	uint64_t deadline;
-
-	w->took_wake = false;
-	fib_fence(seq_cst);
-	if (!fib_load(&s->nidle, relaxed))
-		return;
-	if (fib_runq_work(s)) {
-		fib_notify_one(s);
-		return;
-	}
-	deadline = next_deadline(s);
-	if (deadline != FIB_NEVER)
-		fib_sched_deadline(s, deadline);
-}
-
 /*
  * Too many workers run, since one that was given up has come back: this one
  * lies down until the monitor needs it again.
@@ -246,7 +145,7 @@ static void retire(struct fib_worker *w)
 	fib_worker_tells(w);
 	w->stopped = 0;
 	fib_store(&w->spare, 1, seq_cst);
-	pass_wake(w);
+	fib_idle_pass(w);
 	while (fib_load(&w->spare, acquire) == 1 &&
 	       !fib_load(&w->summoned, seq_cst))
 		fib_raw(SYS_futex, &w->spare, FUTEX_WAIT_PRIVATE, 1, 0);
@@ -325,7 +224,7 @@ static bool wait_for_work(struct fib_worker *w)
 	if (fib_host_at_end(fib_sched_of(w)))
 		return false;
 	fib_host_idles(w);
-	idle(w);
+	fib_idle(w);
 	return true;
 }
 
@@ -386,7 +285,7 @@ static struct fib *look_around(struct fib_worker *w)
 	w->tick = 0;
 	if (w->turns >= w->turns_due || FIB_CHAOS_ODDS(poll_now, 4))
 		fib_iom_poll(0);
-	run_timers(s);
+	fib_sched_timers(s);
 	/* The only worker takes them in order: pop_own() */
 	if (!fib_runq_alone(s))
 		f = fib_runq_pop(&s->inject_lock, &s->inject, &s->injected);
@@ -394,7 +293,7 @@ static struct fib *look_around(struct fib_worker *w)
 }
 
 /*
- * What idle() has found: it has looked around as well; or who is next after one that
+ * What fib_idle() has found: it has looked around as well; or who is next after one that
  * yielded. NULL: nobody, or the worker is to give its place and its queue away first.
  */
 static struct fib *take_found(struct fib_worker *w)
@@ -462,7 +361,7 @@ static struct fib *next(struct fib_worker *w)
 				fib_notify_one(s);
 		}
 		if (w->took_wake)
-			pass_wake(w);
+			fib_idle_pass(w);
 		return f;
 	}
 }

@@ -48,8 +48,8 @@
  * takes the wake-up clears wake_pending before it looks at the queues. Each
  * worker that has found work and sees more of it passes the wake-up on; and who
  * took one and then finds work answers for all that the wake-up may have been
- * about (pass_wake), since others have relied on it: fibers in any queue, and a
- * timer that is due before any sleeper wakes.
+ * about (fib_idle_pass), since others have relied on it: fibers in any queue, and a
+ * timer that is due before any sleeper wakes. Who of these wakes for which: idle.c.
  *
  * Where two fibers take turns, nobody is told, but an idle worker looks each 50
  * us: keep.h. Nor where an event of epoll's is about to tell: iom.h, hints. And who
@@ -218,8 +218,8 @@ struct fib_worker {
 	_Atomic int gone;	   /* its thread has ended or is about to */
 	_Atomic int born;	   /* futex: bare.c */
 	_Atomic bool mute;	   /* may not poke the monitor, or be killed */
-	bool took_wake;		   /* and has not slept since */
-	bool let_pass;		   /* one that was passed over: it is next */
+	bool took_wake; /* or a fiber's time, and has not slept since: idle.c */
+	bool let_pass;	/* one that was passed over: it is next */
 	uint64_t put_off;   /* cycles when the first was: fib_launch_soon() */
 	uint32_t seen_runs; /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
@@ -360,8 +360,19 @@ void fib_sched_preempted(void);
 /** End the calling fiber. */
 void fib_exit(void) __attribute__((noreturn));
 
+/* --- idle.c: workers that sleep, and times that come ----------------------------- */
+
 /** New timer deadline @ns: is some sleeping worker awake in time? */
 void fib_sched_deadline(struct fib_sched *s, uint64_t ns);
+/** Fire what is due. */
+void fib_sched_timers(struct fib_sched *s);
+/** @w, the caller, sleeps until there may be work. */
+void fib_idle(struct fib_worker *w);
+/**
+ * @w, the caller, took a wake-up and is going to be busy: what that was about, a fiber
+ * in any queue or a timer, is for the next one to look after.
+ */
+void fib_idle_pass(struct fib_worker *w);
 
 /** A sleeping worker of @s is to look for work. Any thread. */
 void fib_notify_one(struct fib_sched *s);

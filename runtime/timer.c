@@ -43,10 +43,18 @@ static void sift_down(struct fib_timer_heap *h, uint32_t i, struct fib_timer *t)
 	place(h, i, t);
 }
 
+#define TOP 5 /* the root, and one of these is next */
+
 static void publish_next(struct fib_timer_heap *h)
 {
+	uint64_t after = FIB_NEVER;
+
+	for (uint32_t i = 1; i < TOP && i < h->count; i++)
+		if (h->node[i]->deadline_ns < after)
+			after = h->node[i]->deadline_ns;
 	fib_store(&h->next_ns, h->count ? h->node[0]->deadline_ns : FIB_NEVER,
 		  release);
+	fib_store(&h->after_ns, after, relaxed);
 }
 
 void fib_timer_remove_locked(struct fib_timer_heap *h, struct fib_timer *t)
@@ -90,24 +98,33 @@ int fib_timer_insert_locked(struct fib_timer_heap *h, struct fib_timer *t,
 	t->heap = h;
 	fib_store(&t->fired, false, relaxed);
 	sift_up(h, h->count++, t);
-	if (h->node[0] == t)
+	if (fib_load(&t->pos, relaxed) <= TOP)
 		publish_next(h);
 	return 0;
+}
+
+/* *@first: no other one in @h comes before it. */
+static int insert(struct fib_timer_heap *h, struct fib_timer *t,
+		  uint64_t deadline_ns, bool *first)
+{
+	int r;
+
+	fib_lock(&h->lock);
+	r = fib_timer_insert_locked(h, t, deadline_ns);
+	*first = r == 0 && h->node[0] == t;
+	fib_unlock(&h->lock);
+	if (r)
+		t->heap = NULL;
+	return r;
 }
 
 int fib_timer_arm_in(struct fib_sched *s, struct fib_timer_heap *h,
 		     struct fib_timer *t, uint64_t deadline_ns)
 {
 	bool first;
-	int r;
+	int r = insert(h, t, deadline_ns, &first);
 
-	fib_lock(&h->lock);
-	r = fib_timer_insert_locked(h, t, deadline_ns);
-	first = r == 0 && h->node[0] == t;
-	fib_unlock(&h->lock);
-	if (r)
-		t->heap = NULL;
-	else if (first)
+	if (first)
 		fib_sched_deadline(s, deadline_ns);
 	return r;
 }
@@ -115,8 +132,8 @@ int fib_timer_arm_in(struct fib_sched *s, struct fib_timer_heap *h,
 int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 {
 	struct fib_worker *w = fib_worker_self();
-	struct fib_sched *s = fib_sched_of(w);
-	struct fib_timer_heap *h = fib_host_heap(w);
+	bool first;
+	int r;
 
 	t->fib = fib;
 	if (fib_unlikely(w->bound)) {
@@ -124,7 +141,10 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 		w->alarm = t;
 		return 0;
 	}
-	return fib_timer_arm_in(s, h, t, deadline_ns);
+	r = insert(fib_host_heap(w), t, deadline_ns, &first);
+	if (first)
+		w->took_wake = true; /* idle.c */
+	return r;
 }
 
 void fib_timer_alarm(struct fib_worker *w)
@@ -156,6 +176,7 @@ void fib_timer_heap_init(struct fib_timer_heap *h)
 {
 	fib_lock_init(&h->lock, TIMERS);
 	fib_store(&h->next_ns, FIB_NEVER, relaxed);
+	fib_store(&h->after_ns, FIB_NEVER, relaxed);
 }
 
 void fib_timer_heap_fini(struct fib_timer_heap *h)

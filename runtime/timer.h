@@ -28,7 +28,7 @@ static inline void fib_timer_init(struct fib_timer *t)
 }
 
 /**
- * Wake @fib, the caller, at @deadline_ns, once it has parked. The heap may be out of
+ * Wake @fib, the caller, which parks at once, at @deadline_ns. The heap may be out of
  * memory: -ENOMEM. Who is bound to a worker has that one sleep no longer than this, and
  * no heap: nobody else has to look after it. It has one such timer at a time.
  */

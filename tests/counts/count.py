@@ -114,6 +114,8 @@ OFTEN = {"device": 0, "event": 0, "empty": 0, "sleep": 0, "nothing": 0,
          "kill": 0, "sigwait": 0, "glimpse": 0, "alarm": 16.2}
 OFTEN_ROUNDS = (200, 2200)
 OFTEN_MORE = 0.1
+# A sleep, where two workers could wake for it: one does, and the monitor looks at times.
+NAP_MORE = 0.5
 # A sleep in which all sleep: the worker's own, who wakes the monitor, and that one's ticks until
 # it sleeps again.
 DOZES, DOZE_MORE = (5, 45), 6.8
@@ -479,6 +481,11 @@ def check_often(build, out, hooked):
         bad += not ok
         print("%-4s %s: native %.2f, hooked %.2f" %
               ("ok" if ok else "FAIL", how, native, got))
+    native = often(build, out, disabled, "nap")
+    got = often(build, out, dict(hooked, FIBHOOK_WORKERS="2"), "nap", native + NAP_MORE)
+    ok = 0.9 < native and got <= native + NAP_MORE
+    bad += not ok
+    print("%-4s nap: native %.2f, hooked %.2f" % ("ok" if ok else "FAIL", native, got))
     native = doze(build, out, disabled)
     got = doze(build, out, hooked, native + DOZE_MORE)
     ok = 0.9 < native and got <= native + DOZE_MORE

@@ -20,6 +20,7 @@
  *				back
  *	often glimpse ROUNDS	two looks for a signal that are not to wait
  *	often alarm ROUNDS	a timer's signal, which the thread that has set it waits for
+ *	often nap ROUNDS	a sleep of 50 us
  *	often doze ROUNDS	a sleep of 70 ms, in which the whole process sleeps
  *	often crowd ROUNDS	a signal to the own process, which one thread takes, the last that
  *				was made; prints how many times the CPU time of it 2000 others
@@ -246,6 +247,14 @@ static void alarms(void)
 	}
 }
 
+static void nap(void)
+{
+	struct timespec some = { 0, 50000 };
+
+	for (long i = 0; i < rounds; i++)
+		CHECK(!nanosleep(&some, NULL));
+}
+
 static void doze(void)
 {
 	struct timespec some = { 0, 70000000 };
@@ -327,49 +336,31 @@ static void forks(void)
 	t_say("%ld", (faults() - before) / rounds);
 }
 
+static const struct {
+	const char *name;
+	void (*make)(void);
+} all[] = {
+	{ "device", device },	{ "event", event },	 { "empty", empty },
+	{ "sleep", sleeps },	{ "nothing", nothing },	 { "none_of", none_of },
+	{ "file", file },	{ "folder", folder },	 { "own", own },
+	{ "masked", masked },	{ "action", action },	 { "kill", own_signal },
+	{ "sigwait", signals }, { "glimpse", glimpses }, { "alarm", alarms },
+	{ "nap", nap },		{ "doze", doze },	 { "crowd", crowd },
+	{ "fork", forks },
+};
+
 int main(int argc, char **argv)
 {
+	int i = 0;
+
 	CHECK(argc == 3);
 	rounds = atol(argv[2]);
 	CHECK(rounds > 0);
 	name = argv[0];
+	while (strcmp(all[i].name, argv[1]))
+		CHECK(++i < (int)T_LEN(all));
 	t_pair(quiet);
 	t_be_threaded();
-	if (!strcmp(argv[1], "device"))
-		device();
-	else if (!strcmp(argv[1], "event"))
-		event();
-	else if (!strcmp(argv[1], "empty"))
-		empty();
-	else if (!strcmp(argv[1], "sleep"))
-		sleeps();
-	else if (!strcmp(argv[1], "nothing"))
-		nothing();
-	else if (!strcmp(argv[1], "none_of"))
-		none_of();
-	else if (!strcmp(argv[1], "file"))
-		file();
-	else if (!strcmp(argv[1], "folder"))
-		folder();
-	else if (!strcmp(argv[1], "own"))
-		own();
-	else if (!strcmp(argv[1], "masked"))
-		masked();
-	else if (!strcmp(argv[1], "action"))
-		action();
-	else if (!strcmp(argv[1], "kill"))
-		own_signal();
-	else if (!strcmp(argv[1], "sigwait"))
-		signals();
-	else if (!strcmp(argv[1], "glimpse"))
-		glimpses();
-	else if (!strcmp(argv[1], "alarm"))
-		alarms();
-	else if (!strcmp(argv[1], "doze"))
-		doze();
-	else if (!strcmp(argv[1], "crowd"))
-		crowd();
-	else
-		forks();
+	all[i].make();
 	return 0;
 }

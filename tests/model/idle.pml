@@ -1,9 +1,10 @@
 /*
- * Sleeping workers, as runtime/sched.h tells it: three workers and three
- * fibers that compute until all three have started. So each worker has to wake
+ * Sleeping workers, as runtime/sched.h and runtime/idle.c tell it: three workers and
+ * three fibers that compute until all three have started. So each worker has to wake
  * up for the one that is left to it. The first fiber runs already. The second
  * is queued by it, or by a thread that is no worker. The third one sleeps: the
- * first has armed its timer.
+ * first has armed its timer. Or that is the first one's own, and it parks; then
+ * its worker has an event, and runs the second.
  *
  * Proved for every interleaving: all three start. No worker sleeps on while a
  * fiber is queued or a timer is due that nobody else will look after.
@@ -13,6 +14,9 @@
  *          LATE_CLEAR   wake_pending is cleared after the look at the queues
  *          NO_PASS      who took a wake-up and has work keeps it to itself
  *          NO_DEADLINE  arming a timer tells nobody
+ *          NO_TOOK      nor does who parks then leave it to who is next
+ *          NOT_COUNTED  who goes to sleep looks whether others sleep for the timer
+ *                       before it is counted
  */
 #define WORKERS 3
 #define FIBERS  3
@@ -109,9 +113,23 @@ inline harvest(w, wait) /* fib_iom_poll(), run_timers() */
 	fi
 }
 
+inline look_for_others(w) /* own_deadline() */
+{
+	others = idle[(w + 1) % WORKERS];
+	others = others && until[(w + 1) % WORKERS];
+	seen = idle[(w + 2) % WORKERS];
+	atomic {
+		others = others || (seen && until[(w + 2) % WORKERS]);
+		seen = false
+	}
+}
+
 inline go_idle(w)
 {
 	atomic { took = false; until[w] = false }; /* nobody reads it yet */
+#ifdef NOT_COUNTED
+	look_for_others(w);
+#endif
 	idle[w] = true;
 	nidle++;
 #ifdef NO_RECHECK
@@ -120,7 +138,12 @@ inline go_idle(w)
 #else
 	if
 	:: QUEUED -> harvest(w, false)
-	:: else -> until[w] = armed; harvest(w, true)
+	:: else ->
+#ifndef NOT_COUNTED
+	   look_for_others(w);
+#endif
+	   atomic { until[w] = armed && !others; others = false };
+	   harvest(w, true)
 	fi
 #endif
 }
@@ -162,17 +185,26 @@ inline take(w) /* its own, the injected, another's */
 
 proctype worker(byte w; bool first, queues)
 {
-	bool got, old, took, event, clear;
+	bool got, old, took, event, clear, others, seen;
 	byte i;
 
 	if
 	:: first ->
-	   armed = true;
+	   if
+	   :: armed = true; /* it goes on */
 #ifndef NO_DEADLINE
-	   tell_of_deadline();
+	      tell_of_deadline();
 #endif
-	   if :: queues -> tell_of(loc[w]) :: else fi;
-	   started == FIBERS
+	      if :: queues -> tell_of(loc[w]) :: else fi;
+	      started == FIBERS
+	   :: queues -> armed = true; /* it parks */
+#ifndef NO_TOOK
+	      took = true;
+#endif
+	      if :: took -> pass_wake() :: else fi;
+	      atomic { started++ };
+	      started == FIBERS
+	   fi
 	:: else
 	fi;
 	do
