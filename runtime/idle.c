@@ -20,12 +20,12 @@
  *
  * A fiber that arms a timer and parks is followed by another one, which takes its worker's
  * time: that is passed on then (took_wake). Or by none: then the worker looks after it itself.
- * Who arms one and goes on tells at once, fib_sched_deadline().
+ * Who arms one and goes on tells at once, fib_sched_deadline(), and so does a fiber of a
+ * worker that runs no others.
  *
  * tests/model/idle.pml has this for spin, with one time.
  */
 #include "runtime/chaos.h"
-#include "runtime/doubt.h"
 #include "runtime/iom.h"
 #include "runtime/runq.h"
 #include "runtime/timer.h"

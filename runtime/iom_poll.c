@@ -110,6 +110,7 @@ static long ask_and_look(struct fib_worker *w, struct epoll_event *ev,
 		if (n > 0)
 			return n;
 		*early = w->doubts_settle = false;
+		fib_worker_count(w, FIB_STAT_io_polls, 1);
 	}
 	if (fib_doubt_ask(w))
 		deadline_ns = 0;

@@ -1,6 +1,7 @@
 /* Timers, see timer.h. */
 #include <sys/mman.h>
 #include "runtime/chaos.h"
+#include "runtime/runq.h"
 #include "runtime/timer.h"
 
 #define FIRST_SIZE 512u
@@ -142,8 +143,10 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 		return 0;
 	}
 	r = insert(fib_host_heap(w), t, deadline_ns, &first);
-	if (first)
+	if (first && fib_host_runs_others(w))
 		w->took_wake = true; /* idle.c */
+	else if (first)
+		fib_sched_deadline(fib_sched_of(w), deadline_ns);
 	return r;
 }
 
