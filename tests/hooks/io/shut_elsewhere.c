@@ -12,6 +12,7 @@
 #include "t.h"
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #define LARGE (1 << 20)
@@ -43,6 +44,16 @@ static void *sends_part(void *arg)
 	return arg;
 }
 
+static void until_some_is_sent(void)
+{
+	int n = 0;
+
+	while (n == 0) {
+		sched_yield();
+		CHECK_0(ioctl(sv[0], TIOCOUTQ, &n));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	bool part = argc > 1 && argv[1][1] == 'a' && argv[1][2] == 'r',
@@ -66,6 +77,8 @@ int main(int argc, char **argv)
 	if (!part)
 		fill(packets ? 1000 : LARGE);
 	th = t_thread(part ? sends_part : sends_packet, NULL);
+	if (part)
+		until_some_is_sent();
 	t_settle();
 	t_put(gate[1], 'x');
 	t_join(th);
