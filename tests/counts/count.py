@@ -423,7 +423,9 @@ def check_start(build, out, hooked):
     """What a start asks of the kernel, and touches: memory that is zeroed or
     copied for it."""
     def calls(env):
-        return run([build + "/tests/counts/birth", "1", "1"], env, out)
+        """The least: a tick of the monitor's, or a futex call, is one more."""
+        return min(run([build + "/tests/counts/birth", "1", "1"], env, out)
+                   for _ in range(RUNS))
 
     bad = 0
     disabled = {"FIBHOOK_DISABLE": "1"}
