@@ -104,8 +104,13 @@ void fib_futex_pi_gone(uint32_t tid)
 		fib_futex_unlock_pi(uaddr, tid, true);
 }
 
+/* Those who waited lie on stacks that may be gone. */
 void fib_futex_pi_reset(void)
 {
+	uint32_t n = fib_load(&pi_waiting, relaxed) ? fib_high_water() : 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		fib_at(i)->pi_wait = NULL;
 	fib_lock_init(&pi_lock, FUTEX_PI);
 	fib_store(&pi_waiting, 0, relaxed);
 }

@@ -71,7 +71,12 @@ void fib_timer_remove_locked(struct fib_timer_heap *h, struct fib_timer *t)
 		else
 			sift_down(h, i, last);
 	}
-	publish_next(h);
+	/*
+	 * Others' timers lie on their stacks: no look for nothing. @last may have risen
+	 * among the first as well, but one of these came before it then.
+	 */
+	if (i < TOP)
+		publish_next(h);
 }
 
 static int grow_locked(struct fib_timer_heap *h)

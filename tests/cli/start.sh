@@ -138,6 +138,14 @@ check "a timer of the first thread: unhooked, and says so" \
 	grep -q "running unhooked: a timer of the first thread alone" "$T/err"
 prints "a timer of the first thread, eager" 0 "20 signals" \
 	"$F" --eager "$B/tests/cli/first_timer"
+unhooked_says() { # NAME WHAT: one line, of what an object does
+	check "$1: unhooked, and says so" grep -q "running unhooked: $2 (at 0x" "$T/err"
+	check "$1: one line" [ "$(wc -l <"$T/err")" = 1 ]
+}
+late_says() { # NAME WHAT
+	check "$1: hooked" grep -q "^fibers_created 2$" "$T/counted"
+	check "$1: says so" grep -q "may hang or crash, .*$2 (at 0x" "$T/err"
+}
 # %gs, where the library has its worker, set by an instruction.
 run "$B/tests/cli/sets_gs" early "$B/tests/cli/libsetsgs.so"
 if [ "$status" = 77 ]; then
@@ -145,32 +153,22 @@ if [ "$status" = 77 ]; then
 else
 	run env FIBHOOK_LOG=warn "$F" "$B/tests/cli/sets_gs" early "$B/tests/cli/libsetsgs.so"
 	check "%gs is set: as natively" [ "$out" = done ]
-	check "%gs is set: unhooked, and says so" \
-		grep -q "running unhooked: %gs is set by .*libsetsgs.so (at 0x" "$T/err"
-	check "%gs is set: one line" [ "$(wc -l <"$T/err")" = 1 ]
+	unhooked_says "%gs is set" "%gs is set by .*libsetsgs.so"
 	run env FIBHOOK_STATS="$T/counted" "$F" "$B/tests/cli/sets_gs" late "$B/tests/cli/libsetsgs.so"
-	check "%gs may be set later: hooked" grep -q "^fibers_created 2$" "$T/counted"
-	check "%gs may be set later: says so" \
-		grep -q "may hang or crash, .*%gs is set by .*libsetsgs.so (at 0x" "$T/err"
+	late_says "%gs may be set later" "%gs is set by .*libsetsgs.so"
 	run env FIBHOOK_STATS="$T/counted.%p" FIBHOOK_LOG=warn \
 		"$F" "$B/tests/cli/sets_gs" child "$B/tests/cli/libsetsgs.so"
 	check "%gs is set in a child: as natively" [ "$out" = done ]
-	check "%gs is set in a child: unhooked, and says so" \
-		grep -q "running unhooked: %gs is set by .*libsetsgs.so (at 0x" "$T/err"
-	check "%gs is set in a child: one line" [ "$(wc -l <"$T/err")" = 1 ]
+	unhooked_says "%gs is set in a child" "%gs is set by .*libsetsgs.so"
 	check "%gs is set in a child: the parent is hooked" \
 		grep -q "^fibers_created 2$" "$T"/counted.*
 fi
 # A runtime below libc, as Go's: its signal stacks would be those of kernel threads.
 run env FIBHOOK_LOG=warn "$F" "$B/tests/cli/sets_stack_linked"
 check "signal stacks below libc: as natively" grep -qx "a thread" "$T/out"
-check "signal stacks below libc: unhooked, and says so" \
-	grep -q "running unhooked: signal stacks are set below libc by .*libsetsstack.so (at 0x" "$T/err"
-check "signal stacks below libc: one line" [ "$(wc -l <"$T/err")" = 1 ]
+unhooked_says "signal stacks below libc" "signal stacks are set below libc by .*libsetsstack.so"
 run env FIBHOOK_STATS="$T/counted" "$F" "$B/tests/cli/sets_gs" late "$B/tests/cli/libsetsstack.so"
-check "signal stacks below libc, later: hooked" grep -q "^fibers_created 2$" "$T/counted"
-check "signal stacks below libc, later: says so" \
-	grep -q "may hang or crash, .*signal stacks are set below libc by .*libsetsstack.so (at 0x" "$T/err"
+late_says "signal stacks below libc, later" "signal stacks are set below libc by .*libsetsstack.so"
 # Descriptors are its own again where there are too few for the library.
 for limit in 4 5 6 20 64; do
 	list="ulimit -n $limit"'; exec "$@" ls /proc/self/fd'

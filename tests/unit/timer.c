@@ -85,6 +85,26 @@ START_TEST(disarm_is_final)
 }
 END_TEST
 
+/* Of @n timers those that are @armed: the heap tells the two times that come first. */
+static void two_first(const struct fib_timer_heap *h, const struct fib_timer *t,
+		      const bool *armed, int n)
+{
+	uint64_t first = FIB_NEVER, second = FIB_NEVER;
+
+	for (int i = 0; i < n; i++) {
+		uint64_t at = armed[i] ? t[i].deadline_ns : FIB_NEVER;
+
+		if (at < first) {
+			second = first;
+			first = at;
+		} else if (at < second) {
+			second = at;
+		}
+	}
+	ck_assert_uint_eq(fib_load(&h->next_ns, relaxed), first);
+	ck_assert_uint_eq(fib_load(&h->after_ns, relaxed), second);
+}
+
 /* 100000 random steps against a plain array. */
 START_TEST(arm_disarm_100k)
 {
@@ -108,6 +128,8 @@ START_TEST(arm_disarm_100k)
 			count++;
 		}
 		ck_assert_uint_eq(h->count, count);
+		if (step % 20 == 0)
+			two_first(h, t, armed, MANY * 4);
 		if (step % 100)
 			continue;
 		now += (uint64_t)(rand() % 200);

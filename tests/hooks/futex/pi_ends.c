@@ -5,6 +5,7 @@
  *
  * t-case: owner
  * t-case: moved
+ * t-case: forked
  * t-case: two
  * t-case: three
  * t-case: mutex => signal ABRT
@@ -79,6 +80,39 @@ static void owner(void)
 	CHECK(take(&word[0]) == 0);
 	give(&word[0]);
 	t_say("handed on");
+}
+
+/* In a child none of those waits who did in the parent, and their stacks are gone. */
+enum { WAITERS = 16 };
+
+static void *waits(void *arg)
+{
+	CHECK(take(&word[2]) == 0);
+	give(&word[2]);
+	return arg;
+}
+
+static void forked(void)
+{
+	pthread_t th[WAITERS];
+	pid_t pid;
+
+	CHECK(take(&word[2]) == 0);
+	for (int i = 0; i < WAITERS; i++) {
+		th[i] = t_thread(waits, NULL);
+		until_waited_for(&word[2]);
+	}
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		t_be_threaded();
+		owner();
+		_exit(0);
+	}
+	t_wait_ok(pid);
+	give(&word[2]);
+	for (int i = 0; i < WAITERS; i++)
+		t_join(th[i]);
 }
 
 /* It has waited for a condition, and was moved. */
@@ -189,6 +223,8 @@ int main(int argc, char **argv)
 		owner();
 	else if (!strcmp(name, "moved"))
 		moved();
+	else if (!strcmp(name, "forked"))
+		forked();
 	else if (!strcmp(name, "two"))
 		in_cycle(2);
 	else if (!strcmp(name, "three"))

@@ -43,6 +43,7 @@ static void beside(const char *name, int fd, void (*feed)(int fd))
 	t_begin(&looks, look, &fd);
 	t_begin(&takes, take, &fd);
 	used = used_ms();
+	/* A time it is: who waits by looking again does so for as long as he waits. */
 	usleep(WAIT_MS * 1000);
 	CHECK(used_ms() - used < WAIT_MS / 4);
 	t_waits(&looks);
