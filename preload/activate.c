@@ -542,6 +542,7 @@ static const char *start(uint64_t mask)
 	fib_futex_init();
 	fib_line_reset();
 	fib_open_reset();
+	fib_io_tty_reset();
 	fib_slow_reset();
 	fib_fd_reach(!filtered);
 	fib_log_open(filtered);

@@ -73,6 +73,7 @@ enum fib_tty {
 	FIB_TTY_NOT,	/* another device */
 	FIB_TTY_MASTER, /* of a terminal */
 	FIB_TTY_IS,
+	FIB_TTY_OWN,	/* the process's, when it was last read from */
 	FIB_TTY_FOLDER, /* none, but a folder, which is not of /proc */
 };
 
@@ -99,9 +100,9 @@ struct fib_known {
 	uint8_t doubts; /* times that a short read was not the end */
 	union {
 		bool tells_room; /* of a terminal poll has once said that */
-		uint8_t misled;	 /* reads of others until an edge is believed */
+		uint8_t tells_end; /* FIB_TELLS_END: of others, that no writer is left */
 	};
-	uint8_t tells_end; /* FIB_TELLS_END: when there is no writer (any more) */
+	uint8_t misled;	       /* calls until an edge is believed */
 	_Atomic uint8_t twin;  /* FIB_TWIN_*, lock */
 	_Atomic int acceptors; /* by this number, and how: hooks/wait/way.h */
 	_Atomic int turn;  /* they go over to the kernel: hooks/io/accept.c */
@@ -157,6 +158,19 @@ static inline bool fib_fd_has_messages(const struct fib_known *k)
 {
 	return k->kind == FIB_FD_LOCAL || k->kind == FIB_FD_DGRAM;
 }
+/** A terminal, which a process may be in the background of; a master is none. */
+static inline bool fib_fd_is_tty(const struct fib_known *k)
+{
+	return k->tty == FIB_TTY_IS || k->tty == FIB_TTY_OWN;
+}
+static inline bool fib_fd_is_master(const struct fib_known *k)
+{
+	return k->kind == FIB_FD_POLLED && k->tty == FIB_TTY_MASTER;
+}
+static inline bool fib_fd_is_terminal(const struct fib_known *k)
+{
+	return fib_fd_is_tty(k) || fib_fd_is_master(k);
+}
 static inline bool fib_fd_is_prompt(const struct fib_known *k)
 {
 	return k->kind >= FIB_FD_MEMORY;
@@ -174,6 +188,8 @@ static inline bool fib_fd_shows_end(const struct fib_known *k)
 	return k->kind == FIB_FD_TCP || k->kind == FIB_FD_STREAM ||
 	       k->kind == FIB_FD_PIPE;
 }
+/** A master tells by a read of its own what the other side does, TIOCPKT. */
+extern _Atomic bool fib_fd_packets_used;
 /** There is a file that tells of a change once in some epoll descriptor: io/epoll.c. */
 extern _Atomic bool fib_fd_tells_once;
 /**
@@ -431,6 +447,12 @@ long fib_fd_pair(const int fd[2], uint8_t kind, int first, int second,
 bool fib_fd_signals(void);
 
 /* --- jobs.c ---------------------------------------------------------------- */
+
+/* struct termios of the kernel */
+struct fib_modes {
+	uint32_t iflag, oflag, cflag, lflag;
+	uint8_t line, cc[19];
+};
 
 /**
  * Before a call reads from @k or writes to it, a terminal perhaps: 0, or what it returns

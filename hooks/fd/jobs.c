@@ -14,12 +14,6 @@
 #include "hooks/fd/fd.h"
 #include "hooks/signal/signal.h"
 
-/* struct termios of the kernel */
-struct modes {
-	uint32_t iflag, oflag, cflag, lflag;
-	uint8_t line, cc[19];
-};
-
 /* Nobody of its session, and not of its group, is there to continue it. */
 static bool is_orphan(long group)
 {
@@ -53,14 +47,12 @@ static bool is_own_master(int fd)
  * As __tty_check_change(): 0, -EIO, or -FIB_ERESTARTSYS: a signal was sent. @masters:
  * a master's other side is looked at.
  */
-static long check_change(int fd, int sig, bool masters)
+static long check_group(int fd, int foreground, int sig, bool masters)
 {
 	const struct fib *f = fib_self();
 	long group = fib_raw(SYS_getpgid, 0);
-	int foreground = 0;
 
-	if (fib_raw(SYS_ioctl, fd, TIOCGPGRP, &foreground) ||
-	    foreground == group ||
+	if (foreground == group ||
 	    (fib_job_is_master(fd) && !(masters && is_own_master(fd))))
 		return 0;
 	if ((fib_load(&f->sig.mask, relaxed) & FIB_SIG(sig)) ||
@@ -72,37 +64,68 @@ static long check_change(int fd, int sig, bool masters)
 	return -FIB_ERESTARTSYS;
 }
 
+/* Is @fd the process's own terminal, or a master? Then its foreground group. */
+static bool has_group(int fd, int *foreground)
+{
+	return fib_raw(SYS_ioctl, fd, TIOCGPGRP, foreground) == 0;
+}
+
+static long check_change(int fd, int sig, bool masters)
+{
+	int foreground = 0;
+
+	return has_group(fd, &foreground) ?
+		       check_group(fd, foreground, sig, masters) :
+		       0;
+}
+
 /* One that a process may be in the background of. */
 static bool is_tty(struct fib_known *k)
 {
-	struct modes m;
+	struct fib_modes m;
 
 	if (!k->tty)
 		k->tty = fib_raw(SYS_ioctl, k->fd, TCGETS, &m) ? FIB_TTY_NOT :
 			 fib_job_is_master(k->fd) ? FIB_TTY_MASTER :
 						    FIB_TTY_IS;
-	return k->tty == FIB_TTY_IS;
+	return fib_fd_is_tty(k);
+}
+
+static long check_read(struct fib_known *k)
+{
+	int foreground = 0;
+	bool own = has_group(k->fd, &foreground);
+	uint8_t tty = own ? FIB_TTY_OWN : FIB_TTY_IS;
+
+	if (k->tty != tty)
+		k->tty = tty;
+	return own ? check_group(k->fd, foreground, SIGTTIN, false) : 0;
 }
 
 long fib_job_io(struct fib_known *k, uint8_t ev)
 {
-	struct modes m;
+	struct fib_modes m;
 
 	if (k->kind != FIB_FD_POLLED || !is_tty(k) ||
 	    fib_fd_access(k) == (ev == FIB_IO_READ ? O_WRONLY : O_RDONLY))
 		return 0;
 	if (ev == FIB_IO_READ)
-		return check_change(k->fd, SIGTTIN, false);
+		return check_read(k);
 	if (fib_raw(SYS_ioctl, k->fd, TCGETS, &m) || !(m.lflag & TOSTOP))
 		return 0;
 	return check_change(k->fd, SIGTTOU, false);
 }
+
+_Atomic bool fib_fd_packets_used;
 
 long fib_job_ioctl(int fd, unsigned cmd)
 {
 	long r;
 
 	switch (cmd) {
+	case TIOCPKT:
+		fib_store(&fib_fd_packets_used, true, relaxed);
+		return 0;
 	case TIOCSPGRP:
 		r = check_change(fd, SIGTTOU, true);
 		return r == -EIO ? -ENOTTY : r;

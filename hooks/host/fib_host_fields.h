@@ -186,7 +186,8 @@ struct fib_worker_report {
 	uint8_t undone;	   /* its connection, when the wait began: fd/fd.h */  \
 	bool opens; /* a descriptor, whose number is reserved meanwhile */     \
 	bool shared; /* the caller knows how to go to the queue: hooks/io/queue.c */ \
-	bool shut; /* the listener was, before the last try */
+	bool shut; /* the listener was, before the last try */              \
+	bool asks; /* poll, whatever an edge says */
 #define FIB_HOST_TIMER                                                         \
 	void (*fire)(struct fib_timer * t); /* where fib is NULL */
 

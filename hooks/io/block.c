@@ -377,7 +377,7 @@ static long read_after_poll(struct fib_known *k, long nr, const long a[6])
 }
 
 /*
- * An edge says that there is something for who reads a FIFO or the like, which knows of no
+ * An edge says that there is something for who reads a FIFO or a terminal, which know of no
  * way not to wait, or poll has said so; it need not be asked again. Where another process
  * has taken that, the call waits in the kernel.
  */
@@ -386,15 +386,19 @@ static long read_as_told(struct fib_io *io, long nr, const long a[6])
 	struct fib_known *k = fib_fd_of(io->s);
 	long v[6] = { io->s->fd, a[1], a[2], a[3], a[4], a[5] };
 
-	if (io->ev != FIB_IO_READ || !fib_fd_takes_nowait(k) ||
+	long r;
+
+	if (io->ev != FIB_IO_READ || io->asks ||
+	    !(fib_fd_takes_nowait(k) || fib_fd_is_terminal(k)) ||
 	    !(io->woken || fib_io_is_polled(io->s)))
 		return -ENOSYS;
 	if (k->misled) {
 		k->misled--;
 		return -ENOSYS;
 	}
-	return io->woken ? read_after_edge(k, nr, v) :
-			   read_after_poll(k, nr, v);
+	r = io->woken ? read_after_edge(k, nr, v) : read_after_poll(k, nr, v);
+	/* At an end poll is asked whether it hangs up: fib_io.hung_up. */
+	return r == 0 && io->hung_up ? -ENOSYS : r;
 }
 
 /* Of other families than these two it is not known that they heed it. */

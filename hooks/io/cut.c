@@ -3,16 +3,12 @@
  * done, whatever it is for; natively only one that has a handler comes. So where
  * it was a kick alone, the rest follows.
  */
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <termios.h>
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
-#include "runtime/aside.h"
-#include "runtime/digits.h"
 
 bool fib_io_was_cut(void)
 {
@@ -61,70 +57,6 @@ long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
 		}
 	} while (fib_io_goes_on(r, asked));
 	return p.done ? p.done : r;
-}
-
-/*
- * In raw mode a read is done when it has VMIN bytes, and a signal ends it with
- * fewer. After a kick the rest of them is waited for. (Not with VTIME, whose clock
- * runs between bytes.)
- */
-static long least(int fd, long count)
-{
-	struct {
-		uint32_t iflag, oflag, cflag, lflag;
-		uint8_t line, cc[19];
-	} m;
-
-	if (fib_raw(SYS_ioctl, fd, TCGETS, &m) || (m.lflag & ICANON) ||
-	    m.cc[VTIME])
-		return 0;
-	return count < m.cc[VMIN] ? count : m.cc[VMIN];
-}
-
-/*
- * What came with the last of them is in the same read: whatever is there, by a
- * description of the terminal that does not wait. Another reader may be faster.
- * While the call is counted in tries (runtime/iom.h), the number stays its file's.
- */
-static long what_is_there(struct fib_fd *s, uint32_t closes, char *buf,
-			  size_t size)
-{
-	char path[64] = "/proc/self/task/";
-	size_t n = 16;
-	long r = 0;
-
-	n += fib_put_decimal(
-		path + n, (unsigned)fib_load(&fib_worker_self()->tid, relaxed));
-	memcpy(path + n, "/fd/", 4);
-	fib_put_decimal(path + n + 4, (unsigned)s->fd);
-	if (fib_iom_enter(s) == closes && !fib_filtered())
-		r = fib_read_aside_now(path, buf, size);
-	fib_iom_leave(s);
-	return r > 0 ? r : 0;
-}
-
-long fib_io_read_tty(struct fib_known *k, long nr, const long a[6])
-{
-	struct fib *f = fib_self();
-	struct fib_fd *s = k->slot;
-	uint32_t closes = fib_load(&s->closes, relaxed);
-	long v[6] = { a[0], a[1], a[2] }, r, done = 0, want = 0;
-
-	do {
-		fib_store(&f->sig.kicked, false, relaxed);
-		r = fib_io_in_kernel(k, FIB_IO_READ, false, nr, v);
-		if (r <= 0 || nr != SYS_read)
-			break;
-		if (fib_unlikely(fib_load(&f->sig.kicked, relaxed)) && !done)
-			want = least(k->fd, a[2]);
-		done += r;
-		v[1] += r;
-		v[2] = want - done;
-	} while (fib_unlikely(done < want) && fib_io_was_cut());
-	if (want && done == want && r != done && done < a[2])
-		done += what_is_there(s, closes, (char *)v[1],
-				      (size_t)(a[2] - done));
-	return done ? done : r;
 }
 
 /* --- reads that wait for nothing ------------------------------------------- */

@@ -190,8 +190,10 @@ void fib_io_put_creds(struct fib_creds *c, struct msghdr *h);
 long fib_io_send_whole(struct fib_known *k, long nr, const long a[6],
 		       long flags, const struct iovec *iov, size_t n,
 		       size_t len);
-/** Read from a terminal, by call @nr: the kernel does. */
+/** tty.c: read from a terminal, by call @nr: the kernel does. */
 long fib_io_read_tty(struct fib_known *k, long nr, const long a[6]);
+/** Before the first fiber, and in a fork child's. */
+void fib_io_tty_reset(void);
 /** Of the program's vector. */
 size_t fib_io_length(const struct iovec *iov, int n);
 /** @v, @n, which is the library's, without what is beyond @most bytes; how many are left. */
@@ -250,6 +252,8 @@ long fib_io_shared_call(struct fib_io *io, size_t plain, long nr,
 			const long a[6]);
 /** @io holds that slot by @h from now on, and is there. False: it is its own. */
 bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h);
+/* fib_io.hung_up, of a terminal: was it the master that was closed? */
+#define FIB_IO_HUNG_UP 532
 /* What its wait ends with where that is another one than its own. */
 #define FIB_IO_ELSEWHERE 531
 /* What a wait of accept() ends with, when its caller is to go on in the kernel. */

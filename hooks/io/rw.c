@@ -64,6 +64,17 @@ static bool looks_again(struct fib_known *k)
 		fib_procfs_is(k->fd, "anon_inode:[fanotify]"));
 }
 
+/*
+ * A master's side is in raw mode, and whatever comes behind a read that was short makes
+ * an edge: n_tty_read(), __receive_buf().
+ */
+static bool shows_end(const struct fib_known *k)
+{
+	return fib_fd_shows_end(k) ||
+	       (fib_fd_is_master(k) &&
+		!fib_load(&fib_fd_packets_used, relaxed));
+}
+
 /* What knows of no way not to block: polled first, if it is for @ev, @len bytes, at all. */
 static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 		   const long a[6])
@@ -88,7 +99,7 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 		return fib_blocking(nr, a);
 	if (ev == FIB_IO_READ) {
 		/* How many bytes, how long after the first: n_tty_read() */
-		if (k->kind == FIB_FD_POLLED && k->tty == FIB_TTY_IS)
+		if (k->kind == FIB_FD_POLLED && fib_fd_is_tty(k))
 			return fib_io_read_tty(k, nr, a);
 		if (fib_fd_takes_nowait(k) && k->tells_end != FIB_TELLS_END) {
 			short ready = fib_io_ready(k->fd, POLLIN);
@@ -97,7 +108,7 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 				return read_fifo(k, ready, nr, a);
 		}
 		fib_store(&fib_self()->sig.kicked, false, relaxed);
-		r = fib_io_polled(&io, fib_fd_shows_end(k) ? len : 0, nr, a);
+		r = fib_io_polled(&io, shows_end(k) ? len : 0, nr, a);
 		if (fib_unlikely(r == -FIB_ERESTARTSYS) && looks_again(k))
 			r = -EAGAIN;
 		if (k->tty == FIB_TTY_NOT)

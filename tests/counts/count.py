@@ -33,6 +33,9 @@ HOME_MORE = {1: 0.4, 50: 0.4}
 MORE = {1: 2.2, 50: 0.4}
 # A FIFO tells of nobody's other end, and the first reads, in the kernel, hold workers up.
 FIFO_MORE = {1: 2.6, 50: 0.8}
+# Of a terminal it is asked whose it is before it is read, whether who writes may before that, and
+# each side whether it has room; and of further ones than a few in which mode they are.
+PTY_MORE = {1: 5.2, 50: 5.8}
 # Whose thread has a kernel thread to itself asks with it alone: a poll that says what has
 # come, and one that asks whether more has, where natively a read does both.
 OWN_MORE = {1: 2.2, 50: 2.6}
@@ -58,7 +61,7 @@ CASES += [(kind, how) for kind in ("pipe", "pair", "tcp")
 CASES += [(kind, how) for kind in ("pair", "tcp")
           for how in ("waitall", "head", "vector", "message", "poll", "select",
                       "glance")]
-CASES += [("udp", "plain"), ("udp", "handled"), ("fifo", "plain"), ("fifo", "poll")]
+CASES += [("udp", "plain"), ("udp", "handled"), ("fifo", "plain"), ("fifo", "poll"), ("pty", "plain")]
 CASES += [("local", how) for how in ("plain", "whole", "poll", "select")]
 CASES += [(kind, "duped_whole") for kind in ("pipe", "pair", "dgram")]
 CASES += [("pipe", "vector"), ("pipe", "poll"), ("queue", "prio")]
@@ -164,8 +167,9 @@ wrap.bases = not getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE
 
 def more_than_native(kind, how):
     """What a round trip may have, by the number of pairs that make some."""
-    if kind == "fifo":
-        return {n: most + SLOW_MORE * wrap.bases for n, most in FIFO_MORE.items()}
+    few = {"fifo": FIFO_MORE, "pty": PTY_MORE}.get(kind)
+    if few:
+        return {n: most + SLOW_MORE * wrap.bases for n, most in few.items()}
     most = {"prio": QUEUE_MORE, "glance": GLANCE_CALLS, "forked": OWN_MORE,
             "nice": OWN_MORE}.get(how)
     if how.startswith("one_"):

@@ -4,14 +4,16 @@
  *	trip KIND HOW PAIRS ROUNDS
  *
  * KIND: pipe, fifo, pair (AF_UNIX), dgram (the same), local (a connection of that family),
- * tcp, udp, event (two eventfds), queue (two POSIX message queues). HOW: see how[]. Of a call that is made for each connection, and not for
- * each trip, nothing is left when two runs that differ in ROUNDS alone are
- * subtracted.
+ * tcp, udp, event (two eventfds), queue (two POSIX message queues), pty (in raw mode; who
+ * is first has the master's side). HOW: see how[]. Of a call that is made for each
+ * connection, and not for each trip, nothing is left when two runs that differ in ROUNDS
+ * alone are subtracted.
  */
 #include <stdbool.h>
 #include "t.h"
 #include <mqueue.h>
 #include <poll.h>
+#include <pty.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -239,6 +241,16 @@ static void fifo(int p[2])
 	t_close(made[1]);
 }
 
+static void terminal(int p[2])
+{
+	struct termios t;
+
+	CHECK_0(openpty(&p[0], &p[1], NULL, NULL, NULL));
+	CHECK_0(tcgetattr(p[1], &t));
+	cfmakeraw(&t);
+	CHECK_0(tcsetattr(p[1], TCSANOW, &t));
+}
+
 /* A connection by a name that is no file's. */
 static void local(int p[2])
 {
@@ -287,6 +299,8 @@ static void connect_ends(const char *kind, struct end e[2])
 		CHECK_0(socketpair(AF_UNIX, SOCK_DGRAM, 0, a));
 	else if (!strcmp(kind, "local"))
 		local(a);
+	else if (!strcmp(kind, "pty"))
+		terminal(a);
 	else if (!strcmp(kind, "udp"))
 		t_udp_pair(a);
 	else

@@ -32,8 +32,11 @@
  * t-case: waitall_tcp
  * t-case: lowat
  * t-case: lowat_tcp
+ * t-case: terminal
+ * t-case: terminals
  */
 #include "held.h"
+#include <pty.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -622,6 +625,53 @@ static void feed_more(void)
 		t_write(ends[i][1], "bodymore", 8);
 }
 
+/* --- terminals ----------------------------------------------------------------- */
+
+static int terminals;
+
+static void setup_terminals(int n, int raw)
+{
+	struct termios t;
+
+	need_descriptors(2 * N + 100);
+	terminals = n;
+	for (int i = 0; i < n; i++) {
+		if (openpty(&ends[i][0], &ends[i][1], NULL, NULL, NULL))
+			t_skip("not as many pseudo terminals");
+		CHECK(tcgetattr(ends[i][1], &t) == 0);
+		if (raw)
+			cfmakeraw(&t);
+		else
+			t.c_lflag &= ~(tcflag_t)ECHO;
+		CHECK(tcsetattr(ends[i][1], TCSANOW, &t) == 0);
+	}
+}
+
+static void setup_terminal(void)
+{
+	setup_terminals(1, 0);
+}
+
+static void setup_terminal_each(void)
+{
+	setup_terminals(N, 1);
+}
+
+static long call_terminal(void)
+{
+	static int next;
+	int i = __atomic_fetch_add(&next, 1, __ATOMIC_SEQ_CST) % terminals;
+	char b[8];
+
+	return read(ends[i][1], b, sizeof(b));
+}
+
+static void feed_terminals(void)
+{
+	for (int i = 0; i < N; i++)
+		t_write(ends[i % terminals][0], "x\n", 2);
+}
+
 static const struct wait waits[] = {
 	{ "read", setup_pipes, call_read, feed, 0 },
 	{ "sendfile", setup_stream, call_sendfile, NULL, 1 },
@@ -659,6 +709,8 @@ static const struct wait waits[] = {
 	{ "waitall_tcp", setup_records_tcp, call_waitall, feed_records, 0 },
 	{ "lowat", setup_lowat_unix, call_lowat, feed_records, 0 },
 	{ "lowat_tcp", setup_lowat_tcp, call_lowat, feed_more, 0 },
+	{ "terminal", setup_terminal, call_terminal, feed_terminals, 0 },
+	{ "terminals", setup_terminal_each, call_terminal, feed_terminals, 0 },
 };
 
 int main(int argc, char **argv)
