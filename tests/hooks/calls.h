@@ -82,8 +82,7 @@ static inline void t_begin(struct t_call *c, long (*fn)(void *), void *arg)
 	atomic_store(&c->ended, 0);
 	CHECK(sem_init(&c->begun, 0, 0) == 0);
 	c->th = t_thread(t_call_body, c);
-	while (sem_wait(&c->begun))
-		CHECK(errno == EINTR);
+	t_down(&c->begun);
 	t_pause();
 }
 

@@ -186,6 +186,13 @@ static inline int t_kernel_threads(void)
 	return t_status("Threads");
 }
 
+/** sem_wait(), which a handler does not end. */
+static inline void t_down(sem_t *s)
+{
+	while (sem_wait(s) != 0)
+		CHECK(errno == EINTR);
+}
+
 static inline void t_settle(void)
 {
 	struct timespec ts = { 0, 3 * T_MS };

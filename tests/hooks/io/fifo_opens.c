@@ -84,8 +84,7 @@ static void begin_first(struct t_call c[FIRST], struct how *h)
 		c[i].th = t_thread(t_call_body, &c[i]);
 	}
 	for (int i = 0; i < FIRST; i++)
-		while (sem_wait(&c[i].begun))
-			CHECK(errno == EINTR);
+		t_down(&c[i].begun);
 	t_pause();
 }
 

@@ -66,8 +66,7 @@ static void begin_many(struct t_call *c, int n, struct how *h)
 		c[i].th = t_thread(t_call_body, &c[i]);
 	}
 	for (int i = 0; i < n; i++)
-		while (sem_wait(&c[i].begun))
-			CHECK(errno == EINTR);
+		t_down(&c[i].begun);
 	t_pause();
 }
 

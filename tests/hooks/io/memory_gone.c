@@ -133,8 +133,7 @@ int main(void)
 
 		fill_up();
 		t = t_thread(waits, (void *)i);
-		while (sem_wait(&begun))
-			;
+		t_down(&begun);
 		t_settle();
 		CHECK(mprotect(page, PAGE, PROT_NONE) == 0);
 		t_write(sv[1], "0123456789", 10);

@@ -91,12 +91,6 @@ static void end_all(void)
 	CHECK_0(t_end(&later.call));
 }
 
-static void await(sem_t *s)
-{
-	while (sem_wait(s))
-		CHECK(errno == EINTR);
-}
-
 /* In a child: who has set its own is not one of the common threads any more. */
 static int may_rise(void)
 {
@@ -131,7 +125,7 @@ int main(void)
 	begin_all(receives);
 	for (char c = '1'; c <= '6'; c++) {
 		put(c);
-		await(&served);
+		t_down(&served);
 		t_pause();
 	}
 	end_all();

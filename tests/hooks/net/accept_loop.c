@@ -84,8 +84,7 @@ static int begin(struct t_call *c, void *arg)
 	int base = lowest();
 
 	t_begin(c, loop_accepts, arg);
-	while (sem_wait(&there))
-		CHECK(errno == EINTR);
+	t_down(&there);
 	return await_number(base);
 }
 

@@ -149,8 +149,7 @@ static void shared(void)
 	struct epoll_event ev;
 	pthread_t th = t_thread(waits_too, NULL);
 
-	while (sem_wait(&there))
-		CHECK(errno == EINTR);
+	t_down(&there);
 	t_settle();
 	give(ask);
 	take(answer);
@@ -249,8 +248,7 @@ int main(int argc, char **argv)
 	else
 		t_join(t_thread(is_loop, NULL));
 	th = t_thread(cancelled, NULL);
-	while (sem_wait(&there))
-		CHECK(errno == EINTR);
+	t_down(&there);
 	t_settle();
 	t_cancel(th);
 	CHECK(t_join(th) == PTHREAD_CANCELED);

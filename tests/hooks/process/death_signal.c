@@ -18,12 +18,6 @@ static int get(void)
 	return sig;
 }
 
-static void await(sem_t *s)
-{
-	while (sem_wait(s))
-		;
-}
-
 static void *sets(void *arg)
 {
 	t_say("thread: %d", get());
@@ -37,7 +31,7 @@ static void *looks(void *arg)
 	CHECK_ERR(prctl(PR_GET_PDEATHSIG, (int *)8), EFAULT);
 	t_say("thread: %d", get());
 	CHECK(!sem_post(&told));
-	await(&go);
+	t_down(&go);
 	t_say("thread, after a wait: %d", get());
 	t_join(t_thread(sets, NULL));
 	t_say("thread, after another's: %d", get());
@@ -55,7 +49,7 @@ int main(int argc, char **argv)
 		t_be_threaded();
 	CHECK(!prctl(PR_SET_PDEATHSIG, SIGUSR2));
 	th = t_thread(looks, NULL);
-	await(&told);
+	t_down(&told);
 	t_say("main: %d", get());
 	CHECK_ERR(prctl(PR_GET_PDEATHSIG, (int *)8), EFAULT);
 	CHECK(!sem_post(&go));

@@ -77,8 +77,7 @@ static void *other(void *arg)
 {
 	drop();
 	sem_post(&dropped[0]);
-	while (sem_wait(&dropped[1]))
-		;
+	t_down(&dropped[1]);
 	return arg;
 }
 
@@ -87,8 +86,7 @@ static void *last(void *arg)
 	pthread_t th = t_thread(other, NULL);
 
 	CHECK_0(pthread_join(first, NULL));
-	while (sem_wait(&dropped[0]))
-		;
+	t_down(&dropped[0]);
 	drop();
 	show();
 	sem_post(&dropped[1]);

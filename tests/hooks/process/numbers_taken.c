@@ -50,8 +50,7 @@ static void *answer(void *arg)
 	for (int i = 0; i < ROUNDS; i++) {
 		struct timespec ts = { 0, 1000000 };
 
-		while (sem_wait(&to))
-			;
+		t_down(&to);
 		/* others wake up meanwhile, and the workers sleep */
 		nanosleep(&ts, NULL);
 		CHECK(sem_post(&from) == 0);
@@ -83,8 +82,7 @@ int main(int argc, char **argv)
 		for (int k = 0; k < THREADS; k++)
 			CHECK(sem_post(&to) == 0);
 		for (int k = 0; k < THREADS; k++)
-			while (sem_wait(&from))
-				;
+			t_down(&from);
 	}
 	for (int i = 0; i < THREADS; i++)
 		t_join(t[i]);

@@ -51,8 +51,7 @@ static void send_from_outside(void)
 	if (pid == 0)
 		_exit(kill(getppid(), SIGUSR1));
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-	while (sem_wait(&came))
-		CHECK(errno == EINTR);
+	t_down(&came);
 }
 
 static long used_ms(void)

@@ -41,8 +41,7 @@ static void shower(const char *what, void *(*fn)(void *), int fd)
 	th = t_thread(fn, &fd);
 	for (int i = 0; i < SIGNALS; i++) {
 		CHECK_0(pthread_kill(th, SIGUSR1));
-		while (sem_wait(&handled) != 0)
-			CHECK(errno == EINTR);
+		t_down(&handled);
 	}
 	stop = 1;
 	while (pthread_tryjoin_np(th, NULL) == EBUSY) {

@@ -65,8 +65,7 @@ int main(void)
 	CHECK(sigaction(SIGRTMIN + 1, &sa, NULL) == 0);
 	CHECK(sem_init(&there, 0, 0) == 0);
 	th = t_thread(waiter, &never);
-	while (sem_wait(&there))
-		CHECK(errno == EINTR);
+	t_down(&there);
 	for (int i = 0; i < 5; i++) {
 		twice(SIGTERM);
 		for (int k = 0; k < 20; k++)

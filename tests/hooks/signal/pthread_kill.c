@@ -74,8 +74,7 @@ static void send20(pthread_t th)
 {
 	for (int i = 0; i < 20; i++) {
 		CHECK_0(pthread_kill(th, SIGUSR1));
-		while (sem_wait(&handled) != 0)
-			CHECK(errno == EINTR);
+		t_down(&handled);
 		if (i % 4 == 0)
 			t_settle();
 	}

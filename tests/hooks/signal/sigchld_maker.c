@@ -19,15 +19,9 @@ static void on_child(int sig)
 	sem_post(&came);
 }
 
-static void wait_for(sem_t *s)
-{
-	while (sem_wait(s))
-		CHECK(errno == EINTR);
-}
-
 static int handled_by(void)
 {
-	wait_for(&came);
+	t_down(&came);
 	return who;
 }
 
@@ -109,7 +103,7 @@ int main(void)
 	reap(pid);
 
 	th = t_thread(makes_and_stays, &pid);
-	wait_for(&made);
+	t_down(&made);
 	t_waits(&reads);
 	CHECK(kill(pid, SIGSTOP) == 0);
 	t_say("stopped: %d", handled_by());

@@ -45,22 +45,16 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static void wait_for(sem_t *s)
-{
-	while (sem_wait(s))
-		CHECK(errno == EINTR);
-}
-
 static void tell(int i, char how)
 {
 	t_put(threads[i - 1].go[1], how);
-	wait_for(&done);
+	t_down(&done);
 }
 
 static void sent(const char *what)
 {
 	CHECK(kill(getpid(), SIGUSR1) == 0);
-	wait_for(&came);
+	t_down(&came);
 	t_say("%s: %d", what, who);
 	if (who) /* it has left its handler */
 		tell(who, 'u');
@@ -73,7 +67,7 @@ int main(void)
 	for (int i = 0; i < THREADS; i++) {
 		t_pipe(threads[i].go);
 		threads[i].th = t_thread(serve, &threads[i]);
-		wait_for(&done);
+		t_down(&done);
 	}
 	sent("main");
 	mask(SIG_BLOCK);

@@ -301,8 +301,7 @@ static long computes(void *arg)
 
 static void wait_took(void)
 {
-	while (sem_wait(&took))
-		CHECK(errno == EINTR);
+	t_down(&took);
 }
 
 /*

@@ -139,8 +139,7 @@ static void *quiet(void *arg)
 {
 	install(mute, T_LEN(mute), SECCOMP_RET_KILL_PROCESS, 0);
 	for (int i = 0; i < 100; i++) {
-		while (sem_wait(&sem))
-			;
+		t_down(&sem);
 		sem_post(&done);
 	}
 	return arg;
@@ -180,8 +179,7 @@ static void play_mute(void)
 	t = t_thread(quiet, NULL);
 	for (int i = 0; i < 100; i++) {
 		CHECK(sem_post(&sem) == 0);
-		while (sem_wait(&done))
-			;
+		t_down(&done);
 	}
 	t_join(t);
 	t_say("mute");
@@ -231,8 +229,7 @@ static void play_sockets(void)
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0);
 	t = t_thread(use_sockets, NULL);
-	while (sem_wait(&sem))
-		;
+	t_down(&sem);
 	t_read(pair[1], got, sizeof(got));
 	t_join(t);
 	t_say("sockets");

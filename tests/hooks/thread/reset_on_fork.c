@@ -32,8 +32,7 @@ static void *looks(void *arg)
 	tell("thread", 0);
 	tell("thread, of main", first);
 	CHECK(!sem_post(&told));
-	while (sem_wait(&go))
-		;
+	t_down(&go);
 	tell("thread, after a wait", 0);
 	return arg;
 }
@@ -65,8 +64,7 @@ int main(int argc, char **argv)
 	CHECK(!sem_init(&go, 0, 0));
 	CHECK(!sem_init(&told, 0, 0));
 	th = t_thread(looks, NULL);
-	while (sem_wait(&told))
-		;
+	t_down(&told);
 	tell("main, after a wait", 0);
 	tell("main, of the thread", thread);
 	CHECK(!sem_post(&go));

@@ -133,8 +133,7 @@ static void by_connect(void)
 
 static void do_sem(void)
 {
-	while (sem_wait(&sem))
-		CHECK(errno == EINTR);
+	t_down(&sem);
 }
 
 static void by_post(void)
@@ -208,8 +207,7 @@ static void do_barrier(void)
 
 static void *waits_sem(void *arg)
 {
-	while (sem_wait(&other_ends))
-		;
+	t_down(&other_ends);
 	return arg;
 }
 
