@@ -24,25 +24,33 @@
 
 static struct fib_lock pi_lock = FIB_LOCK(FUTEX_PI);
 static _Atomic uint32_t pi_waiting;
+static struct fib_list all = { &all, &all };
 
-static void chain_enter_locked(struct waiter *w)
+struct pi_waiter {
+	struct waiter w;
+	struct fib_list node; /* of all */
+};
+
+static void chain_enter_locked(struct pi_waiter *p)
 {
 	fib_add(&pi_waiting, 1, seq_cst); /* (A) */
-	w->fib->pi_wait = w;
+	fib_list_add_tail(&all, &p->node);
+	p->w.fib->pi_wait = &p->w;
 }
 
-static void chain_leave_locked(struct waiter *w)
+static void chain_leave_locked(struct pi_waiter *p)
 {
-	w->fib->pi_wait = NULL;
+	p->w.fib->pi_wait = NULL;
+	fib_list_del(&p->node);
 	fib_sub(&pi_waiting, 1, relaxed);
 }
 
-static void chain_leave(struct waiter *w, bool give_up)
+static void chain_leave(struct pi_waiter *p, bool give_up)
 {
 	fib_lock(&pi_lock);
 	if (give_up)
-		fib_futex_give_up(w);
-	chain_leave_locked(w);
+		fib_futex_give_up(&p->w);
+	chain_leave_locked(p);
 	fib_unlock(&pi_lock);
 }
 
@@ -77,17 +85,20 @@ static bool deadlock_locked(const struct waiter *w,
 	return false;
 }
 
-/* The first word of @tid's from entry @i on for which one waits; NULL: none. */
-static uint32_t *next_of(uint32_t tid, uint32_t *i)
+/* A word of @tid's for which one waits; NULL: none. */
+static uint32_t *waited_for(uint32_t tid)
 {
-	uint32_t n = fib_high_water(), *uaddr = NULL;
+	uint32_t *uaddr = NULL;
 
 	fib_lock(&pi_lock);
-	for (; !uaddr && *i < n; ++*i) {
-		const struct waiter *w = fib_at(*i)->pi_wait;
+	fib_list_for_each (it, &all) {
+		const struct waiter *w =
+			&fib_container_of(it, struct pi_waiter, node)->w;
 
-		if (waits_for_locked(w) == tid)
+		if (waits_for_locked(w) == tid) {
 			uaddr = w->uaddr;
+			break;
+		}
 	}
 	fib_unlock(&pi_lock);
 	return uaddr;
@@ -95,13 +106,14 @@ static uint32_t *next_of(uint32_t tid, uint32_t *i)
 
 void fib_futex_pi_gone(uint32_t tid)
 {
-	uint32_t *uaddr, i = 0;
+	uint32_t *uaddr;
 
 	fib_fence(seq_cst); /* (B) */
 	if (fib_likely(!fib_load(&pi_waiting, relaxed)))
 		return;
-	while ((uaddr = next_of(tid, &i)))
-		fib_futex_unlock_pi(uaddr, tid, true);
+	while ((uaddr = waited_for(tid)))
+		if (fib_futex_unlock_pi(uaddr, tid, true))
+			break;
 }
 
 /* Those who waited lie on stacks that may be gone. */
@@ -113,6 +125,7 @@ void fib_futex_pi_reset(void)
 		fib_at(i)->pi_wait = NULL;
 	fib_lock_init(&pi_lock, FUTEX_PI);
 	fib_store(&pi_waiting, 0, relaxed);
+	fib_list_init(&all);
 }
 
 /* 1: *@uaddr was @was and is @is; 0: it was not; -EFAULT. */
@@ -172,10 +185,11 @@ int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 		      bool try_only, struct fib *(*fiber)(uint32_t tid))
 {
 	struct bucket *b;
-	struct waiter w = { .fib = fib_self(),
-			    .uaddr = uaddr,
-			    .priority = fib_futex_priority(),
-			    .pi_tid = tid };
+	struct pi_waiter p = { .w = { .fib = fib_self(),
+				      .uaddr = uaddr,
+				      .priority = fib_futex_priority(),
+				      .pi_tid = tid } };
+	struct waiter *w = &p.w;
 	uint32_t now;
 	int r = fib_peek32(fib_futex_word(uaddr), &now);
 
@@ -187,22 +201,22 @@ int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 		return r;
 	fib_futex_grow();
 	fib_lock(&pi_lock);
-	chain_enter_locked(&w);
+	chain_enter_locked(&p);
 	b = fib_futex_lock_word(uaddr);
-	r = take_pi_locked(b, &w, try_only, fiber);
+	r = take_pi_locked(b, w, try_only, fiber);
 	fib_unlock(&b->lock);
-	if (r > 0 && deadlock_locked(&w, fiber)) {
-		fib_futex_give_up(&w);
-		r = fib_load(&w.woken, acquire) ? 0 : -EDEADLK;
+	if (r > 0 && deadlock_locked(w, fiber)) {
+		fib_futex_give_up(w);
+		r = fib_load(&w->woken, acquire) ? 0 : -EDEADLK;
 	}
 	if (r <= 0)
-		chain_leave_locked(&w);
+		chain_leave_locked(&p);
 	fib_unlock(&pi_lock);
 	if (r <= 0)
 		return r;
-	r = fib_futex_sleep(&w, 1, uaddr, deadline_ns);
-	chain_leave(&w, r != 0);
-	return fib_load(&w.woken, acquire) ? 0 : r;
+	r = fib_futex_sleep(w, 1, uaddr, deadline_ns);
+	chain_leave(&p, r != 0);
+	return fib_load(&w->woken, acquire) ? 0 : r;
 }
 
 bool fib_futex_has_pi_waiter(uint32_t *uaddr)
@@ -271,29 +285,30 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 int fib_futex_wait_requeue_pi(uint32_t *from, uint32_t val, uint32_t *to,
 			      uint32_t tid, uint64_t deadline_ns)
 {
-	struct waiter w = { .fib = fib_self(),
-			    .uaddr = from,
-			    .priority = fib_futex_priority(),
-			    .requeue_to = to,
-			    .requeue_tid = tid };
+	struct pi_waiter p = { .w = { .fib = fib_self(),
+				      .uaddr = from,
+				      .priority = fib_futex_priority(),
+				      .requeue_to = to,
+				      .requeue_tid = tid } };
+	struct waiter *w = &p.w;
 	int r;
 
 	if (from == to)
 		return -EINVAL;
 	fib_lock(&pi_lock);
-	chain_enter_locked(&w);
+	chain_enter_locked(&p);
 	fib_unlock(&pi_lock);
-	r = fib_futex_queue(&w, val);
+	r = fib_futex_queue(w, val);
 	if (r) {
-		chain_leave(&w, false);
+		chain_leave(&p, false);
 		return r;
 	}
-	r = fib_futex_sleep(&w, 1, from, deadline_ns);
-	chain_leave(&w, r != 0);
-	if (fib_load(&w.woken, acquire))
+	r = fib_futex_sleep(w, 1, from, deadline_ns);
+	chain_leave(&p, r != 0);
+	if (fib_load(&w->woken, acquire))
 		return 0;
 	/* Waiting for the mutex already: not to be repeated. */
-	return r == -EINTR && w.pi_tid ? -EAGAIN : r;
+	return r == -EINTR && w->pi_tid ? -EAGAIN : r;
 }
 
 /* The mutex for @w, if it is free: 1; else 0 or -errno. */
