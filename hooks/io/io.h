@@ -253,7 +253,7 @@ long fib_io_shared_call(struct fib_io *io, size_t plain, long nr,
 /** @io holds that slot by @h from now on, and is there. False: it is its own. */
 bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h);
 /* fib_io.hung_up, of a terminal: was it the master that was closed? */
-#define FIB_IO_HUNG_UP 532
+#define FIB_IO_HUNG_UP 533
 /* What its wait ends with where that is another one than its own. */
 #define FIB_IO_ELSEWHERE 531
 /* What a wait of accept() ends with, when its caller is to go on in the kernel. */

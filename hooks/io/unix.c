@@ -113,7 +113,8 @@ struct sending {
 	struct fib_hold hold;
 	struct fib_place place; /* in line for its receiver, */
 	bool has_line;		/* where there is one */
-	bool told;		/* poll tells of the receiver */
+	bool told;		/* poll tells of the receiver, */
+	bool named; /* which is named, and is what the sender is connected to */
 	bool stood;
 	enum full full;
 	long nr;
@@ -200,14 +201,31 @@ static bool goes_on(struct sending *s, long *r)
 	return last == -EAGAIN && *r == -EAGAIN && s->full != FULL_SENDER;
 }
 
+/* Is @fd connected to whom line @p is for? */
+static bool is_peer(int fd, const struct fib_place *p)
+{
+	struct fib_place peer = { .key = { 0 } };
+	struct sockaddr_un addr;
+	int len = sizeof(addr);
+
+	return !fib_raw(SYS_getpeername, fd, &addr, &len) &&
+	       find_line(&peer, &addr, (unsigned)len, SYS_sendto) &&
+	       !memcmp(peer.key, p->key, sizeof(peer.key));
+}
+
 /* *@left: it waits for what only the kernel can tell of. */
 static long send_told(struct sending *s, bool *left)
 {
 	struct fib *f = fib_self();
+	bool again = false;
 	long r;
 
 	do {
 		r = try(s);
+		/* It may have been connected to another one meanwhile, or to none. */
+		if (r == -EAGAIN && again && s->named && s->told)
+			s->told = is_peer(s->io.s->fd, &s->place);
+		again = true;
 		*left = r == -EAGAIN && s->has_line &&
 			(s->full == FULL_UNTOLD ||
 			 (s->full == FULL_RECEIVER && !s->told));
@@ -229,7 +247,6 @@ static long send_told(struct sending *s, bool *left)
 static bool find_receiver(struct sending *s, const struct fib_known *k,
 			  const struct name *to)
 {
-	struct fib_place peer = { .key = { 0 } };
 	struct sockaddr_un addr;
 	int len = sizeof(addr);
 	bool connected = !fib_raw(SYS_getpeername, k->fd, &addr, &len) &&
@@ -244,8 +261,7 @@ static bool find_receiver(struct sending *s, const struct fib_known *k,
 	s->has_line = find_line(&s->place, to->addr, to->len, SYS_sendto);
 	if (!connected || !s->has_line)
 		return s->has_line;
-	s->told = find_line(&peer, &addr, (unsigned)len, SYS_sendto) &&
-		  !memcmp(peer.key, s->place.key, sizeof(peer.key));
+	s->named = s->told = is_peer(k->fd, &s->place);
 	return s->told;
 }
 

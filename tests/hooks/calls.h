@@ -3,6 +3,7 @@
  *
  *	t_begin(&c, fn, arg)	fn(arg) is called; it is likely to wait by now
  *	t_waits(&c)		and still waits
+ *	t_rests()		whoever waits uses no processor
  *	t_end(&c)		its result, or -errno, when it has ended
  *	t_ended("name", &c)	the same, in the transcript
  *
@@ -17,6 +18,7 @@
 #include "t.h"
 #include <dirent.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 struct t_call {
 	long (*fn)(void *);
@@ -90,6 +92,25 @@ static inline void t_waits(struct t_call *c)
 {
 	t_pause();
 	CHECK(!atomic_load(&c->ended));
+}
+
+static inline long t_used_ms(void)
+{
+	struct rusage u;
+
+	CHECK(getrusage(RUSAGE_SELF, &u) == 0);
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 +
+	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
+}
+
+/* A time it is: who waits by looking again does so for as long as he waits. */
+static inline void t_rests(void)
+{
+	enum { WAIT_MS = 400 };
+	long used = t_used_ms();
+
+	usleep(WAIT_MS * 1000);
+	CHECK(t_used_ms() - used < WAIT_MS / 4);
 }
 
 static inline long t_end(struct t_call *c)

@@ -1,0 +1,78 @@
+/*
+ * A datagram for a unix socket that has no room, by a socket that is connected to it, and
+ * meanwhile to none, or to another one: the send waits for the one that it has named, and
+ * uses no processor meanwhile.
+ *
+ * t-case: none
+ * t-case: other
+ * t-case: other_full
+ */
+#include "../calls.h"
+
+static struct sockaddr_un here = { AF_UNIX, "here" },
+			  there = { AF_UNIX, "there" };
+static int from;
+
+static int receiver(const struct sockaddr_un *at)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	unlink(at->sun_path);
+	CHECK_0(bind(fd, (const struct sockaddr *)at, sizeof(*at)));
+	return fd;
+}
+
+static void fill(const struct sockaddr_un *at)
+{
+	while (sendto(from, "x", 1, MSG_DONTWAIT, (const struct sockaddr *)at,
+		      sizeof(*at)) == 1)
+		;
+	CHECK(errno == EAGAIN);
+}
+
+static long send_named(void *arg)
+{
+	return sendto(from, "last", 4, 0, arg, sizeof(here));
+}
+
+/* How many there are; the last one. */
+static void take_all(int fd, const char *name)
+{
+	char b[8] = "";
+	int n = 0;
+
+	/* What waits for room comes when there is some. */
+	while (b[0] != 'l') {
+		t_read(fd, b, 1);
+		n++;
+	}
+	CHECK(recv(fd, b, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+	t_say("%s: %d datagrams", name, n);
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	const char *how = argc == 2 ? argv[1] : "";
+	int a = receiver(&here), b = receiver(&there);
+	struct t_call c;
+
+	from = socket(AF_UNIX, SOCK_DGRAM, 0);
+	fill(&here);
+	if (!strcmp(how, "other_full"))
+		fill(&there);
+	CHECK_0(connect(from, (struct sockaddr *)&here, sizeof(here)));
+	t_begin(&c, send_named, &here);
+	if (!strcmp(how, "none"))
+		CHECK_0(connect(from, &none, sizeof(none)));
+	else
+		CHECK_0(connect(from, (struct sockaddr *)&there,
+				sizeof(there)));
+	t_rests();
+	t_waits(&c);
+	take_all(a, how);
+	t_ended("sent", &c);
+	t_close(a);
+	t_close(b);
+	return 0;
+}
