@@ -14,6 +14,7 @@ bool fib_iom_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes)
 
 	w->events = 0;
 	w->observer = w->hold = true;
+	w->fib = fib_self();
 	h->also = NULL;
 	fib_list_init(&w->node);
 	fib_store(&w->slot, s, relaxed);
@@ -288,6 +289,7 @@ void fib_iom_evict(struct fib_fd *s, struct fib_fd *to)
 		fib_iom_waits_locked(to,
 				     w->observer ? FIB_IO_OTHERS : w->events);
 		fib_store(&w->slot, to, release); /* (D) */
+		fib_host_moved(w);
 		moved++;
 	}
 	to->turns = s->turns;

@@ -39,6 +39,8 @@ enum fib_stop {
 	FIB_STOP_NOTHING = 0,
 	FIB_STOP_ENDS = 1,  /* they end its wait */
 	FIB_STOP_ENDED = 2, /* it is EINTR, though no handler runs */
+	FIB_STOP_REPEATS = 3,  /* they have it begin anew, by its numbers */
+	FIB_STOP_REPEATED = 4, /* so it does */
 };
 
 /* --- of a fiber ------------------------------------------------------------- */

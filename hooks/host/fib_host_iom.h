@@ -25,6 +25,14 @@ static inline void fib_host_prefetch_waiter(struct fib_fd *s)
 	__builtin_prefetch(&f->run);
 }
 
+/* A stop would have it begin anew, and find another file: hooks/signal/stop.c. */
+static inline void fib_host_moved(struct fib_waiter *w)
+{
+	uint8_t none = FIB_STOP_NOTHING;
+
+	fib_cas(&w->fib->io.stop, &none, FIB_STOP_REPEATS, relaxed);
+}
+
 /* What is asked of epoll. */
 static inline long fib_host_control(struct fib_fd *s, int op, const void *ev)
 {

@@ -285,7 +285,8 @@ static bool is_too_little(struct fib_io *io)
 {
 	if (fib_likely(!fib_load(&fib_fd_lowat_used, relaxed)) ||
 	    io->ev != FIB_IO_READ || io->opens || io->doubts ||
-	    fib_fd_of(io->s)->kind != FIB_FD_TCP || fib_io_lost(io))
+	    fib_fd_of(io->s)->kind != FIB_FD_TCP || fib_io_lost(io) ||
+	    fib_fd_lowat(fib_fd_of(io->s)) <= 1)
 		return false;
 	fib_io_begin(io);
 	return !fib_io_ready(io->s->fd, POLLIN | POLLRDHUP);

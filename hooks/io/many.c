@@ -236,6 +236,8 @@ long fib_many_wait(struct fib_many *m)
 {
 	long r;
 
+	if (!fib_stop_ends_it())
+		fib_stop_repeats();
 	fib_cancel_begin();
 	for (;;) {
 		r = publish_all(m);

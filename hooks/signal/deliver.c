@@ -173,7 +173,8 @@ void fib_sig_run_handler(struct fib *f, int sig, siginfo_t *info,
 
 bool fib_attention_clear(struct fib *f)
 {
-	if (fib_sig_handler_waits(f))
+	if (fib_sig_handler_waits(f) ||
+	    fib_load(&f->io.stop, relaxed) == FIB_STOP_REPEATED)
 		return false;
 	fib_xchg(&f->attention, 0, seq_cst);
 	fib_sig_host->attention(f);

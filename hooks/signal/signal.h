@@ -262,7 +262,16 @@ static inline void fib_stop_ends(void)
 {
 	fib_store(&fib_self()->io.stop, FIB_STOP_ENDS, seq_cst);
 }
-/** Has it? */
+static inline bool fib_stop_ends_it(void)
+{
+	return fib_load(&fib_self()->io.stop, relaxed) == FIB_STOP_ENDS;
+}
+/** It begins anew then, by its numbers. */
+static inline void fib_stop_repeats(void)
+{
+	fib_store(&fib_self()->io.stop, FIB_STOP_REPEATS, seq_cst);
+}
+/** Has it ended? */
 static inline bool fib_stop_ended(void)
 {
 	return fib_load(&fib_self()->io.stop, relaxed) == FIB_STOP_ENDED;

@@ -20,10 +20,21 @@
  * blocked; so a worker finds it pending, or received. Each SIGCONT has a number,
  * and ends calls once, by whichever worker comes first. If none sleeps in such a
  * call at that moment, parked calls go on.
+ *
+ * The kernel makes all others anew, by their numbers (ERESTARTSYS). That matters to those
+ * whose number is another file's by now, or nobody's (FIB_STOP_REPEATS, fib_host_moved()),
+ * and to poll and its like: these end their wait as if a handler had to run, find none,
+ * and are repeated (look_for_signals() of hooks/dispatch.c).
  */
 #include "hooks/signal/state.h"
 
 static _Atomic uint32_t told; /* the last SIGCONT that has ended calls */
+
+static bool turns(struct fib *f, uint8_t was, uint8_t is)
+{
+	return fib_load(&f->io.stop, seq_cst) == was &&
+	       fib_cas(&f->io.stop, &was, is, seq_cst);
+}
 
 static void end_calls(void)
 {
@@ -31,10 +42,9 @@ static void end_calls(void)
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib *f = fib_at(i);
-		uint8_t ends = FIB_STOP_ENDS;
 
-		if (f && fib_load(&f->io.stop, seq_cst) == ends &&
-		    fib_cas(&f->io.stop, &ends, FIB_STOP_ENDED, seq_cst))
+		if (f && (turns(f, FIB_STOP_ENDS, FIB_STOP_ENDED) ||
+			  turns(f, FIB_STOP_REPEATS, FIB_STOP_REPEATED)))
 			fib_attention_set(f);
 	}
 }

@@ -18,6 +18,10 @@ static inline void fib_host_prefetch_waiter(struct fib_fd *s)
 {
 }
 
+static inline void fib_host_moved(struct fib_waiter *w)
+{
+}
+
 static inline long fib_host_control(struct fib_fd *s, int op, const void *ev)
 {
 	struct fib_sched *sched = s->lib.sched;

@@ -29,18 +29,21 @@ struct t_call {
 	atomic_int ended;
 };
 
-/* Kernel threads of the process that run, or are to; the caller's is one. */
-static inline int t_running(void)
+/* Kernel threads of process @pid that run, or are to. */
+static inline int t_running_of(pid_t pid)
 {
-	DIR *d = opendir("/proc/self/task");
 	struct dirent *e;
 	char path[300], state;
 	int n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
 
 	while (d && (e = readdir(d))) {
 		FILE *f;
 
-		snprintf(path, sizeof(path), "/proc/self/task/%s/stat",
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid,
 			 e->d_name);
 		f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
 		if (f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1)
@@ -51,6 +54,12 @@ static inline int t_running(void)
 	if (d)
 		closedir(d);
 	return n;
+}
+
+/* The caller's is one. */
+static inline int t_running(void)
+{
+	return t_running_of(getpid());
 }
 
 /* Not for ever: one may be there that computes. */

@@ -184,8 +184,6 @@ def read(path):
 def documented(d):
     """Why, if docs/COMPATIBILITY.md says that this differs, or the kernel itself
     has it either way."""
-    if "* stop" in d.steps[:d.phase]: # and it takes that
-        return "a stop ends no call: docs/COMPATIBILITY.md"
     if forked_waits(d):
         return "a thread that has forked waits for epoll in the kernel: " \
             "docs/COMPATIBILITY.md"

@@ -1,10 +1,12 @@
 /*
  * A stop and SIGCONT end some calls with EINTR, though no handler runs
  * (signal(7)): epoll_wait(), sigtimedwait(), semop(), socket calls with a time
- * limit, and what has done a part. Others go on. SIGCONT alone ends none.
+ * limit, and what has done a part. Others go on, by the number that they were called
+ * with, whatever file that is by then. SIGCONT alone ends none.
  *
  * t-case: end
  * t-case: on
+ * t-case: moved
  * t-no-stats: the stopped child leaves by _exit()
  */
 #include "../calls.h"
@@ -170,6 +172,35 @@ static void on(int to, int from)
 	t_ended("SIGCONT alone", &c[0]);
 }
 
+/* What they wait for has lost its number, or another file has it. */
+static void moved(int to, int from)
+{
+	int p[2], other[2], sv[2], looked[2], port, l = t_listen(&port);
+	struct t_call c[4];
+
+	t_pipe(p);
+	t_pipe(other);
+	t_pipe(looked);
+	t_pair(sv);
+	t_begin(&c[0], reads, &p[0]);
+	t_begin(&c[1], recvs, &sv[0]);
+	t_begin(&c[2], polls, &looked[0]);
+	t_begin(&c[3], accepts, &l);
+	CHECK(dup2(other[0], p[0]) == p[0]);
+	t_close(sv[0]);
+	t_close(looked[0]);
+	t_close(l);
+	for (int i = 0; i < 4; i++)
+		t_waits(&c[i]);
+	be_stopped(to, from);
+	t_ended("recv, closed", &c[1]);
+	t_ended("poll, closed", &c[2]);
+	t_ended("accept, closed", &c[3]);
+	t_waits(&c[0]);
+	t_put(other[1], 'x');
+	t_ended("read, of another file now", &c[0]);
+}
+
 static int in_child(const char *how, int to, int from)
 {
 	ep = epoll_create1(0);
@@ -179,6 +210,8 @@ static int in_child(const char *how, int to, int from)
 	t_handle(SIGPIPE, SIG_IGN, 0);
 	if (!strcmp(how, "on"))
 		on(to, from);
+	else if (!strcmp(how, "moved"))
+		moved(to, from);
 	else
 		ended(to, from);
 	return 0;
@@ -199,6 +232,8 @@ int main(int argc, char **argv)
 	if (pid == 0)
 		_exit(in_child(argc > 1 ? argv[1] : "", up[1], down[0]));
 	t_get(up[0]);
+	while (t_running_of(pid))
+		t_settle();
 	CHECK(kill(pid, SIGSTOP) == 0);
 	CHECK(waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st));
 	CHECK(kill(pid, SIGCONT) == 0);

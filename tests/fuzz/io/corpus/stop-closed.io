@@ -1,0 +1,6 @@
+0 pair a b stream
+1 read a 5
+2 poll a:in
+0 close a
+* stop
+* cont
