@@ -49,6 +49,22 @@ static void nothing(int sig)
 	(void)sig;
 }
 
+/* With 1 it is as if none were set: who waits goes past the mark, which is none for it. */
+static void urgent(void)
+{
+	struct t_call c;
+	int s[2];
+
+	t_tcp_pair(s);
+	set_lowat(s[0], 1);
+	t_begin(&c, receive, &s[0]);
+	CHECK(send(s[1], "!", 1, MSG_OOB) == 1);
+	t_waits(&c);
+	T_RESULT("at the mark", sockatmark(s[0]));
+	t_write(s[1], "abc", 3);
+	t_ended("what follows it", &c);
+}
+
 static void *run(void *arg)
 {
 	struct timeval limit = { 1, 0 };
@@ -73,6 +89,7 @@ static void *run(void *arg)
 	set_lowat(s[0], 10);
 	t_write(s[1], "abcde", 5);
 	t_ended("a limit", &c);
+	urgent();
 	return arg;
 }
 

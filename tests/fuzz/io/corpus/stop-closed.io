@@ -1,3 +1,4 @@
+# The same of a number that nobody has: EBADF, POLLNVAL.
 0 pair a b stream
 1 read a 5
 2 poll a:in
