@@ -199,6 +199,9 @@ def documented(d):
     if not isinstance(d, races.Race) and documented_alone(d, calls):
         return documented_alone(d, calls)
     no_number = "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
+    if isinstance(d, races.Race) and "inotify" in calls and \
+            {"nonblock", "fionbio"} & set(calls):
+        return "which of two readers of an inotify is the first: the kernel's race"
     if isinstance(d, races.Race):
         # What waited has ended, and what else is seen may come of that.
         at = races.first_of(d.steps)
@@ -255,18 +258,31 @@ def documented_alone(d, calls):
     if "owner" in calls and same_signals(*d.lines()) and \
             len(re.findall(r"\tactor [1-9] had SIG", d.lines()[0])) > 1:
         return "which of two threads has a SIGIO: the kernel's race"
-    if "signalfd" in calls and ": done -> -1 EINTR" in d.signature() and \
-            " had SIG" in d.lines()[1]:
+    if "signalfd" in calls and " had SIG" in d.lines()[1] and \
+            (": done -> -1 EINTR" in d.signature() or
+             any(" opens " in s for s in d.steps[:d.phase])):
         return "who reads a signalfd has the signal open: docs/COMPATIBILITY.md"
     if calls[-1] in ("unread", "drain", "sink", "read", "recv") and \
             any(s.split()[1] == "sub" and s.split()[2][:4] in ("writ", "send")
                 for s in d.steps[:d.phase]) and "cancel" in calls:
         return "a cancelled send: docs/COMPATIBILITY.md"
+    if d.signature().startswith("vsem") and "cancel" in calls:
+        return "a cancel of who waits where it does nothing: docs/COMPATIBILITY.md"
     if "cancelled -> " in d.signature(): # with what it has done
         return "a cancelled call that has done a part: docs/COMPATIBILITY.md"
     if "fifo" in calls and "+nval" in d.lines()[0] and \
             "+nval" not in d.lines()[1]:
         return "the number of an open that waits: docs/COMPATIBILITY.md"
+    if re.match("(read|recv)[a-z]* of .*: -1 EBADF -> blocks", d.signature()) and \
+            "close" in calls and "sigwait" in calls:
+        return "a signal for which a thread is woken, and another one has it: " \
+            "docs/COMPATIBILITY.md"
+    if d.signature().startswith("atmark of tcp") and \
+            any(re.search("rcvlowat [2-9]", s) for s in d.steps[:d.phase]):
+        return "SO_RCVLOWAT and urgent data: docs/COMPATIBILITY.md"
+    if re.match("write.* of fifo: done -> done", d.signature()) and \
+            "vmsplice" in calls and less_than_a_page(d):
+        return "what a full FIFO takes: docs/IO.md"
     if re.match("mq(recv|send).*blocks -> -1 EAGAIN", d.signature()) and \
             "nonblock" in calls:
         return "who stands in line for a queue: docs/COMPATIBILITY.md"
@@ -278,6 +294,14 @@ def documented_alone(d, calls):
     if "recvfd" in calls and swapped(d):
         return "several numbers, one of them received: docs/COMPATIBILITY.md"
     return None
+
+
+def less_than_a_page(d):
+    """Has the kernel written that much more, hooked?"""
+    one, other = ([int(x.split(" = ")[1].split()[0]) for x in line.split("\t")[1:]
+                   if re.match(r"\d+ = \d+", x)] for line in d.lines())
+    return len(one) == len(other) and \
+        all(0 <= a - b < 4096 for a, b in zip(one, other))
 
 
 def number_closed(d):
