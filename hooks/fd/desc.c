@@ -63,6 +63,7 @@ struct fib_desc *fib_desc_create(void)
 	d->impatient = d->changed = 0;
 	fib_store(&d->odd, 0, relaxed);
 	fib_store(&d->connected, 0, relaxed);
+	fib_store(&d->listens, false, relaxed);
 	d->home = false;
 	/* Who counts in them yet has lost the file before, and leaves. */
 	for (int i = 0; i < 2; i++)
@@ -157,6 +158,12 @@ void fib_desc_be_odd(struct fib_desc *d, uint8_t events)
 		fib_store(&fib_desc_odd_used, true, relaxed);
 		fib_or(&d->odd, events, relaxed);
 	}
+}
+
+void fib_desc_set_listens(struct fib_desc *d, bool listens)
+{
+	if (d != &nobody)
+		fib_store(&d->listens, listens, relaxed);
 }
 
 void fib_desc_born(struct fib_desc *d, int flags, bool home)

@@ -124,6 +124,7 @@ struct fib_desc {
 	_Atomic uint8_t
 		connected;	/* a connect() was made: fib_fd_had_connect() */
 	uint8_t changed;	/* parts that this process has set, ever */
+	_Atomic bool listens;	/* the kernel has said so: fib_fd_listens() */
 	_Atomic bool locked;	/* it has a F_OFD_SETLK, perhaps */
 	_Atomic uint32_t begun; /* hooks/io/conn.c */
 	int lowat;		/* SO_RCVLOWAT */
@@ -161,6 +162,8 @@ bool fib_desc_has_twins(struct fib_desc *d, struct fib_fd *own, uint32_t files);
 void fib_desc_put(struct fib_desc *d);
 /** From now on the kernel makes the calls on @d that wait for @events. */
 void fib_desc_be_odd(struct fib_desc *d, uint8_t events);
+/** It is a listener, or none any more: by whichever number. */
+void fib_desc_set_listens(struct fib_desc *d, bool listens);
 /**
  * @d is a description that nobody else has, with no limits, opened with @flags;
  * @home: what it is the other end of was born here as well.

@@ -94,7 +94,6 @@ struct fib_known {
 	struct fib_fd *_Atomic peer;   /* struct fib_peer */
 	uint32_t told;		       /* of desc->found: desc.h (D) */
 	uint8_t kind;		       /* enum fib_fd_kind */
-	bool listening;
 	uint8_t polled; /* FIB_IO_*: where RWF_NOWAIT does not work */
 	uint8_t tty;	/* enum fib_tty */
 	uint8_t doubts; /* times that a short read was not the end */
@@ -289,6 +288,14 @@ static inline bool fib_fd_timed(struct fib_known *k)
 		       FIB_NEVER ||
 	       fib_fd_impatient(k, FIB_IO_READ | FIB_IO_WRITE);
 }
+/** Is @k known to listen? Until shutdown() or connect(AF_UNSPEC) has ended that. */
+static inline bool fib_fd_listens(const struct fib_known *k)
+{
+	const struct fib_desc *d = fib_load(&k->desc, acquire);
+
+	return d && fib_load(&d->listens, relaxed);
+}
+void fib_fd_set_listens(struct fib_known *k, bool listens);
 /** How often the connection of @k was taken back, connect(AF_UNSPEC): modulo 256. */
 _Atomic uint8_t *fib_fd_undone(struct fib_known *k);
 /** May a connect() have been made on @k before? From now on one has. */

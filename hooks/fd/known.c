@@ -106,7 +106,6 @@ void fib_fd_begin_locked(struct fib_known *k, uint32_t files,
 
 	if (left || !old) {
 		k->kind = FIB_FD_UNKNOWN;
-		k->listening = false;
 		k->tells_end = 0;
 		fib_store(&k->twin, d ? FIB_TWIN_LOOKED : 0, relaxed);
 		k->polled = k->doubts = k->misled = 0;

@@ -184,8 +184,8 @@ static void look_for_peer(struct fib_known *k)
 void fib_fd_seek_peer(struct fib_known *k, uint32_t missed)
 {
 	if (!fib_cas(&k->peer_files, &missed, missed + 1, relaxed) ||
-	    (missed + 1) % FIB_PEER_SEEK || k->listening || !fib_fd_asks() ||
-	    fib_self()->call.own_files)
+	    (missed + 1) % FIB_PEER_SEEK || fib_fd_listens(k) ||
+	    !fib_fd_asks() || fib_self()->call.own_files)
 		return;
 	if (k->slot->registered & FIB_IO_READ)
 		fib_store(&k->peer_files, FIB_PEER_LAST, relaxed);

@@ -208,6 +208,11 @@ _Atomic uint8_t *fib_fd_undone(struct fib_known *k)
 	return &fib_fd_desc(k)->undone;
 }
 
+void fib_fd_set_listens(struct fib_known *k, bool listens)
+{
+	fib_desc_set_listens(fib_fd_desc(k), listens);
+}
+
 bool fib_fd_had_connect(struct fib_known *k)
 {
 	struct fib_desc *d = fib_fd_desc(k);

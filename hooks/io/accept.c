@@ -35,12 +35,12 @@ bool fib_io_listens(struct fib_known *k)
 {
 	int val = 0, len = sizeof(val);
 
-	if (!k->listening) {
-		fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_ACCEPTCONN, &val,
-			&len);
-		k->listening = val != 0;
-	}
-	return k->listening;
+	if (fib_likely(fib_fd_listens(k)))
+		return true;
+	fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_ACCEPTCONN, &val, &len);
+	if (val)
+		fib_fd_set_listens(k, true);
+	return val;
 }
 
 /* --- several go over to the kernel --------------------------------------------- */

@@ -86,6 +86,9 @@ static long end_it(struct fib_known *k, long nr, const long a[6])
 	FIB_CHAOS_POINT(connect_end);
 	await_begun(begun);
 	r = fib_pass(nr, a);
+	/* It may be a connection next. */
+	if (r == 0 && fib_fd_listens(k))
+		fib_fd_set_listens(k, false);
 	fib_sub(begun, ENDS, release);
 	return r;
 }

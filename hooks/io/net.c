@@ -148,7 +148,7 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	if (k->kind >= FIB_FD_OTHER)
 		io->flags = flags;
 	/* After an accept() a listener is known to be empty, and cannot be read. */
-	if (k->listening)
+	if (fib_unlikely(fib_fd_listens(k)))
 		plain = 0;
 	else if (plain && !fib_fd_shows_end(k))
 		plain = FIB_IO_ANY;
