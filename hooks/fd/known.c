@@ -356,6 +356,9 @@ bool fib_fd_duplicated(int from, uint32_t files, int to)
 	new->kind = kind;
 	fib_fd_set_peer_locked(new, peer);
 	fib_unlock(&new->lock);
+	/* What ends its reads short, as packets do, ends the duplicate's as well. */
+	if (fib_load(&old->slot->untrusted, relaxed))
+		fib_store(&new->slot->untrusted, true, relaxed);
 	if (!fib_fd_is_ours(to))
 		fib_fd_be_twins(old, files, new,
 				fib_load(&new->files, acquire));
