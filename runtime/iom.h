@@ -44,7 +44,8 @@
  * so who finds the short mark and takes seq before that is told by (B). EAGAIN says the
  * same of a registered descriptor, if no read and no edge began since before the call
  * (fib_io_was_empty()); and poll, for poll alone. What is only presumed to be empty is
- * doubt.h's.
+ * doubt.h's. A read is short as well where the program has no memory for what comes next:
+ * so who waits for what seems to be empty is asked about late, like packets (fib_host.late).
  *
  * (O): who was woken by what was handed on has come for nothing yet. So the next event is
  * for that one, and wakes nobody else: it has not tried, and finds what has come, or

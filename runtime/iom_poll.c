@@ -256,6 +256,19 @@ static uint8_t consumers(const struct fib_fd *s)
 	return events;
 }
 
+/* Does an observer wait there for what there is to read? */
+static bool is_observed(const struct fib_fd *s)
+{
+	fib_list_for_each (it, &s->waiters) {
+		const struct fib_waiter *w =
+			fib_container_of(it, struct fib_waiter, node);
+
+		if (w->observer && (w->events & FIB_IO_READ))
+			return true;
+	}
+	return false;
+}
+
 /* Has epoll lost the registration? False: it does not say. */
 static bool check(struct fib_fd *s)
 {
@@ -273,21 +286,31 @@ static bool check(struct fib_fd *s)
 /* The host's questions, if it is time for them. */
 static void ask(struct fib_fd *s, struct look *l)
 {
-	uint8_t events;
+	/* Whether it is as empty as it seems. */
+	bool asks = fib_load(&s->reads, relaxed) & 1;
 	unsigned r = 0;
+	uint8_t events;
 
 	if (!fib_host.late || l->now_ns < s->look_ns || !l->calls)
 		return;
 	events = consumers(s);
+	if (is_observed(s))
+		events |= FIB_IO_OTHERS;
 	if (events)
 		r = fib_host.late(s, events);
 	s->look_ns = FIB_NEVER;
+	if (asks)
+		l->calls--;
 	if (!r)
 		return;
-	l->calls -= l->calls > 1 ? 2 : 1;
+	if (l->calls)
+		l->calls -= l->calls > 1 ? 2 : 1;
 	s->look_ns = l->now_ns + (l->now_ns - s->seen_ns) / AGE_PARTS;
-	if (r & FIB_LATE_NEWS)
-		fib_iom_feed_locked(s, events, 0);
+	if (!(r & FIB_LATE_NEWS))
+		return;
+	fib_iom_feed_locked(s, events & FIB_IO_BOTH, 0);
+	if (events & FIB_IO_OTHERS)
+		fib_iom_feed_locked(s, 0, FIB_IO_READ);
 }
 
 static void look_at_locked(struct fib_fd *s, struct look *l)

@@ -238,15 +238,16 @@ bool fib_fd_is_ours_alone(struct fib_known *k)
 #define DOUBTS 8 /* of which some may be late events */
 
 /*
- * A reader waits since a short read has emptied the file. In a packet pipe, or
- * beside passed descriptors, it has not: who reads tries again.
+ * Somebody waits since a short read has emptied the file. In a packet pipe, or
+ * beside passed descriptors, it has not: who waits tries again. Nor has one that ended
+ * where the program has no memory for more; of TCP no other does.
  */
 static bool was_not_empty(struct fib_known *k, struct fib_fd *s, uint8_t events)
 {
-	if (!(events & FIB_IO_READ) || !(fib_load(&s->reads, relaxed) & 1) ||
-	    k->kind == FIB_FD_TCP || !fib_io_ready(s->fd, POLLIN))
+	if (!(events & (FIB_IO_READ | FIB_IO_OTHERS)) ||
+	    !(fib_load(&s->reads, relaxed) & 1) || !fib_io_ready(s->fd, POLLIN))
 		return false;
-	if (++k->doubts >= DOUBTS)
+	if (k->kind != FIB_FD_TCP && ++k->doubts >= DOUBTS)
 		fib_store(&s->untrusted, true, relaxed);
 	fib_and(&s->reads, ~1u, relaxed);
 	return true;
@@ -332,6 +333,9 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 	if (k && fib_fd_is_current(k)) {
 		if (was_not_empty(k, s, events))
 			r = FIB_LATE_NEWS;
+		events &= FIB_IO_BOTH;
+		if (!events)
+			return r;
 		r |= ask_late(k, s, events, true);
 		r |= ask_whether_shut(k, s, events);
 	}
