@@ -558,8 +558,10 @@ static const char *start(uint64_t mask)
 	if (fib_tids_are_real())
 		fib_tids_real(true);
 	/* It is this kernel thread's: hooks/io/ring.c */
-	if (ring)
+	if (ring) {
+		fib_fd_unseen();
 		fib_bind_self();
+	}
 	if (keeps_policy())
 		fib_dedicate();
 	if (!filtered)

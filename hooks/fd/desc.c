@@ -10,6 +10,7 @@
 
 _Atomic bool fib_desc_async_used, fib_desc_odd_used;
 static _Atomic uint32_t share_epoch = 1;
+static _Atomic bool unseen; /* no description is ours alone any more */
 static struct fib_lock pool_lock = FIB_LOCK(DESCRIPTIONS);
 static struct fib_desc *spare;
 /* Where there is no memory: a stranger of whom nothing is ever known. */
@@ -18,6 +19,23 @@ static struct fib_desc nobody = { .lock = FIB_LOCK(DESCRIPTION) };
 void fib_desc_shared(void)
 {
 	fib_add(&share_epoch, 1, seq_cst);
+}
+
+bool fib_desc_unseen(void)
+{
+	if (fib_likely(fib_load(&unseen, relaxed)))
+		return false;
+	fib_store(&unseen, true, relaxed);
+	fib_desc_shared();
+	return true;
+}
+
+/* Since which sharing a description that is made now is ours alone, if it is. */
+static uint32_t born_now(void)
+{
+	uint32_t now = fib_load(&share_epoch, acquire);
+
+	return fib_unlikely(fib_load(&unseen, relaxed)) ? now - 1 : now;
 }
 
 bool fib_desc_may_be_shared(void)
@@ -176,7 +194,7 @@ void fib_desc_born(struct fib_desc *d, int flags, bool home)
 	d->home = home;
 	d->lowat = 1;
 	d->limit_ns[0] = d->limit_ns[1] = FIB_NEVER;
-	fib_store(&d->born, fib_load(&share_epoch, relaxed), relaxed);
+	fib_store(&d->born, born_now(), relaxed);
 	fib_store(&d->known,
 		  FIB_DESC_FLAGS | FIB_DESC_ACCESS | FIB_DESC_LIMITS |
 			  FIB_DESC_LOWAT,

@@ -21,6 +21,9 @@
  *	fork	  and SCM_RIGHTS, pidfd_getfd(), a table of descriptors of one's own:
  *		  from then on others may hold, and change, what was ours alone
  *		  (fib_desc_shared()); such records are as a stranger's.
+ *	io_uring  does what fcntl(), setsockopt(), shutdown() and SCM_RIGHTS do, and
+ *		  nobody sees it: once the process has made a ring, nothing is
+ *		  ours alone (fib_desc_unseen()).
  *	exec	  ends the process, or nothing.
  *	others	  tell nobody. So of what is not ours alone it is asked late.
  *
@@ -180,6 +183,11 @@ void fib_desc_inherit(struct fib_desc *d, struct fib_desc *l);
 bool fib_desc_is_ours(const struct fib_desc *d);
 /** From now on others may have any that there is by now. */
 void fib_desc_shared(void);
+/**
+ * The same, and any that there will be: there is a ring of io_uring, whose requests
+ * change them, or pass them on, as another process does. False: it was so before.
+ */
+bool fib_desc_unseen(void);
 bool fib_desc_may_be_shared(void);
 
 /** Ask the kernel for @parts of the description of @fd. */

@@ -207,6 +207,8 @@ void fib_fd_let_go(int fd);
 void fib_fd_unshared(void);
 /** From now on descriptors may be shared with another process. */
 void fib_fd_shared(void);
+/** A ring of io_uring is made, or used: fib_desc_unseen(). */
+void fib_fd_unseen(void);
 /** In a fork child, when the slots are reset. */
 void fib_fd_known_reset(void);
 

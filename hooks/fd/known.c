@@ -24,6 +24,12 @@ void fib_fd_shared(void)
 	fib_add(&fib_fd_strangers, 1, seq_cst);
 }
 
+void fib_fd_unseen(void)
+{
+	if (fib_desc_unseen())
+		fib_add(&fib_fd_strangers, 1, seq_cst);
+}
+
 /* By number, in chunks as the slots are. */
 static struct fib_known *_Atomic table[FIB_FD_MAX / FIB_FD_CHUNK];
 static _Atomic uint32_t chunks; /* there are none from here on; table_lock */

@@ -34,12 +34,16 @@ struct getevents_arg {
 long fib_sys_io_uring_setup(unsigned entries, void *params)
 {
 	unsigned p[3] = { 0 }; /* sq_entries, cq_entries, flags */
+	long r;
 
 	/* One that is disabled is whose who enables it. */
 	if (!fib_copy(p, params, sizeof(p)) && (p[2] & SETUP_SINGLE_ISSUER) &&
 	    !(p[2] & SETUP_R_DISABLED) && fib_bind_self())
 		return -ENOMEM;
-	return fib_pass(SYS_io_uring_setup, (long[6]){ entries, (long)params });
+	r = fib_pass(SYS_io_uring_setup, (long[6]){ entries, (long)params });
+	if (r >= 0)
+		fib_fd_unseen();
+	return r;
 }
 
 long fib_sys_io_uring_register(int fd, unsigned op, void *arg, unsigned n)
@@ -144,6 +148,8 @@ long fib_sys_io_uring_enter(int fd, unsigned submit, unsigned min,
 {
 	if (!submit)
 		return enter(fd, 0, min, flags, arg, size);
+	/* The ring may have come from elsewhere. */
+	fib_fd_unseen();
 	fib_bind_self();
 	return submitted(enter(fd, submit, min, flags, arg, size));
 }
