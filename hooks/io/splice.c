@@ -155,12 +155,15 @@ static long check_jobs(struct fib_known *from, struct fib_known *to)
 
 /* --- sendfile ------------------------------------------------------------- */
 
-/* Is the input at its end? Then the kernel does not look at the output. */
+/*
+ * Is the input at its end, or none that can be sent? Then the kernel does not look at the
+ * output. (What has no size, as in /proc, may be either.)
+ */
 static bool at_end(int in, int64_t at)
 {
 	struct stat st;
 
-	return fib_raw(SYS_fstat, in, &st) ||
+	return fib_raw(SYS_fstat, in, &st) || S_ISDIR(st.st_mode) ||
 	       (S_ISREG(st.st_mode) && at >= st.st_size);
 }
 
@@ -263,6 +266,12 @@ static long tcp_piece(struct fib_ends *e, int in, int out, int64_t *at,
 	e->asked = e->left < (size_t)left / 2 ? e->left : (size_t)left / 2;
 	sends = (fib_add(&sending, 1, relaxed) < AT_A_TIME || *own) &&
 		left >= (long)TCP_LITTLE;
+	/* What sendfile() may refuse, or finds no end of by its size, is the kernel's. */
+	if (!sends && at_end(in, *at)) {
+		sends = true;
+		if (left <= 1)
+			e->asked = 1;
+	}
 	/* do_sendfile() looks at both files first. */
 	if (sends || !e->done)
 		r = in_kernel(SYS_sendfile,
