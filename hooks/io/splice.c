@@ -228,17 +228,33 @@ static long no_room(struct fib_ends *e, int in, int out, int64_t at, bool pipe)
  */
 #define AT_A_TIME 3
 #define COPY_SIZE 65536u
+#define COPY_LESS 512u /* where there is no memory */
 
 static _Atomic uint32_t sending;
 
+static long copy_by(void *buf, size_t size, const struct fib_ends *e, int in,
+		    int out, int64_t at)
+{
+	size_t n = e->left < size ? e->left : size;
+	long r = fib_raw(SYS_pread64, in, buf, n, at);
+
+	return r > 0 ? fib_raw(SYS_sendto, out, buf, r, MSG_DONTWAIT, 0, 0) : r;
+}
+
+static long __attribute__((noinline, cold))
+copy_less(const struct fib_ends *e, int in, int out, int64_t at)
+{
+	char buf[COPY_LESS];
+
+	return copy_by(buf, sizeof(buf), e, in, out, at);
+}
+
 static long copy_piece(struct fib_ends *e, int in, int out, int64_t at)
 {
-	size_t n = e->left < COPY_SIZE ? e->left : COPY_SIZE;
 	void *buf = fib_pages_alloc(COPY_SIZE);
-	long r = buf ? fib_raw(SYS_pread64, in, buf, n, at) : -ENOMEM;
+	long r = buf ? copy_by(buf, COPY_SIZE, e, in, out, at) :
+		       copy_less(e, in, out, at);
 
-	if (r > 0)
-		r = fib_raw(SYS_sendto, out, buf, r, MSG_DONTWAIT, 0, 0);
 	if (buf)
 		fib_pages_free(buf, COPY_SIZE);
 	if (r == -EPIPE)

@@ -3,6 +3,7 @@
  * is wrong comes before there is room.
  */
 #include "../calls.h"
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 
 enum { LEVELS = 200, STEP = 1024, MOST = 20 };
@@ -76,6 +77,37 @@ static void sent(const char *path, void (*pair)(int sv[2]))
 	t_close(sv[1]);
 }
 
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* It waits for room all the same, until a signal comes. */
+static void without_memory(void)
+{
+	struct sigaction sa = { .sa_handler = on_alarm };
+	struct itimerval soon = { .it_value = { 0, 50000 } };
+	struct rlimit old, none;
+	int sv[2];
+
+	in = memfd_create("input", 0);
+	CHECK(in >= 0 && ftruncate(in, STEP) == 0);
+	CHECK(sigaction(SIGALRM, &sa, NULL) == 0);
+	t_tcp_pair(sv);
+	for (int i = 0; i < 5; i++) {
+		fill(sv[0], INT_MAX);
+		t_settle();
+	}
+	CHECK(getrlimit(RLIMIT_AS, &old) == 0);
+	none = old;
+	none.rlim_cur = 4096;
+	CHECK(setrlimit(RLIMIT_AS, &none) == 0);
+	CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+	CHECK_ERR(sends(&sv[0]), EINTR);
+	CHECK(setrlimit(RLIMIT_AS, &old) == 0);
+	t_say("no memory");
+}
+
 int main(void)
 {
 	int sv[2];
@@ -89,5 +121,6 @@ int main(void)
 		refused("/proc/self/status");
 	sent("/proc/version", t_tcp_pair);
 	sent("/proc/version", t_pair);
+	without_memory();
 	return 0;
 }
