@@ -77,6 +77,13 @@ static bool may_begin(_Atomic uint32_t *begun)
 	return seen < ENDS;
 }
 
+/* A listener that is shut, or taken back, may be a connection next. */
+static void ask_again(struct fib_known *k)
+{
+	if (fib_unlikely(fib_fd_listens(k)))
+		fib_fd_set_listens(k, false);
+}
+
 static long end_it(struct fib_known *k, long nr, const long a[6])
 {
 	_Atomic uint32_t *begun = fib_fd_begun(k);
@@ -86,9 +93,7 @@ static long end_it(struct fib_known *k, long nr, const long a[6])
 	FIB_CHAOS_POINT(connect_end);
 	await_begun(begun);
 	r = fib_pass(nr, a);
-	/* It may be a connection next. */
-	if (r == 0 && fib_fd_listens(k))
-		fib_fd_set_listens(k, false);
+	ask_again(k);
 	fib_sub(begun, ENDS, release);
 	return r;
 }
@@ -105,6 +110,8 @@ long fib_sys_shutdown(int fd, int how)
 	if (k && k->kind == FIB_FD_TCP)
 		return end_it(k, SYS_shutdown, (long[6]){ fd, how });
 	r = fib_raw(SYS_shutdown, fd, how);
+	if (k)
+		ask_again(k);
 	if (r == 0)
 		fib_iom_nudge_writers(&fib_sched);
 	return r;
@@ -417,6 +424,7 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = { fd, (long)addr, addrlen };
 	sa_family_t family;
+	long r;
 
 	if (!k)
 		return fib_pass(SYS_connect, a);
@@ -425,7 +433,9 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 		return undo(k, a);
 	if (k->kind == FIB_FD_TCP)
 		return note_deferred(k, connect_tcp(k, a));
-	return k->kind == FIB_FD_STREAM ?
-		       fib_io_connect_unix(k, a) :
-		       fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
+	r = k->kind == FIB_FD_STREAM ?
+		    fib_io_connect_unix(k, a) :
+		    fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
+	ask_again(k);
+	return r;
 }

@@ -1,6 +1,10 @@
 /* A socket that has listened, and is a connection then, by any of its numbers. */
 #include "../calls.h"
 
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+
 static long accepts(void *arg)
 {
 	return accept(*(int *)arg, NULL, NULL);
@@ -63,6 +67,32 @@ static int listened(int *port)
 	return fd;
 }
 
+/* Of a stream that is no TCP; where there are none, natively as well. */
+static void multipath(void)
+{
+	int port, c, s, fd = socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
+	struct sockaddr_in to = t_addr(0);
+	socklen_t len = sizeof(to);
+	struct t_call call;
+
+	if (fd < 0)
+		return;
+	t_listen(&port);
+	CHECK(bind(fd, (struct sockaddr *)&to, len) == 0 &&
+	      listen(fd, 1) == 0 &&
+	      getsockname(fd, (struct sockaddr *)&to, &len) == 0);
+	c = t_connect(ntohs(to.sin_port));
+	CHECK((s = accept(fd, NULL, NULL)) >= 0);
+	t_close(s);
+	t_close(c);
+	if (take_back(fd))
+		return;
+	to = t_addr(port);
+	CHECK(connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
+	t_begin(&call, accepts, &fd);
+	t_ended("accept of a connection of MPTCP", &call);
+}
+
 int main(void)
 {
 	int port, fd;
@@ -76,5 +106,6 @@ int main(void)
 	one("shut", fd, fd, 1);
 	fd = listened(&port);
 	one("shut by a duplicate", fd, dup(fd), 1);
+	multipath();
 	return 0;
 }
