@@ -247,7 +247,8 @@ static bool was_not_empty(struct fib_known *k, struct fib_fd *s, uint8_t events)
 	if (!(events & (FIB_IO_READ | FIB_IO_OTHERS)) ||
 	    !(fib_load(&s->reads, relaxed) & 1) || !fib_io_ready(s->fd, POLLIN))
 		return false;
-	if (k->kind != FIB_FD_TCP && ++k->doubts >= DOUBTS)
+	if (k->kind != FIB_FD_TCP && (events & FIB_IO_READ) &&
+	    ++k->doubts >= DOUBTS)
 		fib_store(&s->untrusted, true, relaxed);
 	fib_and(&s->reads, ~1u, relaxed);
 	return true;
