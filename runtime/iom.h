@@ -41,9 +41,10 @@
  * a call that fails first. That holds only while no HUP, RDHUP, ERR or PRI was
  * ever seen on it, for they may come with the data and make no further edge. An
  * edge counts as a read that began (reads below) before it counts as an edge,
- * so who finds the short mark and takes seq before that is told by (B). EAGAIN says the
+ * so who finds the short mark and takes seq before that is told by (B). A read that is not
+ * to wait does not count as one; but EAGAIN, or a part of what it has asked for, says the
  * same of a registered descriptor, if no read and no edge began since before the call
- * (fib_io_was_empty()); and poll, for poll alone. What is only presumed to be empty is
+ * (fib_io_read_now()); and poll, for poll alone. What is only presumed to be empty is
  * doubt.h's. A read is short as well where the program has no memory for what comes next:
  * so who waits for what seems to be empty is asked about late, like packets (fib_host.late).
  *

@@ -168,23 +168,19 @@ static void note_short(struct fib_fd *s, uint32_t turn, bool is_short)
 		fib_cas(&s->reads, &seen, want, seq_cst);
 }
 
-void fib_io_was_empty(struct fib_fd *s, uint32_t reads)
+/* It is known to be empty: that one had taken all, or found nothing. */
+static void was_empty(struct fib_fd *s, uint32_t reads)
 {
-	/* Else nobody would hear of an edge. */
-	if (!(reads & 1) && (s->registered & FIB_IO_READ) &&
-	    !fib_load(&s->untrusted, relaxed))
+	if (!(reads & 1) && !fib_load(&s->untrusted, relaxed))
 		fib_cas(&s->reads, &reads, reads | 1, seq_cst);
 }
 
 /*
- * doubt.h (A): the read that was number @turn had @r, all that it asked for. @io has
+ * doubt.h (A): the read that was number @turn had @r, all that it asked for. Its caller has
  * waited before it, or not: what followed such a read the last times?
  */
-static void note_exact(struct fib_io *io, uint32_t turn, long r)
+static void note_exact(struct fib_fd *s, bool waited, uint32_t turn, long r)
 {
-	struct fib_fd *s = io->s;
-	bool waited = io->parked || io->polled;
-
 	fib_store(&s->exact, waited ? FIB_EXACT_WAITED : FIB_EXACT_AT_ONCE,
 		  relaxed);
 	fib_store(&s->took, (uint32_t)r, relaxed);
@@ -221,6 +217,23 @@ void fib_io_has_waited(struct fib_fd *s)
 bool fib_io_is_polled(const struct fib_fd *s)
 {
 	return fib_load(&s->exact, relaxed) == FIB_EXACT_POLLED;
+}
+
+void fib_io_read_now(struct fib_fd *s, uint32_t reads, bool empty, long r)
+{
+	uint8_t how = fib_load(&s->exact, relaxed);
+
+	/* Else nobody would hear of an edge. */
+	if (!(s->registered & FIB_IO_READ))
+		return;
+	fib_io_learn(s, r == -EAGAIN);
+	if (empty) {
+		was_empty(s, reads);
+	} else if (r > 0) {
+		/* It has not counted as a read, which would end that. */
+		fib_store(&s->presumed, 0, relaxed);
+		note_exact(s, how == FIB_EXACT_POLLED, reads, r);
+	}
 }
 
 /* A try of @io has had @r. */
@@ -314,7 +327,7 @@ static void note_read(struct fib_io *io, uint32_t turn, size_t plain, long r)
 	FIB_CHAOS_POINT(io_short);
 	fib_io_took(io, turn, is_short);
 	if (!is_short && r > 0 && !io->moved)
-		note_exact(io, turn, r);
+		note_exact(io->s, io->parked || io->polled, turn, r);
 }
 
 void fib_io_tried(struct fib_io *io, uint32_t turn, size_t plain, long r)
@@ -324,8 +337,18 @@ void fib_io_tried(struct fib_io *io, uint32_t turn, size_t plain, long r)
 		note_read(io, turn, plain, r);
 }
 
+/* A try of one that takes nothing has had @r: as a poll that is asked. */
+static void looked(struct fib_io *io, long r)
+{
+	if (io->parked)
+		fib_io_has_waited(io->s);
+	else
+		fib_io_learn(io->s, r == -EAGAIN);
+}
+
 long fib_io_open_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 {
+	bool looks = plain == FIB_IO_LOOK;
 	uint32_t turn = 0;
 	long r;
 
@@ -336,16 +359,18 @@ long fib_io_open_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 	if (plain && (r = first(io, nr, a)))
 		return r;
 	for (;;) {
-		if (plain)
+		if (plain && fib_likely(!looks))
 			turn = fib_io_turn(io);
 		fib_io_begin(io);
 		r = fib_raw6(nr, io->s->fd, a[1], a[2], a[3], a[4], a[5]);
-		if (plain)
+		if (fib_unlikely(looks))
+			looked(io, r);
+		else if (plain)
 			tried(io, r);
 		if (r != -EAGAIN || (r = fib_io_again(io)))
 			break;
 	}
-	if (plain && (r > 0 || r == -EAGAIN))
+	if (plain && !looks && (r > 0 || r == -EAGAIN))
 		note_read(io, turn, plain, r);
 	return r;
 }

@@ -130,9 +130,10 @@ bool fib_io_try(struct fib_io *io, struct fib_hold *h);
  * Make call @nr, which is not going to block (MSG_DONTWAIT, RWF_NOWAIT), until
  * it is not EAGAIN. a[0] stands for the descriptor. @plain: it reads that many bytes
  * of a file that a short count proves to be empty; FIB_IO_ANY: it reads, and its count
- * proves nothing; 0: something else.
+ * proves nothing; FIB_IO_LOOK: it looks, and takes nothing; 0: something else.
  */
-#define FIB_IO_ANY SIZE_MAX
+#define FIB_IO_ANY  SIZE_MAX
+#define FIB_IO_LOOK (SIZE_MAX - 1)
 long fib_io_call(struct fib_io *io, size_t plain, long nr, const long a[6]);
 /** The same without fib_io_end(): the caller may want to stay where it has moved. */
 long fib_io_open_call(struct fib_io *io, size_t plain, long nr,
@@ -157,8 +158,11 @@ void fib_io_took(struct fib_io *io, uint32_t turn, bool all);
 void fib_io_tried(struct fib_io *io, uint32_t turn, size_t plain, long r);
 /** @s is known to be empty, whatever comes since it was looked at with fib_iom_begin(). */
 bool fib_io_is_empty(const struct fib_fd *s);
-/** It was, the kernel has said; its reads were @reads when that was asked. */
-void fib_io_was_empty(struct fib_fd *s, uint32_t reads);
+/**
+ * One that was not to wait had @r; its reads were @reads when it began, and it does not
+ * count as one. @empty: nothing was left, or there.
+ */
+void fib_io_read_now(struct fib_fd *s, uint32_t reads, bool empty, long r);
 /** @s is presumed to be empty: who waits for it has a doubt (doubt.h). */
 bool fib_io_is_presumed(const struct fib_fd *s);
 /** It was looked at after its last read, without a wait, and after one. */

@@ -262,8 +262,12 @@ bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h);
 /** net.c: receive by call @nr, whose flags are *@flags; @plain as fib_io_call(). */
 long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 		    long *flags);
-/** net.c: as call @nr is asked for, which does not wait. */
-long fib_io_receive_now(struct fib_known *k, long nr, const long a[6]);
+/**
+ * net.c: as call @nr is asked for, which does not wait. @plain: so many bytes; 0: that it
+ * had fewer would prove nothing.
+ */
+long fib_io_receive_now(struct fib_known *k, size_t plain, long nr,
+			const long a[6]);
 /**
  * block.c: *@r, of call @nr on @k, which does not wait if O_NONBLOCK is set still. Else it
  * waits in the kernel, until the monitor finds that it does. False then: the caller is
@@ -271,8 +275,8 @@ long fib_io_receive_now(struct fib_known *k, long nr, const long a[6]);
  */
 bool fib_io_as_it_is(struct fib_known *k, long nr, const long a[6], long *r);
 /** net.c: the same, of a read or receive. */
-bool fib_io_receive_as_it_is(struct fib_known *k, long nr, const long a[6],
-			     long *r);
+bool fib_io_receive_as_it_is(struct fib_known *k, size_t plain, long nr,
+			     const long a[6], long *r);
 /** net.c: sendto() with the arguments @a, whose flags may change. */
 long fib_io_send(struct fib_known *k, long a[6]);
 

@@ -18,7 +18,7 @@
 	(MSG_PEEK | MSG_TRUNC | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC |              \
 	 MSG_WAITFORONE)
 /* Of these, what a short read does not depend on. */
-#define INDIFFERENT (MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)
+#define INDIFFERENT (MSG_NOSIGNAL | MSG_CMSG_CLOEXEC | MSG_DONTWAIT)
 #define PLAIN_SEND  (MSG_NOSIGNAL | MSG_MORE | MSG_CONFIRM | MSG_DONTROUTE)
 
 #define ONE_BY_ONE_NS 1000000u /* of recvmmsg's messages */
@@ -150,7 +150,7 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	/* After an accept() a listener is known to be empty, and cannot be read. */
 	if (fib_unlikely(fib_fd_listens(k)))
 		plain = 0;
-	else if (plain && !fib_fd_shows_end(k))
+	else if (plain && plain != FIB_IO_LOOK && !fib_fd_shows_end(k))
 		plain = FIB_IO_ANY;
 	r = fib_io_shared_call(io, plain, nr, a);
 	if (fib_unlikely(r == -EAGAIN) && io->flags && !(*flags & MSG_DONTWAIT))
@@ -164,37 +164,47 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	return r;
 }
 
-long fib_io_receive_now(struct fib_known *k, long nr, const long a[6])
+/* One that did not wait had @r of @plain bytes. */
+static void note_now(struct fib_known *k, uint32_t reads, size_t plain, long r)
+{
+	bool is_short = r > 0 && plain < FIB_IO_MAX && (size_t)r < plain;
+	bool shows = fib_fd_shows_end(k);
+
+	if (shows || fib_fd_is_socket(k))
+		fib_io_read_now(k->slot, reads,
+				shows && (r == -EAGAIN || is_short), r);
+}
+
+long fib_io_receive_now(struct fib_known *k, size_t plain, long nr,
+			const long a[6])
 {
 	uint32_t reads = fib_load(&k->slot->reads, acquire);
 	long r = fib_pass(nr, a);
 
-	if (r == -EAGAIN && fib_fd_shows_end(k))
-		fib_io_was_empty(k->slot, reads);
+	note_now(k, reads, plain, r);
 	return r;
 }
 
-bool fib_io_receive_as_it_is(struct fib_known *k, long nr, const long a[6],
-			     long *r)
+bool fib_io_receive_as_it_is(struct fib_known *k, size_t plain, long nr,
+			     const long a[6], long *r)
 {
 	uint32_t reads = fib_load(&k->slot->reads, acquire);
 
 	if (!fib_io_as_it_is(k, nr, a, r))
 		return false;
-	if (*r == -EAGAIN && fib_fd_shows_end(k))
-		fib_io_was_empty(k->slot, reads);
+	note_now(k, reads, plain, *r);
 	return true;
 }
 
 /* Does not wait, says a flag. */
-static long receive_now(struct fib_known *k, long nr, const long a[6],
-			int flags)
+static long receive_now(struct fib_known *k, size_t plain, long nr,
+			const long a[6], int flags)
 {
 	if (flags & MSG_OOB)
 		fib_store(&fib_io_urgent, true, relaxed);
 	return k && !(flags & ~PLAIN_RECV & ~MSG_DONTWAIT) &&
 			       !(flags & MSG_PEEK) ?
-		       fib_io_receive_now(k, nr, a) :
+		       fib_io_receive_now(k, plain, nr, a) :
 		       fib_pass(nr, a);
 }
 
@@ -215,10 +225,10 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 	long r;
 
 	if (never_waits(k, flags))
-		return receive_now(k, nr, a, *flags);
+		return receive_now(k, plain, nr, a, *flags);
 	/* Of a peek, EAGAIN does not say that nothing is there; the other goes in parts. */
 	if (!(*flags & (MSG_PEEK | MSG_WAITALL)) && fib_fd_seems_nonblock(k) &&
-	    fib_io_receive_as_it_is(k, nr, a, &r))
+	    fib_io_receive_as_it_is(k, plain, nr, a, &r))
 		return r;
 	io = FIB_HOOK_IO(k, FIB_IO_READ);
 	r = receive(&io, k, plain, nr, a, flags);
@@ -226,29 +236,41 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 	return r;
 }
 
+/* Of one that asks for @len bytes, as fib_io_call() has it. */
+static size_t plain_by(int flags, size_t len)
+{
+	flags &= ~INDIFFERENT;
+	if (flags)
+		return flags == MSG_PEEK ? FIB_IO_LOOK : 0;
+	return len < FIB_IO_MAX ? len : FIB_IO_MAX;
+}
+
 long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
 		      int *addrlen)
 {
 	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = { fd, (long)buf, (long)len, 0, (long)addr, (long)addrlen };
+	size_t plain;
 
 	a[3] = flags = fib_io_heeded(k, flags);
+	plain = plain_by(flags, len);
 	if (!k || (flags & NEVER_BLOCKS))
-		return receive_now(k, SYS_recvfrom, a, flags);
-	return fib_io_receive(k, flags & ~INDIFFERENT ? 0 : len, SYS_recvfrom,
-			      a, &a[3]);
+		return receive_now(k, plain, SYS_recvfrom, a, flags);
+	return fib_io_receive(k, plain, SYS_recvfrom, a, &a[3]);
 }
 
-/* So much is read of a stream that has more; 0: that is not to be known. */
+/* So much is read of a stream that has more; 0: it takes nothing, or is odd. */
 static size_t plain_length(const struct fib_known *k, const struct msghdr *msg,
 			   int flags)
 {
 	struct msghdr h;
 
-	if (!fib_fd_shows_end(k) || (flags & ~INDIFFERENT) ||
-	    fib_copy(&h, msg, sizeof(h)) ||
+	if ((flags & ~INDIFFERENT) || fib_copy(&h, msg, sizeof(h)))
+		return plain_by(flags, 0);
+	/* What comes with descriptors, or tells of its sender, may end a read. */
+	if (!fib_fd_shows_end(k) ||
 	    (h.msg_controllen && k->kind != FIB_FD_TCP))
-		return 0;
+		return FIB_IO_ANY;
 	return fib_io_message_length(&h);
 }
 
@@ -256,12 +278,13 @@ long fib_sys_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct fib_known *k = fib_io_socket(fd);
 	long a[6] = { fd, (long)msg, 0 };
+	size_t plain;
 
 	a[2] = flags = fib_io_heeded(k, flags);
+	plain = k ? plain_length(k, msg, flags) : 0;
 	if (!k || (flags & NEVER_BLOCKS))
-		return receive_now(k, SYS_recvmsg, a, flags);
-	return fib_io_receive(k, plain_length(k, msg, flags), SYS_recvmsg, a,
-			      &a[2]);
+		return receive_now(k, plain, SYS_recvmsg, a, flags);
+	return fib_io_receive(k, plain, SYS_recvmsg, a, &a[2]);
 }
 
 /*
@@ -340,7 +363,7 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 	long r;
 
 	if (!k || (flags & NEVER_BLOCKS) || !n)
-		return receive_now(k, SYS_recvmmsg, a, flags);
+		return receive_now(k, 0, SYS_recvmmsg, a, flags);
 	if (!timeout && (n == 1 || (flags & MSG_WAITFORONE)))
 		return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
 	if ((flags & ~PLAIN_RECV) || fib_fd_timed(k) || fib_fd_nonblock(k)) {

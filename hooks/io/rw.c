@@ -179,15 +179,14 @@ static size_t plain_length(const struct fib_known *k, size_t len)
 static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 		      long nr, const long a[6])
 {
-	size_t len;
+	size_t len = nr == SYS_read ? (size_t)a[2] : fib_io_length(iov, n);
 	long r;
 
 	if (does_not_wait(k))
-		return fib_io_receive_now(k, nr, a);
+		return fib_io_receive_now(k, len, nr, a);
 	if (fib_fd_takes_nowait(k) && fib_fd_seems_nonblock(k) &&
-	    fib_io_receive_as_it_is(k, nr, a, &r))
+	    fib_io_receive_as_it_is(k, len, nr, a, &r))
 		return r;
-	len = nr == SYS_read ? (size_t)a[2] : fib_io_length(iov, n);
 	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_READ) &&
 	    !tells_of_tries()) {
 		long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };

@@ -61,6 +61,9 @@ CASES += [(kind, how) for kind in ("pipe", "pair", "tcp")
 CASES += [(kind, how) for kind in ("pair", "tcp")
           for how in ("waitall", "head", "vector", "message", "poll", "select",
                       "glance")]
+CASES += [(kind, how) for kind in ("pipe", "pair", "tcp", "udp") for how in ("now", "now_record")
+          if (kind, how) != ("udp", "now_record")]
+CASES += [("pair", "control"), ("udp", "control"), ("pair", "peek"), ("tcp", "peek")]
 CASES += [("udp", "plain"), ("udp", "handled"), ("fifo", "plain"), ("fifo", "poll"), ("pty", "plain")]
 CASES += [("local", how) for how in ("plain", "whole", "poll", "select")]
 CASES += [(kind, "duped_whole") for kind in ("pipe", "pair", "dgram")]

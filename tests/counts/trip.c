@@ -47,6 +47,10 @@ enum {
 	NICE,	/* so it has, by its nice value */
 	ONE_FORKED, /* one of the two has had a child */
 	ONE_NICE,   /* one of the two is nice */
+	NOW,	    /* O_NONBLOCK, and POLL */
+	NOW_RECORD, /* O_NONBLOCK, and POLL_RECORD */
+	CONTROL,    /* MESSAGE, with room for a control message */
+	PEEK,	    /* recv() with MSG_PEEK, and then read() */
 };
 static const char *const how_name[] = {
 	"plain",       "early",	  "duped",  "duped_whole", "stdio",
@@ -54,7 +58,7 @@ static const char *const how_name[] = {
 	"whole",       "waitall", "head",   "vector",	   "message",
 	"poll",	       "select",  "glance", "prio",	   "record",
 	"poll_record", "handled", "forked", "nice",	   "one_forked",
-	"one_nice",
+	"one_nice",    "now",	  "now_record", "control", "peek",
 };
 
 static int how;
@@ -77,8 +81,13 @@ static size_t size = 63;
 
 static ssize_t receive_message(int fd, struct iovec *v)
 {
+	char room[CMSG_SPACE(sizeof(int))];
 	struct msghdr m = { .msg_iov = v, .msg_iovlen = 1 };
 
+	if (how == CONTROL) {
+		m.msg_control = room;
+		m.msg_controllen = sizeof(room);
+	}
 	return recvmsg(fd, &m, 0);
 }
 
@@ -114,6 +123,7 @@ static ssize_t receive(int fd, char *buf, size_t most)
 	case VECTOR:
 		return readv(fd, &v, 1);
 	case MESSAGE:
+	case CONTROL:
 		return receive_message(fd, &v);
 	case PRIO:
 		return mq_receive(fd, buf, most, NULL);
@@ -123,11 +133,16 @@ static ssize_t receive(int fd, char *buf, size_t most)
 			await(fd);
 		}
 		return n;
+	case PEEK:
+		CHECK(recv(fd, buf, 1, MSG_PEEK) == 1);
+		return read(fd, buf, most);
 	case POLL:
 	case SELECT:
+	case NOW:
 		await(fd);
 		return read(fd, buf, most);
 	case POLL_RECORD:
+	case NOW_RECORD:
 		await(fd);
 		/* fall through */
 	case RECORD:
@@ -196,6 +211,8 @@ static void *run(void *arg)
 	}
 	if (how == NICE || (how == ONE_NICE && e->first))
 		CHECK_0(setpriority(PRIO_PROCESS, 0, 1));
+	if (how == NOW || how == NOW_RECORD)
+		CHECK_0(fcntl(e->in, F_SETFL, O_NONBLOCK));
 	pthread_barrier_wait(&ready);
 	if (how == STDIO)
 		by_stdio(e);
