@@ -55,14 +55,35 @@ static bool find_line(struct fib_place *p, const void *addr, unsigned len,
 	return true;
 }
 
-long fib_io_connect_unix(struct fib_known *k, const long a[6])
+/*
+ * How many connect, to whomever. Who is alone need not ask who its line is for: it waits in
+ * the kernel, if at all, and whoever comes meanwhile stands in line, and so behind it. (One
+ * that a cancel has unwound, or a fork has left behind, counts for ever: then all ask.)
+ */
+static _Atomic uint32_t connects;
+
+static long connect_in_line(struct fib_known *k, const long a[6])
 {
 	struct fib_place p = { .key = { 0 } };
 
-	if (fib_fd_nonblock(k) || fib_fd_impatient(k, FIB_IO_WRITE) ||
-	    !find_line(&p, (const void *)a[1], (unsigned)a[2], SYS_connect))
+	if (!find_line(&p, (const void *)a[1], (unsigned)a[2], SYS_connect))
 		return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
 	return fib_io_whole(k, FIB_IO_WRITE, false, SYS_connect, a, NULL, &p);
+}
+
+long fib_io_connect_unix(struct fib_known *k, const long a[6])
+{
+	bool waits = !fib_fd_nonblock(k) && !fib_fd_impatient(k, FIB_IO_WRITE);
+	long r;
+
+	if (!waits)
+		return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
+	if (fib_add(&connects, 1, seq_cst) == 0)
+		r = fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
+	else
+		r = connect_in_line(k, a);
+	fib_sub(&connects, 1, seq_cst);
+	return r;
 }
 
 struct name {

@@ -170,24 +170,31 @@ static void take(int l)
 	t_close(accept(l, NULL, NULL));
 }
 
+static void begin_connect(struct t_call *call, int *fd, int i)
+{
+	fd[i] = open_one(SOCK_STREAM);
+	if (i >= 2)
+		limit(fd[i], 3600);
+	t_begin(&call[i], call_connect, &fd[i]);
+	t_waits(&call[i]);
+}
+
+/* The last one comes when the first has been served: there is none who waits alone. */
 static void connections(void)
 {
-	struct t_call call[N];
-	int l = fill_listener(), fd[N];
+	struct t_call call[N + 1];
+	int l = fill_listener(), fd[N + 1], begun;
 
-	for (int i = 0; i < N; i++) {
-		fd[i] = open_one(SOCK_STREAM);
-		if (i >= 2)
-			limit(fd[i], 3600);
-		t_begin(&call[i], call_connect, &fd[i]);
-		t_waits(&call[i]);
-	}
-	for (int i = 0; i < N; i++) {
+	for (begun = 0; begun < N; begun++)
+		begin_connect(call, fd, begun);
+	for (int i = 0; i <= N; i++) {
 		take(l);
 		CHECK(t_end(&call[i]) == 0);
 		t_pause();
-		for (int k = i + 1; k < N; k++)
+		for (int k = i + 1; k < begun; k++)
 			t_waits(&call[k]);
+		if (begun <= N)
+			begin_connect(call, fd, begun++);
 		t_close(fd[i]);
 	}
 	t_say("connections: as they came");
