@@ -40,6 +40,12 @@
  * for those that had not: the head of a record is followed by more, and its body by
  * nothing. FIB_SURE times in a row is enough; one that was wrong counts as many.
  *
+ * Whoever connects mostly has to wait for an answer. So the same goes for the first read
+ * of a connection that this process has made, by what the last such reads have found,
+ * whichever descriptors they were of (fib_io_connected()); each FIB_DOUBT_TRY one
+ * tries. It is not registered yet, and what is there already is told by that: then
+ * there is nothing to ask.
+ *
  * tests/model/doubt.pml has this for spin.
  */
 #ifndef FIB_DOUBT_H
@@ -59,6 +65,7 @@ enum fib_exact {
 	FIB_EXACT_AT_ONCE, /* is anything left by one that had not waited? */
 	FIB_EXACT_WAITED,  /* or that had? */
 	FIB_EXACT_POLLED,  /* nothing; but that read has been waited for */
+	FIB_EXACT_BEGUN,   /* has a connection that has just been made an answer? */
 };
 
 /** May the calling fiber presume anything: is there somebody to ask, and room? */

@@ -49,10 +49,18 @@ static struct fib_worker *who_polls(const struct fib_io *io)
 		       NULL;
 }
 
+/* Who waits for @s now registers it, and so hears of what is there. */
+static bool asks_itself(const struct fib_fd *s)
+{
+	return fib_load(&s->exact, relaxed) == FIB_EXACT_BEGUN &&
+	       !(s->registered & FIB_IO_READ);
+}
+
 int fib_io_park(struct fib_io *io)
 {
 	struct fib_waiter own, *w = fib_host_waiter(fib_self(), &own);
 	struct fib_worker *by = who_polls(io);
+	bool doubts = io->doubts && !asks_itself(io->s);
 	int r = fib_unlikely(by != NULL) ?
 			fib_iom_publish_own(io->s, w, io->seq, &io->turn) :
 			fib_iom_publish_turn(io->s, w, io->ev, io->seq,
@@ -66,7 +74,7 @@ int fib_io_park(struct fib_io *io)
 		io->alone = false;
 		by->polled = w->polls ? w : NULL;
 	}
-	if (io->doubts && !(by && by->polled))
+	if (doubts && !(by && by->polled))
 		fib_doubt(io->s, io->seq);
 	FIB_CHAOS_POINT(io_published);
 	r = fib_park_until(woken, w, io->deadline_ns, FIB_WAIT_FD,
@@ -189,6 +197,22 @@ static void note_exact(struct fib_fd *s, bool waited, uint32_t turn, long r)
 		fib_store(&s->presumed, turn | 1, relaxed);
 }
 
+/* How often connections had no answer yet, in a row; and how many have been made. */
+static _Atomic int8_t unanswered;
+static _Atomic uint32_t connected;
+
+void fib_io_connected(struct fib_fd *s)
+{
+	bool tries =
+		fib_add(&connected, 1, relaxed) % FIB_DOUBT_TRY == 0 ||
+		fib_load(&unanswered, relaxed) < FIB_SURE;
+
+	fib_store(&s->exact, FIB_EXACT_BEGUN, relaxed);
+	if (!tries || FIB_CHAOS_ODDS(presume, 4))
+		fib_store(&s->presumed, fib_load(&s->reads, relaxed) | 1,
+			  relaxed);
+}
+
 void fib_io_learn(struct fib_fd *s, bool empty)
 {
 	uint8_t how = fib_load(&s->exact, relaxed);
@@ -200,7 +224,8 @@ void fib_io_learn(struct fib_fd *s, bool empty)
 	fib_store(&s->exact, FIB_EXACT_NONE, relaxed);
 	if (how == FIB_EXACT_POLLED)
 		return;
-	sure = &s->sure[how == FIB_EXACT_WAITED];
+	sure = how == FIB_EXACT_BEGUN ? &unanswered :
+					&s->sure[how == FIB_EXACT_WAITED];
 	was = fib_load(sure, relaxed);
 	if (!empty)
 		was = was < 0 ? was : 0;

@@ -165,6 +165,8 @@ bool fib_io_is_empty(const struct fib_fd *s);
 void fib_io_read_now(struct fib_fd *s, uint32_t reads, bool empty, long r);
 /** @s is presumed to be empty: who waits for it has a doubt (doubt.h). */
 bool fib_io_is_presumed(const struct fib_fd *s);
+/** @s is a connection that the caller has just made. */
+void fib_io_connected(struct fib_fd *s);
 /** It was looked at after its last read, without a wait, and after one. */
 void fib_io_learn(struct fib_fd *s, bool empty);
 void fib_io_has_waited(struct fib_fd *s);

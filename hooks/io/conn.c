@@ -411,6 +411,8 @@ static long note_deferred(struct fib_known *k, long r)
 	if (fib_unlikely(r == 0 && fib_load(&fastopen_used, relaxed)) &&
 	    tcp_state(k->fd) == TCP_SYN_SENT)
 		fib_fd_be_odd(k, FIB_IO_WRITE);
+	else if (r == 0 || r == -EINPROGRESS)
+		fib_io_connected(k->slot);
 	return r;
 }
 
@@ -437,5 +439,7 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 		    fib_io_connect_unix(k, a) :
 		    fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
 	ask_again(k);
+	if (r == 0 && k->kind == FIB_FD_STREAM)
+		fib_io_connected(k->slot);
 	return r;
 }

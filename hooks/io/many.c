@@ -91,21 +91,32 @@ static bool is_quiet(const struct fib_watch *x)
 		(fib_io_is_empty(x->s) && fib_fd_short_is_last(x->fd)));
 }
 
+static bool is_registered(const struct fib_watch *x)
+{
+	return x->s->registered & FIB_IO_READ;
+}
+
 /* The same is presumed; so it is after a short read that need not have been the last. */
 static bool is_presumed(const struct fib_watch *x)
 {
 	return x->s && x->events == FIB_IO_READ &&
-	       (x->s->registered & FIB_IO_READ) &&
 	       (fib_io_is_presumed(x->s) ||
-		(fib_io_is_empty(x->s) && fib_doubt_may()));
+		(is_registered(x) && fib_io_is_empty(x->s) && fib_doubt_may()));
 }
 
-/* The answer was @r, at once. Of several it does not tell which is ready. */
+/*
+ * The answer was @r, at once. Of several it does not tell which is ready, and of one that
+ * may be for writing, not for what.
+ */
 static void learn(const struct fib_many *m, long r)
 {
-	for (unsigned i = 0; i < m->n && (r == 0 || m->n == 1); i++)
-		if (m->watch[i].s)
-			fib_io_learn(m->watch[i].s, r == 0);
+	for (unsigned i = 0; i < m->n && (r == 0 || m->n == 1); i++) {
+		const struct fib_watch *x = &m->watch[i];
+
+		if (x->s && (r == 0 ? (x->events & FIB_IO_READ) :
+				      x->events == FIB_IO_READ))
+			fib_io_learn(x->s, r == 0);
+	}
 }
 
 static long ask(const struct fib_many *m)
@@ -131,7 +142,7 @@ long fib_many_ask(struct fib_many *m)
 		if (x->s) {
 			x->seq = fib_iom_begin(x->s);
 			x->files = fib_load(&x->s->files, relaxed);
-			if (!first)
+			if (!first && (x->events & FIB_IO_READ))
 				fib_io_has_waited(x->s);
 		}
 		x->doubts = known && !is_quiet(x);
@@ -155,16 +166,19 @@ static int publish_all(struct fib_many *m)
 
 	for (unsigned i = 0; i < m->n; i++) {
 		struct fib_watch *x = &m->watch[i];
+		bool doubts;
 		int r;
 
 		if (x->published)
 			continue;
 		if (!x->s || tells_once(x->s))
 			return -ENOMEM;
+		/* To register it asks as well. */
+		doubts = m->presumed && x->doubts && is_registered(x);
 		r = fib_iom_observe(x->s, &x->w, x->events, x->seq);
 		if (r == 0) {
 			x->published = true;
-			if (m->presumed && x->doubts)
+			if (doubts)
 				fib_doubt(x->s, x->seq);
 		} else if (r == 1)
 			again = 1;

@@ -4,20 +4,50 @@
  *	connect HOW THREADS ROUNDS
  *
  * Each opens connections to another process, one after the other, and closes them.
- * HOW: plain, or forked: they are a fork child's, whose parent has a thread.
+ * HOW: plain, or forked: they are a fork child's, whose parent has a thread; ask: each
+ * sends a request, and reads the answer, and local: the same, of AF_UNIX.
  * Without arguments: status 3, and the reason, if the library can do no more here
  * than have the kernel wait.
  */
+#include <stdbool.h>
 #include "t.h"
 #include "ring.h"
 
 static int port;
 static long rounds;
+static bool asks, local;
+static struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+static int listen_local(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(name.sun_path, sizeof(name.sun_path), "/tmp/connect-%d",
+		 (int)getpid());
+	CHECK_0(bind(fd, (struct sockaddr *)&name, sizeof(name)));
+	CHECK_0(listen(fd, 64));
+	return fd;
+}
+
+static int connect_local(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	CHECK_0(connect(fd, (struct sockaddr *)&name, sizeof(name)));
+	return fd;
+}
 
 static void *caller(void *arg)
 {
-	for (long r = 0; r < rounds; r++)
-		t_close(t_connect(port));
+	for (long r = 0; r < rounds; r++) {
+		int fd = local ? connect_local() : t_connect(port);
+
+		if (asks) {
+			t_put(fd, 'x');
+			CHECK(t_get(fd) == 'x');
+		}
+		t_close(fd);
+	}
 	return arg;
 }
 
@@ -26,6 +56,8 @@ static void server(int listener, long connections)
 	for (long i = 0; i < connections; i++) {
 		int fd = accept(listener, NULL, NULL);
 
+		if (asks)
+			t_put(fd, t_get(fd));
 		t_eof(fd);
 		t_close(fd);
 	}
@@ -54,7 +86,9 @@ int main(int argc, char **argv)
 	threads = atoi(argv[2]);
 	rounds = atol(argv[3]);
 	CHECK(threads > 0 && threads <= (int)T_LEN(th));
-	listener = t_listen(&port);
+	local = !strcmp(argv[1], "local");
+	asks = local || !strcmp(argv[1], "ask");
+	listener = local ? listen_local() : t_listen(&port);
 	pid = fork();
 	if (pid == 0)
 		server(listener, threads * rounds);
@@ -73,5 +107,7 @@ int main(int argc, char **argv)
 		t_join(th[i]);
 	if (child)
 		t_wait_ok(pid);
+	if (local)
+		unlink(name.sun_path);
 	return 0;
 }
