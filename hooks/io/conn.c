@@ -157,8 +157,11 @@ static void note_use(int level, int name)
 	    (level == SOL_IP && name == IP_RECVERR) ||
 	    (level == SOL_IPV6 && name == IPV6_RECVERR))
 		fib_store(&fib_fd_glue_used, true, relaxed);
-	/* Data is put there without an edge, and a read fails at once meanwhile. */
-	if (level == SOL_TCP && name == TCP_REPAIR)
+	/*
+	 * Data is put there without an edge, and a read fails at once meanwhile; or a read
+	 * ends where a record of another type follows (tls_sw_recvmsg()).
+	 */
+	if (level == SOL_TCP && (name == TCP_REPAIR || name == TCP_ULP))
 		fib_store(&fib_io_urgent, true, relaxed);
 	if (level == SOL_TCP && name == TCP_FASTOPEN_CONNECT)
 		fib_store(&fastopen_used, true, relaxed);
