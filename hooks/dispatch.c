@@ -355,13 +355,20 @@ static long sem_limited(struct fib *f, const long a[6])
 	}
 }
 
-/* By the kernel, as it is. It may block: a signal that is there goes first. */
+/*
+ * By the kernel, as it is. It may block: a signal that is there goes first. At a site libc
+ * has told its handler that a cancel may act; an exported function of ours (a thread with
+ * descriptors of its own gets here) has nothing of libc's around it.
+ */
 static long __attribute__((noinline))
 pass(struct fib *f, unsigned nr, const long a[6])
 {
+	bool cancels = f->hook.door == FIB_DOOR_SYMBOL;
 	long r;
 
 	fib_count(passed);
+	if (cancels)
+		fib_cancel_begin();
 	/* Whatever wakes it, do_semtimedop() of ipc/sem.c ends with EINTR. */
 	if (nr == SYS_semop || nr == SYS_semtimedop)
 		fib_stop_ends();
@@ -370,6 +377,8 @@ pass(struct fib *f, unsigned nr, const long a[6])
 	r = fib_io_whole_read(nr, a, fib_slow_pass_intr(nr, a));
 	if (r == -EPIPE)
 		fib_signal_raise(f, SIGPIPE, true);
+	if (r < 0 && cancels)
+		fib_cancel_end();
 	return r;
 }
 
