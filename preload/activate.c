@@ -29,6 +29,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 #include "hooks/fd/fd.h"
+#include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/dispatch.h"
@@ -144,6 +145,7 @@ static const char later[] = "";
 
 static bool filtered; /* by seccomp */
 static bool may_ask;  /* and yet: fib_fd_may_ask */
+static long slack_ns; /* PR_SET_TIMERSLACK, as at the start */
 
 /* NULL, or why not. Says nothing if that could be against the filter. */
 static const char *try_filter(bool inherited)
@@ -449,6 +451,26 @@ static const char *prepare(int n)
 	return why;
 }
 
+/*
+ * Threads have the slack of who makes them. The monitor's ticks are to be in time, and so
+ * it has less than a program that asks for more; workers that it makes have the program's.
+ */
+static void thread_clone(struct fib_worker *w)
+{
+	if (w)
+		w->process.slack_ns = fib_worker_self() ? 0 : slack_ns;
+	fib_identity_inherit(w);
+}
+
+static void thread_init(struct fib_worker *w)
+{
+	if (slack_ns > FIB_SLACK_NS && (!w || w->process.slack_ns) &&
+	    fib_fd_asks())
+		fib_raw(SYS_prctl, PR_SET_TIMERSLACK,
+			w ? slack_ns : FIB_SLACK_NS);
+	fib_signal_thread_init(w);
+}
+
 static void held_up(struct fib_worker *w)
 {
 	fib_holdup_note(w);
@@ -457,8 +479,8 @@ static void held_up(struct fib_worker *w)
 
 const struct fib_host fib_host = {
 	.fiber_exit = fib_thread_gone,
-	.thread_clone = fib_identity_inherit,
-	.thread_init = fib_signal_thread_init,
+	.thread_clone = thread_clone,
+	.thread_init = thread_init,
 	.thread_end = fib_identity_leave,
 	.altstack_size = FIB_ALTSTACK_SIZE,
 	.receive = fib_receiver_run,
@@ -538,6 +560,7 @@ static const char *start(uint64_t mask)
 		return why;
 	}
 	fib_store(&fib_fd_may_ask, !filtered || may_ask, relaxed);
+	slack_ns = fib_fd_asks() ? fib_raw(SYS_prctl, PR_GET_TIMERSLACK) : 0;
 	ring = fib_shared_init();
 	fib_futex_init();
 	fib_line_reset();

@@ -10,6 +10,9 @@
 #include <time.h>
 #include "runtime/base.h"
 
+/** How much later than asked for a thread's waits may end, where it has set nothing else. */
+#define FIB_SLACK_NS 50000
+
 /** Deadline of a call that waits @ns from now; kept when it is repeated. */
 uint64_t fib_deadline_in(uint64_t ns);
 /** What is left of it in *@ts, for the kernel: @ts, or 0 for FIB_NEVER. */

@@ -134,6 +134,7 @@ struct fib_in_signal {
 
 /* hooks/process/: identities and filters of its kernel thread. */
 struct fib_worker_process {
+	long slack_ns;		   /* to be set; 0: it has its maker's */
 	bool filtered;		   /* bound, and under a seccomp filter */
 	bool strict;		   /* read, write, exit; and no rdtsc */
 	_Atomic uint32_t identity; /* change last made, */

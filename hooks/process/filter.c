@@ -26,6 +26,7 @@
 #include <linux/sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/fd/fd.h"
@@ -132,6 +133,8 @@ static const struct probe extras[] = {
 	{ SYS_getpeername, false, 0, { -1, ROOM, ROOM } },
 	{ SYS_getrusage, false, 0, { RUSAGE_THREAD, ROOM } },
 	{ SYS_prctl, false, 0, { PR_GET_TSC, ROOM } },
+	{ SYS_prctl, false, 0, { PR_GET_TIMERSLACK } },
+	{ SYS_prctl, false, 0, { PR_SET_TIMERSLACK, FIB_SLACK_NS } },
 	{ SYS_newfstatat, false, 0, { -1, ZEROES, ROOM, 0 } },
 	{ SYS_inotify_init1, false, 0, { -1 } },
 	{ SYS_inotify_add_watch, false, 0, { -1, ZEROES, 0 } },

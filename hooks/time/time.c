@@ -1,7 +1,21 @@
 /* Sleeping. */
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
+#include "hooks/fd/fd.h"
 #include "hooks/wait/wait.h"
+#include <linux/prctl.h>
+
+/*
+ * The kernel's timers end up to the slack later, and it counts that as time left: who is
+ * woken after one of three seconds by an alarm has two left, and not 1.99.
+ */
+static uint64_t slack_ns(void)
+{
+	long ns = fib_fd_asks() ? fib_raw(SYS_prctl, PR_GET_TIMERSLACK) :
+				  FIB_SLACK_NS;
+
+	return ns > 0 ? (uint64_t)ns : 0;
+}
 
 static long sleep_until(uint64_t deadline, struct timespec *left)
 {
@@ -14,6 +28,7 @@ static long sleep_until(uint64_t deadline, struct timespec *left)
 	if (left) {
 		uint64_t now = fib_now_ns();
 
+		deadline = fib_ns_add(deadline, slack_ns());
 		if (deadline > INT64_MAX)
 			deadline = INT64_MAX; /* KTIME_MAX */
 		if (fib_timespec_put(left, deadline > now ? deadline - now : 0))

@@ -13,7 +13,6 @@
  */
 #include <linux/futex.h>
 #include <signal.h>
-#include <time.h>
 #include <ucontext.h>
 #include "frame_arch.h"
 #include "hooks/signal/signal.h"
@@ -42,12 +41,11 @@ static bool is_frame(const struct fib_sigframe *s, uint64_t mask)
 	       ((mask & ~before) || any_nodefer());
 }
 
-/* Mapped, and to be read: no guard. The wait ends at once in any case. */
+/* Mapped, and to be read: no guard. It compares a word, and moves nobody. */
 static bool is_there(uintptr_t page)
 {
-	struct timespec now = { 0, 0 };
-
-	return fib_raw(SYS_futex, page, FUTEX_WAIT_PRIVATE, 0, &now) != -EFAULT;
+	return fib_raw(SYS_futex, page, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, page,
+		       0) != -EFAULT;
 }
 
 bool fib_in_handler(uint64_t mask)
