@@ -78,10 +78,11 @@ static void adopt_pending(struct fib *f)
 		if (!set ||
 		    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) <= 0)
 			return;
-		if (!own)
+		if (!own) {
 			fib_sig_queue_process(info.si_signo, &info);
-		else if (!fib_sig_may_show(info.si_signo) ||
-			 fib_signal_to_kernel(info.si_signo, &info))
+			fib_signal_unwatch(info.si_signo);
+		} else if (!fib_sig_may_show(info.si_signo) ||
+			   fib_signal_to_kernel(info.si_signo, &info))
 			fib_signal_send(f, info.si_signo, &info, false);
 	}
 }
