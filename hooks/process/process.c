@@ -168,6 +168,16 @@ static void begin_child(struct fib *f, unsigned long flags)
 	fib_runtime_fork_child(f);
 }
 
+/*
+ * What the program ignores of the signals that faults raise, the child and what it
+ * execs ignore as well; those of the kernel's actions are ours, and end with exec.
+ */
+static void own_actions(void)
+{
+	if (!fib_filtered())
+		fib_signal_vfork_child();
+}
+
 /* The child of fib_regs_clone(), on its own stack, with the parent's %gs. */
 void fib_clone_child(struct fib_regs *regs)
 {
@@ -183,6 +193,8 @@ void fib_clone_child(struct fib_regs *regs)
 	/* Of a process that runs unhooked, under a filter: it makes no call. */
 	if (!w)
 		return;
+	if (!(CHILD_FLAGS(regs) & CLONE_SIGHAND))
+		own_actions();
 	fib_worker_set(NULL);
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &CHILD_MASK(regs), 0, 8);
 }
@@ -356,6 +368,12 @@ uint64_t fib_vfork_prepare(void)
 	fib_hook_leave(f);
 	fib_fd_shared();
 	return fib_load(&f->sig.mask, relaxed);
+}
+
+void fib_vfork_child(void)
+{
+	if (fib_caller())
+		own_actions();
 }
 
 /* --- exec ---------------------------------------------------------------- */

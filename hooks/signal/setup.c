@@ -138,6 +138,11 @@ static void restore_kernel_actions(void)
 			fib_raw(SYS_rt_sigaction, sig, &fib_sig_act[sig], 0, 8);
 }
 
+void fib_signal_vfork_child(void)
+{
+	restore_kernel_actions();
+}
+
 void fib_signal_fork_child(struct fib *f)
 {
 	restore_kernel_actions();

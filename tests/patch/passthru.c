@@ -108,3 +108,7 @@ uint64_t fib_vfork_prepare(void)
 	fib_raw(SYS_rt_sigprocmask, SIG_BLOCK, 0, &mask, sizeof(mask));
 	return mask | passthru_counts.vfork_mask;
 }
+
+void fib_vfork_child(void)
+{
+}

@@ -121,9 +121,14 @@ void fib_clone_child(struct fib_regs *regs);
 /**
  * The signal mask that a vfork child must have. Called in the parent, on the
  * caller's stack, right before the system call, by what stands in for libc's
- * vfork (tramp.S). The child runs nothing of ours.
+ * vfork (tramp.S).
  */
 uint64_t fib_vfork_prepare(void);
+/**
+ * The child of that, on the parent's stack, with the parent's %gs; afterwards it
+ * runs nothing of ours.
+ */
+void fib_vfork_child(void);
 
 #endif
 #endif

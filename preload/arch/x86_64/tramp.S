@@ -25,6 +25,7 @@
 	.hidden	fib_nobody
 	.hidden	fib_dispatch
 	.hidden	fib_vfork_prepare
+	.hidden	fib_vfork_child
 	.hidden	fib_vfork_error
 
 	.section .text.fib_slots,"ax",@progbits
@@ -134,7 +135,16 @@ fib_vfork_stub:
 	test	%rax, %rax
 	jnz	1f
 
-	/* The child: no worker, and then the mask. */
+	/* The child: the program's actions, no worker, and then the mask. */
+	push	%r8
+	.cfi_adjust_cfa_offset 8
+	push	%r9
+	.cfi_adjust_cfa_offset 8
+	call	fib_vfork_child
+	pop	%r9
+	.cfi_adjust_cfa_offset -8
+	pop	%r8
+	.cfi_adjust_cfa_offset -8
 	mov	$158, %eax			/* arch_prctl */
 	mov	$0x1001, %edi			/* ARCH_SET_GS */
 	lea	fib_nobody(%rip), %rsi

@@ -23,6 +23,11 @@ uint64_t fib_vfork_prepare(void)
 	__builtin_trap();
 }
 
+void fib_vfork_child(void)
+{
+	__builtin_trap();
+}
+
 long fib_vfork_error(long err)
 {
 	__builtin_trap();
