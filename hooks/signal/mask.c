@@ -28,6 +28,9 @@ void fib_signal_unblocked(struct fib *f, uint64_t opened)
 		fib_sig_forward(pending & opened & fib_signal_worker_mask(),
 				true);
 	fib_signal_mask_changed(f);
+	/* In strict mode it can wait for nobody. */
+	if (fib_unlikely(fib_filtered()) && !fib_worker_self()->process.strict)
+		fib_sig_await_receiver();
 }
 
 static void open_mask(struct fib *f, uint64_t set, uint8_t how)

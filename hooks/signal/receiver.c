@@ -25,6 +25,7 @@
  * asks under the lock: nobody tells of that again. tests/model/receiver.pml has this for spin.
  */
 #include <features.h>
+#include <linux/futex.h>
 #include <sys/signalfd.h>
 #include "hooks/signal/state.h"
 #include "runtime/chaos.h"
@@ -499,6 +500,37 @@ void fib_signal_exit(struct fib *f)
 	fib_signal_rewatch(pending);
 }
 
+/*
+ * Who is under a filter cannot look himself, and has the receiver do so: rounds that
+ * were asked for, and the last one of these that has ended. On his own kernel thread
+ * he waits as libc does.
+ *
+ *	fiber				receiver
+ *	-----				--------
+ *	mask = new			n = asked
+ *	mine = ++asked			forwards what is wanted
+ *	pokes				answered = n, wakes
+ *	waits until answered >= mine
+ */
+static _Atomic uint32_t asked, answered; /* futex */
+
+void fib_sig_await_receiver(void)
+{
+	uint32_t mine = fib_add(&asked, 1, seq_cst) + 1, seen;
+
+	fib_monitor_poke();
+	while (seen = fib_load(&answered, acquire), (int32_t)(seen - mine) < 0)
+		fib_raw(SYS_futex, &answered, FUTEX_WAIT_PRIVATE, seen, 0);
+}
+
+static void answer(uint32_t round)
+{
+	if (fib_likely(round == fib_load(&answered, relaxed)))
+		return;
+	fib_store(&answered, round, release);
+	fib_raw(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
 static uint64_t run_defaults(void)
 {
 	uint64_t pending = 0;
@@ -524,6 +556,7 @@ static int make(uint64_t set)
 
 void fib_receiver_run(void)
 {
+	uint32_t round = fib_load(&asked, seq_cst);
 	uint64_t pending, set;
 	unsigned use;
 	int fd;
@@ -536,6 +569,7 @@ void fib_receiver_run(void)
 	fib_and(&unwatched, pending | fib_signal_process_pending(), seq_cst);
 	forward_locked(pending, false);
 	fib_unlock(&forward_lock);
+	answer(round);
 	set = watchable() & ~fib_load(&unwatched, relaxed);
 	fd = fib_monitor_receiver();
 	/* It is ours still if what it tells of is there. */
@@ -563,6 +597,8 @@ int fib_receiver_init(void)
 	fib_store(&reserved, 0, relaxed);
 	fib_store(&posted, 0, relaxed);
 	fib_store(&senders, 0, relaxed);
+	fib_store(&asked, 0, relaxed);
+	fib_store(&answered, 0, relaxed);
 	fib_lock_init(&forward_lock, FORWARD);
 	fib_store(&fib_step, "signalfd4", relaxed);
 	return make(set);

@@ -181,6 +181,11 @@ void fib_sig_forward(uint64_t set, bool pended);
 void fib_sig_close_mask(struct fib *f, int sig, uint64_t mask);
 /* What @f has of the process's, and blocks by now, is another one's. */
 void fib_sig_retarget(struct fib *f);
+/*
+ * Wait until the receiver has looked once more what is pending. The caller has a kernel
+ * thread to itself.
+ */
+void fib_sig_await_receiver(void);
 /* One of the FIB_FAULTS was sent by somebody. In a kernel's handler. */
 void fib_sig_post(int sig, const siginfo_t *info);
 
