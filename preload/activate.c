@@ -177,17 +177,52 @@ static bool no_clock(void)
 }
 
 /*
- * A timer that was made for the first kernel thread, and sends its signal to nobody
- * else: into a queue that only that thread reads, and a worker blocks it. Of those that
- * are made later the program's thread is known (hooks/signal/timer.c).
+ * Timers that were made for the first kernel thread. Those that send their signal to
+ * nobody else: into a queue that only that thread reads, and a worker blocks it. Those
+ * on its CPU clock: main is to have it to itself. Of those that are made later the
+ * program's thread is known (hooks/signal/timer.c).
  */
-static bool has_thread_timer(void)
-{
-	char buf[4096];
+static struct thread_timers {
+	bool signal, clock;
+} thread_timers;
 
-	/* Forty of them; not there without CONFIG_CHECKPOINT_RESTORE. */
-	return read_file("/proc/self/timers", buf, sizeof(buf)) == 0 &&
-	       strstr(buf, "/tid.");
+static void note_timer(const char *line, struct thread_timers *found)
+{
+	static const char key[] = "ClockID:";
+	bool is_clock = strncmp(line, key, sizeof(key) - 1) == 0;
+	int clock = is_clock ? atoi(line + sizeof(key) - 1) : 0;
+
+	if (strstr(line, "/tid."))
+		found->signal = true;
+	/* linux/posix-timers_types.h: negative, and per thread */
+	if (clock < 0 && (clock & 4))
+		found->clock = true;
+}
+
+static struct thread_timers find_thread_timers(void)
+{
+	struct thread_timers found = { 0 };
+	size_t have = 0;
+	char buf[4096], *line, *end;
+	long n;
+	/* not there without CONFIG_CHECKPOINT_RESTORE */
+	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, "/proc/self/timers",
+			      O_RDONLY | O_CLOEXEC);
+
+	while (fd >= 0 && (n = fib_raw(SYS_read, fd, buf + have,
+				       sizeof(buf) - 1 - have)) > 0) {
+		have += (size_t)n;
+		buf[have] = 0;
+		for (line = buf; (end = strchr(line, '\n')); line = end + 1) {
+			*end = 0;
+			note_timer(line, &found);
+		}
+		have -= (size_t)(line - buf);
+		memmove(buf, line, have);
+	}
+	if (fd >= 0)
+		fib_raw(SYS_close, fd);
+	return found;
 }
 
 static const char *obstacle(bool early)
@@ -211,7 +246,8 @@ static const char *obstacle(bool early)
 		return "the process has more than one thread already";
 	if ((!filtered || may_ask) && no_clock())
 		return "the processor's clock may not be read (PR_SET_TSC)";
-	if (has_thread_timer())
+	thread_timers = find_thread_timers();
+	if (thread_timers.signal)
 		return "a timer of the first thread alone (SIGEV_THREAD_ID)";
 	if (!fib_cpu_host_reg_is_free())
 		return "%gs is in use by the program";
@@ -580,11 +616,11 @@ static const char *start(uint64_t mask)
 	fib_signal_thread_init(fib_worker_self());
 	if (fib_tids_are_real())
 		fib_tids_real(true);
-	/* It is this kernel thread's: hooks/io/ring.c */
-	if (ring) {
+	if (ring)
 		fib_fd_unseen();
+	/* It is this kernel thread's: hooks/io/ring.c, hooks/time/timers.c */
+	if (ring || thread_timers.clock)
 		fib_bind_self();
-	}
 	if (keeps_policy())
 		fib_dedicate();
 	if (!filtered)
