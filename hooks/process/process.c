@@ -146,36 +146,50 @@ static long clone_process(const struct fib_regs *r, uint64_t mask)
 	return fib_regs_clone(SYS_clone3, (long)&c, (long)size, 0, 0, 0);
 }
 
+/* The child is called as the thread that has made it, not as a worker. */
+static void own_name(const struct fib *f)
+{
+	char name[FIB_NAME_MAX];
+
+	if (fib_raw(SYS_prctl, PR_GET_NAME, name) == 0 &&
+	    memcmp(name, f->name, sizeof(name)) != 0)
+		fib_raw(SYS_prctl, PR_SET_NAME, f->name);
+}
+
 /*
- * The child is called as the thread that has made it, not as a worker. With
- * CLONE_FILES in @flags its descriptors are the parent's as well, which still
+ * With CLONE_FILES in @flags its descriptors are the parent's as well, which still
  * uses those of the library.
  */
 static void begin_child(struct fib *f, unsigned long flags)
 {
-	char name[FIB_NAME_MAX];
-
 	if (flags & CLONE_VFORK)
 		fib_stack_forget();
 	else
 		fib_stack_unlock();
 	if (flags & CLONE_FILES)
 		fib_fd_leave_hidden();
-	if (fib_raw(SYS_prctl, PR_GET_NAME, name) == 0 &&
-	    memcmp(name, f->name, sizeof(name)) != 0)
-		fib_raw(SYS_prctl, PR_SET_NAME, f->name);
+	own_name(f);
 	fib_signal_timer_forget();
 	fib_runtime_fork_child(f);
 }
 
 /*
- * What the program ignores of the signals that faults raise, the child and what it
- * execs ignore as well; those of the kernel's actions are ours, and end with exec.
+ * What a child of worker @w has with our memory, but not with us: actions, which of the
+ * signals that faults raise are ours, so that what it execs ignores what the program
+ * does; an alternate stack, if it is on its parent's; and a name. Without CLONE_VFORK
+ * the parent is on its way: who it is, is known if it has that worker to itself.
  */
-static void own_actions(void)
+static void begin_beside(struct fib_worker *w, unsigned long flags)
 {
-	if (!fib_filtered())
-		fib_signal_vfork_child();
+	bool waits = flags & CLONE_VFORK;
+	struct fib *f = waits ? w->cur : w->bound;
+
+	if (w->process.filtered)
+		return;
+	if (!(flags & CLONE_SIGHAND))
+		fib_signal_vfork_child(waits ? f : NULL);
+	if (f)
+		own_name(f);
 }
 
 /* The child of fib_regs_clone(), on its own stack, with the parent's %gs. */
@@ -193,8 +207,7 @@ void fib_clone_child(struct fib_regs *regs)
 	/* Of a process that runs unhooked, under a filter: it makes no call. */
 	if (!w)
 		return;
-	if (!(CHILD_FLAGS(regs) & CLONE_SIGHAND))
-		own_actions();
+	begin_beside(w, CHILD_FLAGS(regs));
 	fib_worker_set(NULL);
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &CHILD_MASK(regs), 0, 8);
 }
@@ -373,7 +386,7 @@ uint64_t fib_vfork_prepare(void)
 void fib_vfork_child(void)
 {
 	if (fib_caller())
-		own_actions();
+		begin_beside(fib_worker_self(), CLONE_VM | CLONE_VFORK);
 }
 
 /* --- exec ---------------------------------------------------------------- */

@@ -138,9 +138,15 @@ static void restore_kernel_actions(void)
 			fib_raw(SYS_rt_sigaction, sig, &fib_sig_act[sig], 0, 8);
 }
 
-void fib_signal_vfork_child(void)
+void fib_signal_vfork_child(const struct fib *f)
 {
+	stack_t ss;
+
 	restore_kernel_actions();
+	if (!f)
+		return;
+	ss = fib_altstack_get(f);
+	fib_raw(SYS_sigaltstack, &ss, 0);
 }
 
 void fib_signal_fork_child(struct fib *f)

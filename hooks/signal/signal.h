@@ -100,8 +100,11 @@ void fib_signal_thread_init(struct fib_worker *w);
 uint64_t fib_signal_worker_mask(void);
 /** In a fork child: the kernel's state becomes what the program expects of @f. */
 void fib_signal_fork_child(struct fib *f);
-/** In a child that has our memory, and actions of its own: these are the program's. */
-void fib_signal_vfork_child(void);
+/**
+ * In a child that has our memory, and actions of its own: these are the program's. If it
+ * has an alternate stack, that is @f's; else that is NULL.
+ */
+void fib_signal_vfork_child(const struct fib *f);
 /**
  * Before an exec of @f, the caller: the kernel gets what the new program starts
  * with. False: something is to be delivered first.
