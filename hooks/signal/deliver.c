@@ -57,7 +57,7 @@ static bool overflows_altstack(struct fib *f,
 }
 
 /* Nested in another handler or not: the mask before, which is put back after. */
-static uint64_t mask_for_handler(struct fib *f, int sig,
+static uint64_t mask_for_handler(struct fib *f, const siginfo_t *info,
 				 const struct fib_kernel_sigaction *a)
 {
 	uint64_t mask = fib_load(&f->sig.mask, relaxed);
@@ -67,8 +67,8 @@ static uint64_t mask_for_handler(struct fib *f, int sig,
 	f->sig.open = 0;
 	mask |= a->mask & ~FIB_UNBLOCKABLE;
 	if (!(a->flags & SA_NODEFER))
-		mask |= FIB_SIG(sig);
-	fib_sig_close_mask(f, sig, mask);
+		mask |= FIB_SIG(info->si_signo);
+	fib_sig_close_mask(f, info, mask);
 	fib_sig_retarget(f);
 	return before;
 }
@@ -90,7 +90,7 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	struct fib_float fp;
 	int err = 0;
 
-	*uc_mask = mask_for_handler(f, sig, a);
+	*uc_mask = mask_for_handler(f, info, a);
 	f->sig.frame = NULL;
 	fib_count(signals);
 	fib_signal_rewatch(FIB_SIG(sig));
@@ -160,7 +160,7 @@ void fib_sig_run_handler(struct fib *f, int sig, siginfo_t *info,
 			 const struct fib_kernel_sigaction *a, bool again)
 {
 	if (overflows_altstack(f, a)) {
-		fib_sig_close_mask(f, sig, fib_load(&f->sig.mask, relaxed));
+		fib_sig_close_mask(f, info, fib_load(&f->sig.mask, relaxed));
 		force_segv(f, sig);
 	} else if (f->sig.frame)
 		call_handler(f, sig, info, a, (ucontext_t *)&f->sig.frame->uc,
@@ -199,7 +199,7 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 			fib_sig_delivery_action(sig, &info);
 
 		if (a.handler <= 1 || sig == FIB_KICK) {
-			fib_sig_close_mask(f, sig,
+			fib_sig_close_mask(f, &info,
 					   fib_load(&f->sig.mask, relaxed));
 			fib_signal_rewatch(FIB_SIG(sig));
 			/* What has ended a stop is handled when the call returns. */

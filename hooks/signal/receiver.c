@@ -303,7 +303,9 @@ void fib_sig_forward(uint64_t set, bool pended)
  * A signal that is no real-time one pends once, until it is dequeued (legacy_queue()). One
  * that was dequeued here for a fiber pends on at that one, and the kernel takes the same
  * again: that is dropped when the mask closes for the handler, or a sigwait() accepts
- * it. Until then it is for nobody (merges). (Timers queue theirs in any case: send_sigqueue().)
+ * it. Until then it is for nobody (merges). (Timers queue theirs in any case: send_sigqueue().
+ * What pends behind a timer's is mostly its next one, whose overruns the kernel would tell of
+ * from when it is dequeued: that one is left there.)
  */
 static void merge_locked(struct fib *f, int sig)
 {
@@ -322,8 +324,10 @@ static void merge_locked(struct fib *f, int sig)
 	}
 }
 
-void fib_sig_close_mask(struct fib *f, int sig, uint64_t mask)
+void fib_sig_close_mask(struct fib *f, const siginfo_t *info, uint64_t mask)
 {
+	int sig = info->si_signo;
+
 	if (fib_load(&f->sig.merges, relaxed) != sig) {
 		fib_store(&f->sig.mask, mask, seq_cst);
 		return;
@@ -331,7 +335,7 @@ void fib_sig_close_mask(struct fib *f, int sig, uint64_t mask)
 	fib_lock(&forward_lock);
 	fib_store(&f->sig.mask, mask, seq_cst);
 	fib_store(&f->sig.merges, 0, seq_cst);
-	if (sig < FIB_SIGRTMIN)
+	if (sig < FIB_SIGRTMIN && info->si_code != SI_TIMER)
 		merge_locked(f, sig);
 	fib_unlock(&forward_lock);
 }

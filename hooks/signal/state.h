@@ -175,10 +175,10 @@ void fib_sig_shown_add(struct fib *f, uint64_t set);
  */
 void fib_sig_forward(uint64_t set, bool pended);
 /*
- * @mask is @f's from now on, which handles @sig, or drops it: if that was sent to the
+ * @mask is @f's from now on, which handles @info, or drops it: if that was sent to the
  * process, what has been sent since was the same.
  */
-void fib_sig_close_mask(struct fib *f, int sig, uint64_t mask);
+void fib_sig_close_mask(struct fib *f, const siginfo_t *info, uint64_t mask);
 /* What @f has of the process's, and blocks by now, is another one's. */
 void fib_sig_retarget(struct fib *f);
 /*
