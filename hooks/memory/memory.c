@@ -11,12 +11,15 @@
 #include "runtime/stack.h"
 
 #define STACK_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK)
-#define USER_LIMIT  ((1ul << 47) - FIB_PAGE)
+/* Of a larger one the kernel is to say whether there is memory for it. */
+#define STACK_MOST (1ul << 30)
+#define USER_LIMIT ((1ul << 47) - FIB_PAGE)
 
 long fib_sys_mmap(uintptr_t addr, size_t len, long prot, long flags, long fd,
 		  long off)
 {
 	bool stack = fib_self()->thread.creating && !fib_filtered() && !addr &&
+		     len <= STACK_MOST &&
 		     (flags & ~MAP_NORESERVE) == STACK_FLAGS;
 	long r;
 
