@@ -293,6 +293,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 					      base);
 	}
 	fib_bind_self();
+	fib_signal_child_exits((int)(flags & CSIGNAL));
 	if (!(flags & CLONE_VM) || !stack)
 		return fork_process(f, r, flags, stack);
 	fib_fd_shared();

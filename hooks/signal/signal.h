@@ -171,6 +171,8 @@ struct fib *fib_signal_target(int sig);
  */
 void fib_signal_child_begins(void);
 void fib_signal_child_made(const struct fib *f, int pid, bool began);
+/** Before a child is made that is to send @sig when it ends; 0: none. */
+void fib_signal_child_exits(int sig);
 /** Send @sig to the process. False: all block it, and it is nowhere yet. */
 bool fib_signal_send_process(int sig, const siginfo_t *info);
 /** A timer that sends @sig to one thread is about to be made. */

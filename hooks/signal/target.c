@@ -53,7 +53,9 @@ struct fib *fib_signal_target(int sig)
 #define CHILDREN 1024
 
 static _Atomic uint64_t children[CHILDREN]; /* pid, tid */
-static _Atomic int making;		    /* calls that have not told yet */
+static _Atomic uint64_t
+	exit_signals;	   /* that clone() was told, beside SIGCHLD */
+static _Atomic int making; /* calls that have not told yet */
 
 /* For so long they are waited for, in all 10 ms. */
 #define MAKING_TIMES 100
@@ -67,6 +69,12 @@ static _Atomic uint64_t *child(int pid)
 void fib_signal_child_begins(void)
 {
 	fib_add(&making, 1, seq_cst);
+}
+
+void fib_signal_child_exits(int sig)
+{
+	if (sig > 0 && sig <= 64 && sig != SIGCHLD)
+		fib_or(&exit_signals, FIB_SIG(sig), seq_cst);
 }
 
 void fib_signal_child_made(const struct fib *f, int pid, bool began)
@@ -92,8 +100,9 @@ static struct fib *first_for(int sig, const siginfo_t *info)
 	uint64_t known;
 	struct fib *f;
 
-	if (sig != SIGCHLD || info->si_code < CLD_EXITED ||
-	    info->si_code > CLD_CONTINUED)
+	if ((sig != SIGCHLD &&
+	     !(fib_load(&exit_signals, seq_cst) & FIB_SIG(sig))) ||
+	    info->si_code < CLD_EXITED || info->si_code > CLD_CONTINUED)
 		return fib_main_fiber;
 	/* It may be faster than who has just made it, and is of less priority perhaps. */
 	for (int i = 0;; i++) {
