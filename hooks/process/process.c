@@ -115,17 +115,16 @@ static uintptr_t lay_child(const struct fib_regs *r, uintptr_t stack,
 /*
  * A process of its own: make the very call, but on a stack prepared. Without a
  * stack its memory is a copy, whatever it asks for: a child that shared this one
- * would run our frames on it.
+ * would run our frames on it. @c: what clone3() was told, else NULL.
  */
-static long clone_process(const struct fib_regs *r, uint64_t mask)
+static long clone_process(const struct fib_regs *r, struct clone_args *c,
+			  uint64_t mask)
 {
 	const long a[6] = FIB_REGS_ARGS(r);
-	struct clone_args c;
 	uintptr_t at;
 	size_t size;
-	long err;
 
-	if (fib_regs_nr(r) == SYS_clone) {
+	if (!c) {
 		if (!a[1])
 			return fib_raw(SYS_clone, a[0] & ~CLONE_VM, 0, a[2],
 				       a[3], a[4]);
@@ -133,17 +132,14 @@ static long clone_process(const struct fib_regs *r, uint64_t mask)
 		return fib_regs_clone(SYS_clone, a[0], (long)at, a[2], a[3],
 				      a[4]);
 	}
-	size = (size_t)a[1] < sizeof(c) ? (size_t)a[1] : sizeof(c);
-	err = fetch_args(&c, (uintptr_t)a[0], (size_t)a[1]);
-	if (err)
-		return err;
-	if (!c.stack) {
-		c.flags &= ~(uint64_t)CLONE_VM;
-		return fib_raw(SYS_clone3, &c, size);
+	size = (size_t)a[1] < sizeof(*c) ? (size_t)a[1] : sizeof(*c);
+	if (!c->stack) {
+		c->flags &= ~(uint64_t)CLONE_VM;
+		return fib_raw(SYS_clone3, c, size);
 	}
-	at = lay_child(r, c.stack + c.stack_size, c.flags, mask);
-	c.stack_size = at - c.stack;
-	return fib_regs_clone(SYS_clone3, (long)&c, (long)size, 0, 0, 0);
+	at = lay_child(r, c->stack + c->stack_size, c->flags, mask);
+	c->stack_size = at - c->stack;
+	return fib_regs_clone(SYS_clone3, (long)c, (long)size, 0, 0, 0);
 }
 
 /* The child is called as the thread that has made it, not as a worker. */
@@ -269,18 +265,19 @@ static long fork_end(struct fork *k, struct fib *f, long pid)
 }
 
 /* As fork: the child goes on here, on a copy of this stack; or on one of its own. */
-static long fork_process(struct fib *f, struct fib_regs *r, unsigned long flags,
+static long fork_process(struct fib *f, struct fib_regs *r,
+			 struct clone_args *c, unsigned long flags,
 			 bool own_stack)
 {
 	struct fork k;
 
 	fork_begin(&k, flags, own_stack);
 	return fork_end(&k, f,
-			clone_process(r, fib_load(&f->sig.mask, relaxed)));
+			clone_process(r, c, fib_load(&f->sig.mask, relaxed)));
 }
 
 static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
-		     unsigned long tls, uintptr_t base)
+		     unsigned long tls, struct clone_args *c)
 {
 	struct fib *f = fib_self();
 	struct fib_regs *r = f->hook.regs;
@@ -290,18 +287,18 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 		if (!(flags & CLONE_VM) || !(flags & CLONE_SIGHAND) || !stack)
 			return -EINVAL;
 		return fib_thread_clone_fiber(r, flags, stack, ptid, ctid, tls,
-					      base);
+					      c ? c->stack : 0);
 	}
 	fib_bind_self();
 	fib_signal_child_exits((int)(flags & CSIGNAL));
 	if (!(flags & CLONE_VM) || !stack)
-		return fork_process(f, r, flags, stack);
+		return fork_process(f, r, c, flags, stack);
 	fib_fd_shared();
 	if (flags & CLONE_CHILD_CLEARTID)
 		fib_shared_word((const uint32_t *)ctid);
 	if (flags & CLONE_VFORK)
 		fib_block_enter(false);
-	pid = clone_process(r, fib_load(&f->sig.mask, relaxed));
+	pid = clone_process(r, c, fib_load(&f->sig.mask, relaxed));
 	child_made(f, flags, pid, false);
 	if (flags & CLONE_VFORK)
 		fib_block_leave();
@@ -311,7 +308,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 long fib_sys_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 		   unsigned long tls)
 {
-	return do_clone((uint32_t)flags, stack, ptid, ctid, tls, 0);
+	return do_clone((uint32_t)flags, stack, ptid, ctid, tls, NULL);
 }
 
 long fib_sys_clone3(const void *args, size_t size)
@@ -325,9 +322,9 @@ long fib_sys_clone3(const void *args, size_t size)
 	if ((c.flags & CLONE_THREAD) &&
 	    (c.exit_signal || (c.flags & CSIGNAL) || c.set_tid_size))
 		return -EINVAL;
-	return do_clone(
-		c.flags | c.exit_signal, c.stack ? c.stack + c.stack_size : 0,
-		(int *)c.parent_tid, (int *)c.child_tid, c.tls, c.stack);
+	return do_clone(c.flags | c.exit_signal,
+			c.stack ? c.stack + c.stack_size : 0,
+			(int *)c.parent_tid, (int *)c.child_tid, c.tls, &c);
 }
 
 long fib_sys_fork(void)
@@ -360,11 +357,13 @@ bool fib_clone_foreign(struct fib_regs *r)
 	const long a[6] = FIB_REGS_ARGS(r);
 	struct clone_args c;
 
-	if (fib_regs_nr(r) == SYS_clone ?
+	bool is_clone = fib_regs_nr(r) == SYS_clone;
+
+	if (is_clone ?
 		    !a[1] :
 		    fetch_args(&c, (uintptr_t)a[0], (size_t)a[1]) || !c.stack)
 		return false;
-	fib_regs_set_result(r, clone_process(r, 0));
+	fib_regs_set_result(r, clone_process(r, is_clone ? NULL : &c, 0));
 	return true;
 }
 
