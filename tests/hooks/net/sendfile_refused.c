@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 
-enum { LEVELS = 200, STEP = 1024, MOST = 20 };
+enum { LEVELS = 200, STEP = 1024, MOST = 20, QUIET = 20 };
 
 static int in;
 
@@ -15,12 +15,25 @@ static long sends(void *arg)
 	return sendfile(*(int *)arg, in, NULL, MOST);
 }
 
-static void fill(int fd, int n)
+/* How many of @n it took. */
+static int fill(int fd, int n)
 {
 	static const char b[STEP];
+	int took = 0;
 
-	while (n-- && send(fd, b, sizeof(b), MSG_DONTWAIT) > 0)
-		;
+	while (took < n && send(fd, b, sizeof(b), MSG_DONTWAIT) > 0)
+		took++;
+	return took;
+}
+
+/* What has gone to the other end by now leaves room behind: until none is left for long. */
+static void fill_up(int fd)
+{
+	for (int quiet = 0; quiet < QUIET; quiet++) {
+		if (fill(fd, INT_MAX))
+			quiet = 0;
+		t_settle();
+	}
 }
 
 static void open_file(const char *path)
@@ -94,10 +107,7 @@ static void without_memory(void)
 	CHECK(in >= 0 && ftruncate(in, STEP) == 0);
 	CHECK(sigaction(SIGALRM, &sa, NULL) == 0);
 	t_tcp_pair(sv);
-	for (int i = 0; i < 5; i++) {
-		fill(sv[0], INT_MAX);
-		t_settle();
-	}
+	fill_up(sv[0]);
 	CHECK(getrlimit(RLIMIT_AS, &old) == 0);
 	none = old;
 	none.rlim_cur = 4096;
