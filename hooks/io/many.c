@@ -1,4 +1,5 @@
 /* Waiting for many descriptors: many.h. */
+#include <sys/vfs.h>
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 #include "hooks/io/many.h"
@@ -34,6 +35,21 @@ static void left(struct fib_watch *x)
 	x->published = false;
 }
 
+#define QUEUE_MAGIC 0x19800202 /* MQUEUE_MAGIC of ipc/mqueue.c */
+
+/*
+ * A POSIX message queue is a regular file, which has a poll function: it looks at how
+ * many messages there are, and whatever changes that wakes all who poll
+ * (mqueue_poll_file(), __do_notify(), pipelined_receive()).
+ */
+static bool is_queue(int fd)
+{
+	struct statfs fs;
+
+	return !fib_filtered() && !fib_raw(SYS_fstatfs, fd, &fs) &&
+	       fs.f_type == QUEUE_MAGIC;
+}
+
 /*
  * Files whose poll functions tell of a change once, to whoever asks first:
  * mounts_poll(), swaps_poll(), proc_sys_poll(), perf_poll(). That would be epoll. So may the
@@ -45,7 +61,7 @@ static bool tells_once(const struct fib_fd *s)
 	const struct fib_known *k =
 		s->registered && !in_epoll ? NULL : fib_fd_know(s->fd);
 
-	return k && (k->kind == FIB_FD_ALWAYS ||
+	return k && ((k->kind == FIB_FD_ALWAYS && !is_queue(s->fd)) ||
 		     (in_epoll && k->kind == FIB_FD_NOWAIT));
 }
 

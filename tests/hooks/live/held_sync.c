@@ -6,6 +6,9 @@
  * t-case: waitid_any
  * t-case: mq_receive
  * t-case: mq_send
+ * t-case: mq_poll
+ * t-case: mq_poll_room
+ * t-case: mq_select
  * t-case: flock
  * t-case: fcntl
  * t-case: fcntl_ofd
@@ -20,6 +23,7 @@
 #include <semaphore.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 
 /* --- children --------------------------------------------------------------- */
 
@@ -129,6 +133,47 @@ static long call_mq_receive(void)
 static long call_mq_send(void)
 {
 	return mq_send(queue, "x", 1, 0) + 1;
+}
+
+static long poll_queue(short events)
+{
+	struct pollfd p = { queue, events, 0 };
+	int r = poll(&p, 1, -1);
+
+	CHECK(p.revents == events);
+	return r;
+}
+
+static long call_mq_poll(void)
+{
+	return poll_queue(POLLIN);
+}
+
+static long call_mq_poll_room(void)
+{
+	return poll_queue(POLLOUT);
+}
+
+static long call_mq_select(void)
+{
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(queue, &set);
+	return select(queue + 1, &set, NULL, NULL, NULL);
+}
+
+/* One is for all who look. */
+static void feed_one_message(void)
+{
+	CHECK(mq_send(queue, "x", 1, 0) == 0);
+}
+
+static void take_one_message(void)
+{
+	char c;
+
+	CHECK(mq_receive(queue, &c, 1, NULL) == 1);
 }
 
 static void feed_queue(void)
@@ -287,6 +332,10 @@ static const struct wait waits[] = {
 	{ "waitid_any", setup_child, call_waitid, feed_child, 0 },
 	{ "mq_receive", setup_queue, call_mq_receive, feed_queue, 0 },
 	{ "mq_send", setup_full_queue, call_mq_send, empty_queue, 0 },
+	{ "mq_poll", setup_queue, call_mq_poll, feed_one_message, 0 },
+	{ "mq_poll_room", setup_full_queue, call_mq_poll_room, take_one_message,
+	  0 },
+	{ "mq_select", setup_queue, call_mq_select, feed_one_message, 0 },
 	{ "flock", setup_lock, call_flock, feed_lock, 0 },
 	{ "fcntl", setup_lock, call_fcntl, feed_lock, 0 },
 	{ "fcntl_ofd", setup_lock, call_ofd, feed_lock, 0 },
