@@ -12,6 +12,11 @@
  * t-case: vmsplice
  * t-case: preadv2
  * t-case: pwritev2
+ * t-case: preadv2_unix
+ * t-case: preadv2_tcp
+ * t-case: preadv2_udp
+ * t-case: pwritev2_unix
+ * t-case: pwritev2_tcp
  * t-case: recvmmsg
  * t-case: recvmmsg_limit
  * t-case: connect
@@ -73,6 +78,23 @@ static void setup_stream(void)
 	t_pipe(in);
 	t_pair(out);
 	fill(out[1]);
+}
+
+static void setup_pair(void)
+{
+	t_pair(in);
+}
+
+static void setup_tcp_full(void)
+{
+	t_tcp_pair(out);
+	fill(out[1]);
+	/* What the other end takes makes room, until that is full as well. */
+	for (int none = 0; none < 20; none++) {
+		if (send(out[1], big, 65536, MSG_DONTWAIT) > 0)
+			none = 0;
+		t_settle();
+	}
 }
 
 static void setup_tcp(void)
@@ -684,6 +706,11 @@ static const struct wait waits[] = {
 	{ "vmsplice", setup_full, call_vmsplice, NULL, 1 },
 	{ "preadv2", setup_pipes, call_preadv2, feed, 0 },
 	{ "pwritev2", setup_full, call_pwritev2, NULL, 1 },
+	{ "preadv2_unix", setup_pair, call_preadv2, feed, 0 },
+	{ "preadv2_tcp", setup_tcp, call_preadv2, feed, 0 },
+	{ "preadv2_udp", setup_udp, call_preadv2, feed_datagrams, 0 },
+	{ "pwritev2_unix", setup_stream, call_pwritev2, NULL, 1 },
+	{ "pwritev2_tcp", setup_tcp_full, call_pwritev2, NULL, 1 },
 	{ "recvmmsg", setup_udp, call_recvmmsg, feed_datagrams, 0 },
 	{ "recvmmsg_limit", setup_udp, call_recvmmsg_limit, feed_datagrams, 0 },
 	{ "connect", setup_path, call_connect, feed_listener, 0 },
