@@ -143,7 +143,7 @@ check-native: build-tests
 	@python3 tests/support/behave.py --native --build $(B) $(ONLY:%=--only %) \
 	  $(T_C) $(T_CC)
 
-check-apps: all
+check-apps: all $(B)/demo/files
 	@python3 tests/apps/apps.py --build $(B) --runs $(RUNS) \
 	  $(ONLY:%=--only %)
 

@@ -1,17 +1,18 @@
 #!/usr/bin/python3
-"""Real programs, hooked: 200 connections held open, with traffic on all.
+"""Real programs, hooked: 200 connections or 1000 held open, with traffic on all.
 
 usage: apps.py --build DIR [--only NAME]... [--runs K] [--workers 1,2,4] [--old]
 
 Each program runs natively first: the way it ends on SIGTERM is the oracle.
 Hooked, through fibhook, the same bytes must come back, a program with a
-thread per connection must do with N+4 kernel threads, an idle one must use no
-more processor time, and SIGTERM must end it as natively. With --old, on another
-system, a program that does not run natively is skipped. The last line says
-"N passed, N failed, N skipped".
+thread per connection must do with N+4 kernel threads (N+8 where 1000 threads
+wait in sendfile()), an idle one must use no more processor time, and SIGTERM
+must end it as natively. With --old, on another system, a program that does not
+run natively is skipped. The last line says "N passed, N failed, N skipped".
 """
 import argparse
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -97,6 +98,9 @@ class App:
     """One program: how to start it, and one round of traffic on it."""
     name = ""
     threaded = True         # a thread per connection, so threads are counted
+    connections = CONNECTIONS
+    spare = 4               # kernel threads beside the workers
+    build = ""
     stop = signal.SIGTERM
 
     def __init__(self, tmp, backend):
@@ -115,7 +119,7 @@ class App:
         return s
 
     def open(self):
-        """A connection, ready for exchange()."""
+        """A connection, ready for send()."""
         return self.dial()
 
     def send(self, s, conn, turn):
@@ -125,6 +129,9 @@ class App:
         want = payload(conn, turn)
         if recv_exactly(s, len(want)) != want:
             raise Failure(f"wrong bytes on connection {conn}")
+
+    def kernel_threads(self, pid):
+        return len(os.listdir(f"/proc/{pid}/task"))
 
     def write(self, name, text):
         path = os.path.join(self.tmp, name)
@@ -320,12 +327,71 @@ class Redis(App):
             raise Failure(f"wrong bytes on connection {conn}")
 
 
+class Files(App):
+    """demo/files, and slow clients: 1000 threads wait in sendfile()."""
+    name = "files"
+    connections = 1000
+    spare = 8
+    size = 400000           # more than the buffers of both ends hold
+
+    def binary(self):
+        return os.path.join(self.build, "demo/files")
+
+    def argv(self):
+        self.bodies = [os.urandom(self.size) for _ in range(8)]
+        for i, body in enumerate(self.bodies):
+            with open(os.path.join(self.tmp, f"file{i}"), "wb") as f:
+                f.write(body)
+        return [self.binary(), str(self.port), self.tmp]
+
+    def open(self):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1024)
+        s.settimeout(PATIENCE)
+        s.connect((HOST, self.port))
+        return s
+
+    def send(self, s, conn, turn):
+        if turn == 0:
+            s.sendall(f"GET /file{conn % 8} HTTP/1.0\r\n\r\n".encode())
+
+    def kernel_threads(self, pid):
+        """At rest, and without those that are idle: on a busy machine sendfile()
+        takes long enough for spares to come, though none waits in it."""
+        least = self.connections + 1
+        for _ in range(10):
+            least = min(least, sum(not idles(pid, tid) for tid in
+                                   os.listdir(f"/proc/{pid}/task")))
+            if least <= self.spare:
+                break
+            time.sleep(0.05)
+        return least
+
+    def receive(self, s, conn, turn):
+        """The head and a little at first."""
+        at = [0, 1000, 40000, 80000, self.size]
+        want = self.bodies[conn % 8][at[turn]:at[turn + 1]]
+        if turn == 0:
+            want = (f"HTTP/1.0 200 OK\r\nContent-Length: {self.size}\r\n\r\n"
+                    .encode() + want)
+        if recv_exactly(s, len(want)) != want:
+            raise Failure(f"wrong bytes on connection {conn}")
+        if turn == ROUNDS - 1 and s.recv(1):
+            raise Failure(f"more than the file on connection {conn}")
+
+
 APPS = [Microsocks, Tinyproxy, Stunnel, PythonHttp, PythonHttpInt, Memcached,
-        Redis]
+        Redis, Files]
 
 
-def kernel_threads(pid):
-    return len(os.listdir(f"/proc/{pid}/task"))
+def idles(pid, tid):
+    """In futex(), epoll_wait() or epoll_pwait2(), or gone by now."""
+    try:
+        with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as f:
+            return f.read().split()[0] in ("202", "232", "441")
+    except OSError:
+        return True
 
 
 def cpu_ticks(pid):
@@ -376,15 +442,15 @@ def load(app, pid):
     what the program used while they were idle."""
     conns, most = [], 0
     try:
-        for _ in range(CONNECTIONS):
+        for _ in range(app.connections):
             conns.append(app.open())
         for turn in range(ROUNDS):
             for i, s in enumerate(conns):
                 app.send(s, i, turn)
-            most = max(most, kernel_threads(pid))
+            most = max(most, app.kernel_threads(pid))
             for i, s in enumerate(conns):
                 app.receive(s, i, turn)
-            most = max(most, kernel_threads(pid))
+            most = max(most, app.kernel_threads(pid))
         idle = idle_ticks(pid)
     except (TimeoutError, ssl.SSLError, OSError) as e:
         for s in conns:
@@ -450,7 +516,7 @@ def check_app(cls, backend, opt):
     except Failure as e:
         print(f"{'skip' if opt.old else 'FAIL'} {cls.name} [native]: {e}", flush=True)
         return 0, int(not opt.old), int(opt.old)
-    if cls.threaded and threads < CONNECTIONS:
+    if cls.threaded and threads < cls.connections:
         print(f"FAIL {cls.name} [native]: {threads} kernel threads only, "
               f"the connections were not held", flush=True)
         return 0, 1, 0
@@ -466,7 +532,7 @@ def check_app(cls, backend, opt):
                 if status != native:
                     raise Failure(f"ended with status {status}, natively "
                                   f"{native}")
-                if cls.threaded and threads > workers + 4:
+                if cls.threaded and threads > workers + cls.spare:
                     raise Failure(f"{threads} kernel threads")
                 passed += 1
             except Failure as e:
@@ -491,7 +557,10 @@ def main():
     ap.add_argument("--workers", default="1,2,4")
     ap.add_argument("--old", action="store_true")
     opt = ap.parse_args()
-    opt.build = os.path.abspath(opt.build)
+    App.build = opt.build = os.path.abspath(opt.build)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < 4096 <= hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, hard))
     opt.workers = [int(w) for w in opt.workers.split(",")]
     backend = Backend()
     passed = failed = skipped = 0
