@@ -11,16 +11,20 @@
 /* include/uapi/linux/futex.h */
 #define SIZE_U32 2u
 #define PRIVATE	 128u
+/* include/uapi/linux/io_uring.h */
+#define TIMEOUT_ABS	 (1u << 0)
+#define TIMEOUT_REALTIME (1u << 3)
 
 #define STACK_SIZE (32ul * 1024)
 #define REQUESTS   FIB_RING_REQUESTS /* submitted at once */
 #define RESULTS	   4096u /* room: none is ever left to the kernel's own memory */
-/* At once: each has a result, and so has one turn's cancels that come late. */
+/* Results at once; and one turn's cancels that come late have one each. */
 #define LIMIT (RESULTS - 2 * REQUESTS)
 
-/* user_data of what is no wait */
+/* user_data of what is no wait; and of a wait's limit, with the wait's */
 #define OF_NOBODY 0ul
 #define OF_BELL	  1ul
+#define OF_LIMIT  2ul
 
 struct op {
 	struct op *next;
@@ -32,7 +36,9 @@ struct wait {
 	struct fib_list node; /* the server's: in flight */
 	struct fib *fib;
 	struct fib_sqe request; /* but for its user_data */
+	struct timespec limit; /* by the clock that may be set, if it has one */
 	struct op op, cancel;
+	uint32_t results; /* that will come: of the request, and of its limit */
 	int result;
 	_Atomic bool done, cancel_taken;
 };
@@ -59,8 +65,9 @@ static struct {
 	bool ready;	 /* there is a ring, and it knows what is needed */
 	bool bell_armed; /* a request for it is there */
 	struct op *first, *last; /* taken, and not put yet */
-	struct fib_list waits;	 /* in flight */
-	uint32_t nwaits;
+	struct fib_list waits;	 /* in flight, */
+	struct fib_list parted;	 /* others, that have lost their limit, */
+	uint32_t results;	 /* and what will come of all */
 } ring;
 
 /* --- the ring ------------------------------------------------------------------ */
@@ -72,6 +79,17 @@ static void put(const struct fib_sqe *request, uint64_t user_data)
 
 	*e = *request;
 	e->user_data = user_data;
+}
+
+/* It ends the request before it. */
+static void put_limit(struct wait *w)
+{
+	struct fib_sqe *e = fib_ring_put(&ring.base, FIB_OP_LINK_TIMEOUT,
+					 (uintptr_t)w | OF_LIMIT);
+
+	e->addr = (uintptr_t)&w->limit;
+	e->len = 1;
+	e->op_flags = TIMEOUT_ABS | TIMEOUT_REALTIME;
 }
 
 static struct fib_sqe futex(const void *word, uint32_t val, uint32_t bitset,
@@ -113,6 +131,7 @@ static bool set_up(void)
 
 	memset(&ring, 0, sizeof(ring));
 	fib_list_init(&ring.waits);
+	fib_list_init(&ring.parted);
 	if (!memory)
 		memory = fib_pages_alloc(FIB_RING_SIZE(RESULTS));
 	return memory && fib_ring_open(&ring.base, memory, RESULTS) &&
@@ -134,13 +153,15 @@ static void finish(struct wait *w, int result)
 
 static void begin_wait(struct wait *w)
 {
-	if (!ring.ready || ring.nwaits == LIMIT) {
+	if (!ring.ready || ring.results + w->results > LIMIT) {
 		finish(w, -ENOSYS);
 		return;
 	}
-	ring.nwaits++;
+	ring.results += w->results;
 	fib_list_add_tail(&ring.waits, &w->node);
 	put(&w->request, (uintptr_t)w);
+	if (w->request.flags & FIB_SQE_LINK)
+		put_limit(w);
 }
 
 static void begin(struct op *o)
@@ -180,7 +201,8 @@ static void take(void)
 
 static void begin_all(void)
 {
-	while (ring.first && (!ring.ready || fib_ring_has_room(&ring.base))) {
+	while (ring.first &&
+	       (!ring.ready || fib_ring_has_room(&ring.base, 2))) {
 		struct op *o = ring.first;
 
 		ring.first = o->next;
@@ -188,28 +210,60 @@ static void begin_all(void)
 	}
 }
 
+static void take_result(const struct fib_cqe *c)
+{
+	struct wait *w = (struct wait *)(c->user_data & ~OF_LIMIT);
+
+	ring.results--;
+	w->results--;
+	if (!(c->user_data & OF_LIMIT)) {
+		w->result = c->res;
+	} else if (w->results && c->res == -EINVAL) {
+		fib_list_del(&w->node);
+		fib_list_add_tail(&ring.parted, &w->node);
+	}
+	if (w->results)
+		return;
+	fib_list_del(&w->node);
+	finish(w, w->result);
+}
+
 static void harvest(void)
 {
 	struct fib_cqe c;
 
 	while (fib_ring_next(&ring.base, &c)) {
-		struct wait *w = (struct wait *)c.user_data;
-
-		if (c.user_data == OF_BELL) {
+		if (c.user_data == OF_BELL)
 			ring.bell_armed = false;
-		} else if (c.user_data != OF_NOBODY) {
-			ring.nwaits--;
-			fib_list_del(&w->node);
-			finish(w, c.res);
-		}
+		else if (c.user_data != OF_NOBODY)
+			take_result(&c);
+	}
+}
+
+/*
+ * The kernel had memory for the first request of a pair, and took the second one later,
+ * by itself. The first has gone to a thread of its own (io_queue_sqe_fallback() of
+ * io_uring/io_uring.c), where no cancel finds it on its way to the queue.
+ */
+static void end_parted(void)
+{
+	while (!fib_list_empty(&ring.parted)) {
+		struct fib_list *first = ring.parted.next;
+
+		if (fib_ring_has_room(&ring.base, 1))
+			fib_ring_put_cancel(&ring.base,
+					    (uintptr_t)fib_container_of(
+						    first, struct wait, node));
+		fib_ring_enter(&ring.base, 0);
+		harvest();
 	}
 }
 
 /* Every wait ends, and so does the request for bell. */
 static void close_ring(void)
 {
-	while (ring.nwaits || ring.bell_armed) {
-		if (fib_ring_has_room(&ring.base))
+	while (ring.results || ring.bell_armed) {
+		if (fib_ring_has_room(&ring.base, 1))
 			fib_ring_put_cancel(&ring.base, FIB_RING_ALL);
 		fib_ring_enter(&ring.base, 0);
 		harvest();
@@ -257,14 +311,16 @@ static void serve(void *arg)
 			forbid();
 		}
 		if (ring.ready && !ring.bell_armed &&
-		    fib_ring_has_room(&ring.base))
+		    fib_ring_has_room(&ring.base, 1))
 			put_bell(seen);
 		take();
 		begin_all();
 		wait_for_bell(seen);
 		fib_store(&asleep, false, relaxed);
-		if (ring.ready)
+		if (ring.ready) {
 			harvest();
+			end_parted();
+		}
 	}
 }
 
@@ -359,12 +415,18 @@ static int cancel(struct wait *w, int why)
 	return w->result == -ECANCELED ? why : w->result;
 }
 
-/* What comes of @request, or why it ended without. */
-static int await(struct fib_sqe request, uint64_t deadline_ns, uint8_t why,
-		 uint64_t arg, bool (*goes_on)(struct fib *f))
+/* What comes of @request, or why it ended without; -ECANCELED: at @real_ns. */
+static int await(struct fib_sqe request, uint64_t deadline_ns, uint64_t real_ns,
+		 uint8_t why, uint64_t arg, bool (*goes_on)(struct fib *f))
 {
-	struct wait w = { .fib = fib_self(), .request = request };
+	struct wait w = { .fib = fib_self(), .request = request, .results = 1 };
 	int r;
+
+	if (real_ns != FIB_NEVER) {
+		w.request.flags = FIB_SQE_LINK;
+		w.limit = fib_timespec(real_ns);
+		w.results = 2;
+	}
 
 	w.op = (struct op){ .wait = &w };
 	w.cancel = (struct op){ .wait = &w, .cancels = true };
@@ -378,10 +440,11 @@ static int await(struct fib_sqe request, uint64_t deadline_ns, uint8_t why,
 }
 
 long fib_uring_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
-			  uint64_t deadline_ns, bool (*goes_on)(struct fib *f))
+			  uint64_t deadline_ns, uint64_t real_ns,
+			  bool (*goes_on)(struct fib *f))
 {
-	int r = await(futex(uaddr, val, bitset, 0), deadline_ns, FIB_WAIT_FUTEX,
-		      (uintptr_t)uaddr, goes_on);
+	int r = await(futex(uaddr, val, bitset, 0), deadline_ns, real_ns,
+		      FIB_WAIT_FUTEX, (uintptr_t)uaddr, goes_on);
 
 	switch (r) {
 	case 0:
@@ -389,6 +452,9 @@ long fib_uring_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 	case -EINTR:
 	case -ETIMEDOUT:
 		return r;
+	case -ECANCELED: /* by its limit, or for other reasons before that */
+		if (real_ns <= (uint64_t)fib_clock_ns(CLOCK_REALTIME))
+			return -ETIMEDOUT;
 	}
 	return -ENOSYS; /* as for want of memory: nobody has woken it */
 }
@@ -400,7 +466,7 @@ long fib_uring_child_wait(int type, int id, int options,
 					.fd = (uint32_t)id,
 					.len = (uint32_t)type,
 					.options = (uint32_t)options },
-		      FIB_NEVER, FIB_WAIT_CHILD, 0, goes_on);
+		      FIB_NEVER, FIB_NEVER, FIB_WAIT_CHILD, 0, goes_on);
 
 	return r == -ECHILD ? 0 : r == 0 || r == -EINTR ? r : -ENOSYS;
 }

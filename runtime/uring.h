@@ -37,6 +37,13 @@
  *   no cancel of it is in todo (G). What the server has made of a cancel by then may
  *   come to the kernel late, but before all that is pushed later, by the order
  *   of the queue, and finds nobody.
+ * - A limit by the clock that may be set is a second request, linked to the wait's,
+ *   which it cancels (io_uring/timeout.c): by its name, as all cancels do, and perhaps
+ *   after the wait has ended. So the wait is done when both results are there; what lies
+ *   at its place next has the same name.
+ *   Where the kernel has memory for the first of the two alone, that one waits without
+ *   a limit: the server cancels it until it has ended, and the caller waits in a
+ *   call of its own.
  *
  * What the kernel cannot do is not done here: no such ring or request, no memory for
  * it, more than LIMIT at once. Then the answer is -ENOSYS, and the caller waits
@@ -60,12 +67,14 @@ void fib_uring_leave_out(void);
 bool fib_uring_allowed(void);
 /**
  * Wait for a wake-up of *@uaddr, a word of memory that is shared, by one of
- * @bitset, if it is @val: 0, -EAGAIN: it is not; -ETIMEDOUT: at @deadline_ns;
- * -EINTR, as fib_park_until(), unless @goes_on(the caller); -ENOSYS: not to be
- * had, nobody has waited. Fibers that are not bound.
+ * @bitset, if it is @val: 0, -EAGAIN: it is not; -ETIMEDOUT: at @deadline_ns, or
+ * when CLOCK_REALTIME, whoever sets it, is @real_ns; -EINTR, as fib_park_until(),
+ * unless @goes_on(the caller); -ENOSYS: not to be had, nobody has waited. Fibers
+ * that are not bound.
  */
 long fib_uring_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
-			  uint64_t deadline_ns, bool (*goes_on)(struct fib *f));
+			  uint64_t deadline_ns, uint64_t real_ns,
+			  bool (*goes_on)(struct fib *f));
 /**
  * Wait until waitid() with these arguments, made by any thread of the process, would
  * return: 0, perhaps another fiber was faster; -EINTR and -ENOSYS as above. @options

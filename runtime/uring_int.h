@@ -9,10 +9,12 @@
 #include "runtime/uring.h"
 
 /* include/uapi/linux/io_uring.h, which older systems lack in part */
-#define FIB_OP_ACCEPT	  13
-#define FIB_OP_CONNECT	  16
-#define FIB_OP_WAITID	  50
-#define FIB_OP_FUTEX_WAIT 51
+#define FIB_OP_ACCEPT	    13
+#define FIB_OP_LINK_TIMEOUT 15
+#define FIB_OP_CONNECT	    16
+#define FIB_OP_WAITID	    50
+#define FIB_OP_FUTEX_WAIT   51
+#define FIB_SQE_LINK	    (1u << 2)
 
 struct fib_sqe {
 	uint8_t opcode, flags;
@@ -56,7 +58,7 @@ struct fib_ring {
  * bytes; @results: a power of two. False: it is not to be had.
  */
 bool fib_ring_open(struct fib_ring *r, void *memory, uint32_t results);
-bool fib_ring_has_room(const struct fib_ring *r);
+bool fib_ring_has_room(const struct fib_ring *r, uint32_t requests);
 /** A request, all 0, for which there is room. */
 struct fib_sqe *fib_ring_put(struct fib_ring *r, uint8_t opcode,
 			     uint64_t user_data);

@@ -1,4 +1,5 @@
 /* A ring of io_uring, see uring_int.h. */
+#include "runtime/chaos.h"
 #include "runtime/uring_int.h"
 
 #define SETUP_CQSIZE		 (1u << 3)
@@ -56,9 +57,10 @@ bool fib_ring_open(struct fib_ring *r, void *memory, uint32_t results)
 	return true;
 }
 
-bool fib_ring_has_room(const struct fib_ring *r)
+bool fib_ring_has_room(const struct fib_ring *r, uint32_t requests)
 {
-	return r->tail - fib_load(r->sq_head, acquire) < FIB_RING_REQUESTS;
+	return r->tail - fib_load(r->sq_head, acquire) + requests <=
+	       FIB_RING_REQUESTS;
 }
 
 struct fib_sqe *fib_ring_put(struct fib_ring *r, uint8_t opcode,
@@ -81,10 +83,16 @@ void fib_ring_put_cancel(struct fib_ring *r, uint64_t user_data)
 
 long fib_ring_enter(struct fib_ring *r, uint32_t min)
 {
+	uint32_t requests = r->tail - r->in;
 	long n;
 
 	fib_store(r->sq_tail, r->tail, release);
-	n = fib_raw(SYS_io_uring_enter, r->index, r->tail - r->in, min,
+	/* As where the kernel has no memory for all. */
+	if (requests > 1 && FIB_CHAOS_ODDS(uring_part, 4)) {
+		requests--;
+		min = 0;
+	}
+	n = fib_raw(SYS_io_uring_enter, r->index, requests, min,
 		    ENTER_GETEVENTS | ENTER_REGISTERED_RING, 0, 0);
 	if (n > 0)
 		r->in += (uint32_t)n;

@@ -5,9 +5,8 @@
  * io_uring's, on one thread (runtime/uring.h), if there is one to be had.
  *
  * Which of the two a wait is in makes no difference to who wakes it: they are in
- * one queue of the kernel's, in the order they came. But a time limit by the clock
- * that may be set is for the kernel alone; and a fiber that has a kernel thread to
- * itself waits on that.
+ * one queue of the kernel's, in the order they came. A fiber that has a kernel thread
+ * to itself waits on that.
  */
 #include <linux/futex.h>
 #include "hooks/core/deadline.h"
@@ -36,8 +35,6 @@ static bool is_plain(const long a[6])
 	if (op != FUTEX_WAIT &&
 	    (op & ~FUTEX_CLOCK_REALTIME) != FUTEX_WAIT_BITSET)
 		return false;
-	if ((op & FUTEX_CLOCK_REALTIME) && a[3])
-		return false;
 	return !((uintptr_t)a[0] & 3) && fib_shared_at((uintptr_t)a[0]) &&
 	       !fib_touch32((uint32_t *)a[0]);
 }
@@ -48,15 +45,23 @@ static long wait_together(const long a[6], uint64_t deadline)
 	uint32_t bitset = a[1] == FUTEX_WAIT ? ~0u : (uint32_t)a[5], now;
 	uint32_t *uaddr = (uint32_t *)a[0];
 	struct fib *f = fib_self();
+	uint64_t real = FIB_NEVER;
 	long r;
 
+	if (a[3] && ((int)a[1] & FUTEX_CLOCK_REALTIME)) {
+		r = fib_timespec_ns((const void *)a[3]);
+		if (r < 0)
+			return r;
+		real = (uint64_t)r;
+		deadline = FIB_NEVER;
+	}
 	if (!bitset || fib_copy(&now, uaddr, sizeof(now)))
 		return -ENOSYS;
 	if (now != (uint32_t)a[2])
 		return -EAGAIN;
 	fib_cancel_begin();
 	f->io.loops /= 2; /* hooks/io/epoll.c */
-	r = fib_uring_futex_wait(uaddr, (uint32_t)a[2], bitset, deadline,
+	r = fib_uring_futex_wait(uaddr, (uint32_t)a[2], bitset, deadline, real,
 				 fib_wait_goes_on);
 	if (r == -ENOSYS)
 		return r;

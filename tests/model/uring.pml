@@ -1,11 +1,13 @@
 /*
  * Waits that one kernel thread has in io_uring for all, as runtime/uring.h tells
  * it: two fibers wait, the first of them twice with what lies at one place of its
- * stack, and may leave at any time; another process wakes one. What stands
- * in the kernel's queue, and the order of its requests, are the kernel's.
+ * stack, and may leave at any time; another process wakes one; the waits have a limit
+ * linked to them, which comes at any time. What stands in the kernel's queue, and
+ * the order of its requests, are the kernel's.
  *
  * Proved for every interleaving: every wait ends; as many return that they were
- * woken as the other process has woken; the server touches no wait that is over.
+ * woken as the other process has woken; the server touches no wait that is over, and
+ * no limit has the name of another wait.
  *
  * Refuted: LATE_ASLEEP   asleep is set after todo was taken
  *          LATE_SEEN     bell is read after todo was taken
@@ -13,22 +15,38 @@
  *          ONE_WAKES     only the first who finds the server asleep wakes it
  *          LEAVE_EARLY   a fiber does not wait until its cancel was taken
  *          CANCEL_WINS   a fiber that has asked for a cancel says it was not woken
+ *          LIMIT_LATE    a wait is done though its limit's result has yet to come
  */
 #define FIBERS 2
 #define BELL   FIBERS	/* the request's place among those of fibers */
 #define WAKES  1
 
-mtype = { wait, cancel, woken, canceled, changed };
+mtype = { wait, cancel, woken, canceled, changed, none, armed, fired, passed };
 
 chan todo = [4] of { mtype, byte };
 chan submitted = [6] of { mtype, byte, byte };
-chan results = [6] of { mtype, byte };
+chan results = [8] of { mtype, byte };
 bool queued[FIBERS + 1];	/* in the kernel's queue for the word */
 byte bell;
 bool asleep;
 bool done[FIBERS], taken[FIBERS], over[FIBERS];
 mtype result[FIBERS];
+mtype limit[FIBERS] = none;
+byte to_come[FIBERS];	/* results that will come */
 byte awake, returned, ended;
+
+/* The kernel ends a wait: a limit that has not come ends with it. */
+inline dequeue(how, who)
+{
+	queued[who] = false;
+	results!how, who;
+	if
+	:: who < FIBERS && limit[who] == armed ->
+	   limit[who] = none;
+	   results!passed, who
+	:: else
+	fi
+}
 
 inline ring() /* (B) */
 {
@@ -44,7 +62,7 @@ inline ring() /* (B) */
 	:: was ->
 	   atomic {
 		if
-		:: queued[BELL] -> queued[BELL] = false; results!woken, BELL
+		:: queued[BELL] -> dequeue(woken, BELL)
 		:: else
 		fi;
 		was = false
@@ -55,7 +73,7 @@ inline ring() /* (B) */
 
 proctype fiber(byte me, waits)
 {
-	bool was, left;
+	bool was, leaves;
 
 	do
 	:: waits == 0 -> break
@@ -63,13 +81,14 @@ proctype fiber(byte me, waits)
 	   atomic {
 		waits--;
 		done[me] = false; taken[me] = false; over[me] = false;
-		left = false;
+		leaves = false; to_come[me] = 2;
+		assert(limit[me] == none);
 		todo!wait, me	/* (A) */
 	   };
 	   ring();
 	   if
 	   :: done[me]
-	   :: atomic { left = true; todo!cancel, me };	/* (G) */
+	   :: atomic { leaves = true; todo!cancel, me };	/* (G) */
 	      ring();
 #ifdef LEAVE_EARLY
 	      done[me]
@@ -81,7 +100,7 @@ proctype fiber(byte me, waits)
 		over[me] = true;
 		if
 #ifdef CANCEL_WINS
-		:: left
+		:: leaves
 #endif
 		:: result[me] == woken -> returned++
 		:: else
@@ -120,21 +139,40 @@ inline enter() /* (F) */
 		if
 		:: op == cancel ->
 		   if
-		   :: queued[id] -> queued[id] = false; results!canceled, id
+		   :: queued[id] -> dequeue(canceled, id)
 		   :: else
 		   fi
 		:: op == wait && id == BELL && bell != val ->
 		   results!changed, BELL
-		:: else -> queued[id] = true
+		:: else ->
+		   queued[id] = true;
+		   if
+		   :: id < FIBERS -> limit[id] = armed
+		   :: else
+		   fi
 		fi;
 		op = 0; id = 0; val = 0
 	   }
 	:: empty(submitted) -> break
 	od;
-	if
-	:: nempty(results)
-	:: ended == FIBERS
-	fi
+	do
+	:: atomic {
+		limit[0] == fired || limit[1] == fired ->
+		if
+		:: limit[0] == fired -> id = 0
+		:: limit[1] == fired -> id = 1
+		fi;
+		limit[id] = none;
+		if
+		:: queued[id] -> dequeue(canceled, id)
+		:: else
+		fi;
+		results!passed, id;
+		id = 0
+	   }
+	:: nempty(results) -> break
+	:: ended == FIBERS -> break
+	od
 }
 
 inline harvest() /* (H) */
@@ -143,11 +181,19 @@ inline harvest() /* (H) */
 	:: atomic {
 		results?op, id ->
 		if
-		:: id == BELL -> armed = false
+		:: id == BELL -> rings = false
 		:: else ->
 		   assert(!over[id] && !done[id]);
-		   result[id] = op;
-		   done[id] = true
+		   to_come[id]--;
+		   if
+		   :: op != passed -> result[id] = op
+		   :: else
+		   fi;
+#ifdef LIMIT_LATE
+		   done[id] = op != passed
+#else
+		   done[id] = to_come[id] == 0
+#endif
 		fi;
 		op = 0; id = 0
 	   }
@@ -159,7 +205,7 @@ active proctype server()
 {
 	mtype op;
 	byte id, val, seen;
-	bool armed;
+	bool rings;	/* the request for bell is there */
 
 	do
 	:: ended == FIBERS -> break
@@ -179,7 +225,7 @@ active proctype server()
 #endif
 #endif
 	   if
-	   :: atomic { !armed -> armed = true; submitted!wait, BELL, seen; seen = 0 }
+	   :: atomic { !rings -> rings = true; submitted!wait, BELL, seen; seen = 0 }
 	   :: else -> seen = 0
 	   fi;
 	   enter();
@@ -199,11 +245,21 @@ active proctype waker()
 	   n++;
 	   atomic {
 		if
-		:: queued[0] -> queued[0] = false; results!woken, 0; awake++
-		:: queued[1] -> queued[1] = false; results!woken, 1; awake++
+		:: queued[0] -> dequeue(woken, 0); awake++
+		:: queued[1] -> dequeue(woken, 1); awake++
 		:: else
 		fi
 	   }
+	od
+}
+
+/* The clock comes to a limit, or is set to it, or not. */
+active proctype clock()
+{
+	do
+	:: atomic { limit[0] == armed -> limit[0] = fired }
+	:: atomic { limit[1] == armed -> limit[1] = fired }
+	:: ended == FIBERS -> break
 	od
 }
 

@@ -15,6 +15,11 @@
  * t-case: futex
  * t-case: futex_limit
  * t-case: semaphore
+ * t-case: futex_real
+ * t-case: semaphore_limit
+ * t-case: mutex_limit
+ * t-case: condition_limit
+ * t-case: rwlock_limit
  */
 #include "held.h"
 #include "ring.h"
@@ -264,10 +269,14 @@ static void feed_lock(void)
 
 /* --- memory that is shared between processes --------------------------------- */
 
-static union {
+static struct {
 	uint32_t word;
 	sem_t sem;
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	pthread_rwlock_t rwlock;
 } * shared;
+static struct timespec hour; /* by the clock that may be set */
 
 static void setup_shared(void)
 {
@@ -278,12 +287,38 @@ static void setup_shared(void)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED);
+	hour = t_in(CLOCK_REALTIME, 3600 * T_SEC);
 }
 
 static void setup_semaphore(void)
 {
 	setup_shared();
 	CHECK(sem_init(&shared->sem, 1, 0) == 0);
+}
+
+static void setup_locks(void)
+{
+	pthread_mutexattr_t m;
+	pthread_condattr_t c;
+	pthread_rwlockattr_t r;
+
+	setup_shared();
+	CHECK_0(pthread_mutexattr_init(&m));
+	CHECK_0(pthread_mutexattr_setpshared(&m, PTHREAD_PROCESS_SHARED));
+	CHECK_0(pthread_mutex_init(&shared->mutex, &m));
+	CHECK_0(pthread_condattr_init(&c));
+	CHECK_0(pthread_condattr_setpshared(&c, PTHREAD_PROCESS_SHARED));
+	CHECK_0(pthread_cond_init(&shared->cond, &c));
+	CHECK_0(pthread_rwlockattr_init(&r));
+	CHECK_0(pthread_rwlockattr_setpshared(&r, PTHREAD_PROCESS_SHARED));
+	CHECK_0(pthread_rwlock_init(&shared->rwlock, &r));
+}
+
+static void setup_locked(void)
+{
+	setup_locks();
+	CHECK_0(pthread_mutex_lock(&shared->mutex));
+	CHECK_0(pthread_rwlock_wrlock(&shared->rwlock));
 }
 
 static long wait_word(const struct timespec *limit)
@@ -313,6 +348,46 @@ static long call_semaphore(void)
 	return 1;
 }
 
+static long call_futex_real(void)
+{
+	while (!__atomic_load_n(&shared->word, __ATOMIC_SEQ_CST))
+		CHECK(syscall(SYS_futex, &shared->word,
+			      FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 0,
+			      &hour, NULL, ~0u) == 0 ||
+		      errno == EAGAIN);
+	return 1;
+}
+
+static long call_semaphore_limit(void)
+{
+	CHECK(sem_timedwait(&shared->sem, &hour) == 0);
+	return 1;
+}
+
+static long call_mutex(void)
+{
+	CHECK_0(pthread_mutex_timedlock(&shared->mutex, &hour));
+	CHECK_0(pthread_mutex_unlock(&shared->mutex));
+	return 1;
+}
+
+static long call_condition(void)
+{
+	CHECK_0(pthread_mutex_lock(&shared->mutex));
+	while (!shared->word)
+		CHECK_0(pthread_cond_timedwait(&shared->cond, &shared->mutex,
+					       &hour));
+	CHECK_0(pthread_mutex_unlock(&shared->mutex));
+	return 1;
+}
+
+static long call_rwlock(void)
+{
+	CHECK_0(pthread_rwlock_timedrdlock(&shared->rwlock, &hour));
+	CHECK_0(pthread_rwlock_unlock(&shared->rwlock));
+	return 1;
+}
+
 static void feed_word(void)
 {
 	__atomic_store_n(&shared->word, 1, __ATOMIC_SEQ_CST);
@@ -324,6 +399,24 @@ static void feed_semaphore(void)
 {
 	for (int i = 0; i < N; i++)
 		CHECK(sem_post(&shared->sem) == 0);
+}
+
+static void feed_mutex(void)
+{
+	CHECK_0(pthread_mutex_unlock(&shared->mutex));
+}
+
+static void feed_condition(void)
+{
+	CHECK_0(pthread_mutex_lock(&shared->mutex));
+	shared->word = 1;
+	CHECK_0(pthread_cond_broadcast(&shared->cond));
+	CHECK_0(pthread_mutex_unlock(&shared->mutex));
+}
+
+static void feed_rwlock(void)
+{
+	CHECK_0(pthread_rwlock_unlock(&shared->rwlock));
 }
 
 static const struct wait waits[] = {
@@ -342,6 +435,12 @@ static const struct wait waits[] = {
 	{ "futex", setup_shared, call_futex, feed_word, 0 },
 	{ "futex_limit", setup_shared, call_futex_limit, feed_word, 0 },
 	{ "semaphore", setup_semaphore, call_semaphore, feed_semaphore, 0 },
+	{ "futex_real", setup_shared, call_futex_real, feed_word, 0 },
+	{ "semaphore_limit", setup_semaphore, call_semaphore_limit,
+	  feed_semaphore, 0 },
+	{ "mutex_limit", setup_locked, call_mutex, feed_mutex, 0 },
+	{ "condition_limit", setup_locks, call_condition, feed_condition, 0 },
+	{ "rwlock_limit", setup_locked, call_rwlock, feed_rwlock, 0 },
 };
 
 int main(int argc, char **argv)
