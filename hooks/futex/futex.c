@@ -20,7 +20,10 @@
 
 #define USER_LIMIT ((1ul << 47) - 4096)
 
-/* Threads that are no fibers and wait in the kernel. */
+/*
+ * Who waits in the kernel for words of this process's own: threads that are no fibers,
+ * and fibers that wait for shared words as well.
+ */
 static _Atomic int foreign_waiters;
 
 void fib_futex_init(void)
@@ -270,16 +273,19 @@ struct waitv {
 };
 
 /*
- * Reads the words that are to be waited for: 0; 1: the kernel has to wait; or
- * -EINVAL: it shall say what is wrong.
+ * Reads the words that are to be waited for: 0; 1: the kernel has to wait, and *@ours:
+ * for words of the process's own as well; or -EINVAL: it shall say what is wrong.
  */
 static int read_words(const struct waitv *user, unsigned n,
-		      struct fib_futex_word *word)
+		      struct fib_futex_word *word, bool *ours)
 {
 	bool kernel = false;
 
+	*ours = false;
+
 	for (unsigned i = 0; i < n; i++) {
 		struct waitv v;
+		bool shared;
 
 		/* 32 bits, private or not; the rest are errors */
 		if (fib_copy(&v, &user[i], sizeof(v)) ||
@@ -287,11 +293,20 @@ static int read_words(const struct waitv *user, unsigned n,
 			return -EINVAL;
 		word[i].uaddr = (uint32_t *)v.uaddr;
 		word[i].val = (uint32_t)v.val;
-		kernel |= !(v.flags & 128) && fib_shared_at(v.uaddr);
-		kernel |= odd(word[i].uaddr, v.flags & 128);
+		shared = !(v.flags & 128) && fib_shared_at(v.uaddr);
+		kernel |= shared || odd(word[i].uaddr, v.flags & 128);
+		*ours |= !shared;
 		word[i].uaddr = key((int)v.flags, word[i].uaddr);
 	}
 	return kernel;
+}
+
+static long waitv_in_kernel(const long a[6], bool ours)
+{
+	if (ours)
+		fib_add(&foreign_waiters, 1, seq_cst);
+	return fib_blocking_counted(SYS_futex_waitv, a,
+				    ours ? &foreign_waiters : NULL);
 }
 
 long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
@@ -300,6 +315,7 @@ long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
 	struct fib_futex_word few[FIB_FUTEX_FEW], *word = few;
 	const long a[6] = { (long)user, n, flags, (long)ts, clock };
 	uint64_t deadline;
+	bool ours;
 	long r;
 
 	if (flags || !n || n > FIB_FUTEX_WORDS ||
@@ -309,10 +325,10 @@ long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
 		word = fib_pages_alloc(n * sizeof(*word));
 	if (!word)
 		return -ENOMEM;
-	r = read_words(user, n, word);
+	r = read_words(user, n, word, &ours);
 	if (r) {
 		r = r < 0 ? fib_pass(SYS_futex_waitv, a) :
-			    fib_blocking(SYS_futex_waitv, a);
+			    waitv_in_kernel(a, ours);
 		goto out;
 	}
 	r = fib_futex_deadline(
