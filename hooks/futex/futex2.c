@@ -20,12 +20,17 @@ struct word {
 	uint32_t reserved;
 };
 
+/* Does the old call know such a word? */
+static bool is_old(unsigned flags)
+{
+	return (flags & ~(unsigned)FUTEX_PRIVATE_FLAG) == SIZE_U32;
+}
+
 /* May fibers wait for it? Others are the kernel's alone. */
 static bool is_ours(const void *uaddr, unsigned flags)
 {
-	return (flags & ~(unsigned)FUTEX_PRIVATE_FLAG) == SIZE_U32 &&
-	       ((flags & FUTEX_PRIVATE_FLAG) ||
-		!fib_shared_at((uintptr_t)uaddr));
+	return is_old(flags) && ((flags & FUTEX_PRIVATE_FLAG) ||
+				 !fib_shared_at((uintptr_t)uaddr));
 }
 
 static int old_op(int op, unsigned flags)
@@ -68,7 +73,7 @@ long fib_sys_futex_wait(uint32_t *uaddr, unsigned long val, unsigned long mask,
 	uint64_t deadline;
 	long r;
 
-	if (!is_ours(uaddr, flags))
+	if (!is_old(flags))
 		return fib_blocking(SYS_futex_wait, a);
 	if (ts && clock == CLOCK_REALTIME)
 		op |= FUTEX_CLOCK_REALTIME;

@@ -197,29 +197,30 @@ static void tell(const char *what, long r)
 static void *try_errors(void *arg)
 {
 	struct timespec bad = { 0, -1 }, past = { 0, 0 };
-	unsigned f = U32 | PRIVATE;
+	unsigned f = arg ? U32 : U32 | PRIVATE;
+	uint32_t *at = arg ? arg : w;
 
-	tell("wake, no mask", wake2(&w[0], 0, 1, f));
-	tell("wake, none", wake2(&w[0], ALL, 0, f));
-	tell("wake, size", wake2(&w[0], ALL, 1, PRIVATE | 1));
-	tell("wake, flags", wake2(&w[0], ALL, 1, f | 0x40));
-	tell("wake, mask too wide", wake2(&w[0], ALL + 1, 1, f));
-	tell("wake, not aligned", wake2((char *)&w[0] + 1, ALL, 1, f));
+	tell("wake, no mask", wake2(at, 0, 1, f));
+	tell("wake, none", wake2(at, ALL, 0, f));
+	tell("wake, size", wake2(at, ALL, 1, PRIVATE | 1));
+	tell("wake, flags", wake2(at, ALL, 1, f | 0x40));
+	tell("wake, mask too wide", wake2(at, ALL + 1, 1, f));
+	tell("wake, not aligned", wake2((char *)at + 1, ALL, 1, f));
 	tell("wake, nowhere", wake2(NULL, ALL, 1, U32));
-	tell("wait, other value", wait2(&w[0], 1, ALL, f, NULL, 0));
-	tell("wait, wide value", wait2(&w[0], ALL + 1, ALL, f, NULL, 0));
-	tell("wait, no mask", wait2(&w[0], 0, 0, f, NULL, 0));
-	tell("wait, size", wait2(&w[0], 0, ALL, PRIVATE, NULL, 0));
-	tell("wait, flags", wait2(&w[0], 0, ALL, f | 0x40, NULL, 0));
+	tell("wait, other value", wait2(at, 1, ALL, f, NULL, 0));
+	tell("wait, wide value", wait2(at, ALL + 1, ALL, f, NULL, 0));
+	tell("wait, no mask", wait2(at, 0, 0, f, NULL, 0));
+	tell("wait, size", wait2(at, 0, ALL, PRIVATE, NULL, 0));
+	tell("wait, flags", wait2(at, 0, ALL, f | 0x40, NULL, 0));
 	tell("wait, nowhere", wait2(NULL, 0, ALL, f, NULL, 0));
-	tell("wait, not aligned", wait2((char *)&w[0] + 1, 0, ALL, f, NULL, 0));
-	tell("wait, bad limit", wait2(&w[0], 1, ALL, f, &bad, CLOCK_MONOTONIC));
-	tell("wait, bad clock", wait2(&w[0], 1, ALL, f, &past, CLOCK_BOOTTIME));
+	tell("wait, not aligned", wait2((char *)at + 1, 0, ALL, f, NULL, 0));
+	tell("wait, bad limit", wait2(at, 1, ALL, f, &bad, CLOCK_MONOTONIC));
+	tell("wait, bad clock", wait2(at, 1, ALL, f, &past, CLOCK_BOOTTIME));
 	tell("wait, limit nowhere",
-	     wait2(&w[0], 1, ALL, f, (void *)8, CLOCK_MONOTONIC));
-	tell("wait, past", wait2(&w[0], 0, ALL, f, &past, CLOCK_MONOTONIC));
+	     wait2(at, 1, ALL, f, (void *)8, CLOCK_MONOTONIC));
+	tell("wait, past", wait2(at, 0, ALL, f, &past, CLOCK_MONOTONIC));
 	tell("wait, past, by the clock",
-	     wait2(&w[0], 0, ALL, f, &past, CLOCK_REALTIME));
+	     wait2(at, 0, ALL, f, &past, CLOCK_REALTIME));
 	return arg;
 }
 
@@ -240,5 +241,6 @@ int main(void)
 	CHECK(shared != MAP_FAILED);
 	try_signals(shared, U32, "shared");
 	t_join(t_thread(try_errors, NULL));
+	t_join(t_thread(try_errors, shared));
 	return 0;
 }

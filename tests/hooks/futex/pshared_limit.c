@@ -12,6 +12,7 @@
  * t-case: libc
  * t-case: at_once
  * t-case: filter
+ * t-case: futex_wait
  */
 #include "futex.h"
 #include <linux/filter.h>
@@ -423,6 +424,47 @@ static void at_once(pthread_t *th)
 	t_say("each wake-up was a thread's");
 }
 
+/* --- the call of Linux 6.7 ------------------------------------------------------- */
+
+#ifndef SYS_futex_wait
+#define SYS_futex_wait 455
+#endif
+
+static long wait2(struct timespec *at)
+{
+	return syscall(SYS_futex_wait, &s->word, 0, ~0u, 2, at, CLOCK_REALTIME);
+}
+
+static void *waiter2(void *arg)
+{
+	struct timespec soon = t_in(CLOCK_REALTIME, 10 * T_MS), at = hour;
+
+	CHECK_ERR(wait2(&soon), ETIMEDOUT);
+	count(&ended);
+	CHECK(wait2(&at) == 0);
+	count(&nserved);
+	return arg;
+}
+
+/* With SA_RESTART it goes on, though it has a limit. */
+static void waits2(pthread_t *th)
+{
+	if (wait2((void *)16) == -1 && errno == ENOSYS)
+		t_skip("the kernel has no futex_wait");
+	t_handle(SIGUSR1, noted, SA_RESTART);
+	begin(th, N, waiter2);
+	all_ended();
+	await(&s->word, N);
+	for (int i = 0; i < N; i++)
+		CHECK(pthread_kill(th[i], SIGUSR1) == 0);
+	while (__atomic_load_n(&handled, __ATOMIC_SEQ_CST) < N)
+		sched_yield();
+	await(&s->word, N);
+	wake_all(&s->word, N);
+	join(th, N);
+	t_say("%d served", nserved);
+}
+
 /* What comes for all threads ends io_uring: who waits there begins anew. */
 static void filter(pthread_t *th)
 {
@@ -458,6 +500,7 @@ static const struct {
 	{ "signals", signals },	  { "cancel", cancel },
 	{ "process", process },	  { "libc", libc },
 	{ "at_once", at_once },	  { "filter", filter },
+	{ "futex_wait", waits2 },
 };
 
 int main(int argc, char **argv)

@@ -16,6 +16,7 @@
  * t-case: futex_limit
  * t-case: semaphore
  * t-case: futex_real
+ * t-case: futex_wait
  * t-case: semaphore_limit
  * t-case: mutex_limit
  * t-case: condition_limit
@@ -358,6 +359,19 @@ static long call_futex_real(void)
 	return 1;
 }
 
+#ifndef SYS_futex_wait
+#define SYS_futex_wait 455 /* Linux 6.7, as what it needs here */
+#endif
+
+static long call_futex_wait(void)
+{
+	while (!__atomic_load_n(&shared->word, __ATOMIC_SEQ_CST))
+		CHECK(syscall(SYS_futex_wait, &shared->word, 0, ~0u, 2, &hour,
+			      CLOCK_REALTIME) == 0 ||
+		      errno == EAGAIN);
+	return 1;
+}
+
 static long call_semaphore_limit(void)
 {
 	CHECK(sem_timedwait(&shared->sem, &hour) == 0);
@@ -436,6 +450,7 @@ static const struct wait waits[] = {
 	{ "futex_limit", setup_shared, call_futex_limit, feed_word, 0 },
 	{ "semaphore", setup_semaphore, call_semaphore, feed_semaphore, 0 },
 	{ "futex_real", setup_shared, call_futex_real, feed_word, 0 },
+	{ "futex_wait", setup_shared, call_futex_wait, feed_word, 0 },
 	{ "semaphore_limit", setup_semaphore, call_semaphore_limit,
 	  feed_semaphore, 0 },
 	{ "mutex_limit", setup_locked, call_mutex, feed_mutex, 0 },
