@@ -132,8 +132,9 @@ short fib_io_ready(int fd, short events)
 
 /*
  * For chaos: before a call is tried, wait for a moment as if it would block.
- * Whatever ends that, it is tried after; but by a thread that another one has put
- * under a filter meanwhile: then it begins anew, as its rules say.
+ * Whatever ends that, it begins after; but by a thread that another one has put
+ * under a filter meanwhile: then it begins anew, as its rules say. It keeps its place
+ * among those who wait.
  */
 static long __attribute__((noinline, cold)) detour(struct fib_io *io)
 {
@@ -145,8 +146,12 @@ static long __attribute__((noinline, cold)) detour(struct fib_io *io)
 	deadline = io->deadline_ns;
 	io->deadline_ns = fib_now_ns() + fib_chaos_number(1000000);
 	fib_io_begin(io);
+	io->early = true;
 	r = io->rules->block(io);
+	io->early = false;
 	io->deadline_ns = deadline;
+	if (!io->moved)
+		fib_io_start(io);
 	return fib_filtered() ? r : 0;
 }
 

@@ -78,6 +78,7 @@ struct fib_io {
 	bool moved;  /* the descriptor was closed; s is a duplicate's slot */
 	bool alone;  /* a bound worker may poll for it: iom.h */
 	bool parked;
+	bool early;  /* for chaos: it waits before its first try */
 	int hung_up; /* in the place of 0, where a hang-up has ended a wait */
 	FIB_HOST_IO
 };

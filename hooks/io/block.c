@@ -305,10 +305,23 @@ static void hint_room(struct fib_io *io)
 		fib_fd_hint_peer(k, FIB_IO_WRITE);
 }
 
+/*
+ * It has not tried yet: what else a wait looks at, and what ends it, is for one that
+ * has, as that a stop ends it, or that others stand elsewhere.
+ */
+static long __attribute__((noinline, cold)) wait_early(struct fib_io *io)
+{
+	fib_io_wait(io);
+	return fib_filtered() ? -FIB_ERESTARTNOINTR : 0;
+}
+
 static long block(struct fib_io *io)
 {
-	long r = limit_again(io);
+	long r;
 
+	if (fib_unlikely(io->early))
+		return wait_early(io);
+	r = limit_again(io);
 	if (fib_unlikely(r))
 		return r;
 	if (fib_unlikely(is_shut(io))) {

@@ -32,6 +32,7 @@ bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h)
 	io->own = io->s;
 	io->s = q;
 	io->closes = closes;
+	io->turn = 0; /* it has none there */
 	return true;
 }
 
