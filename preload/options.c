@@ -184,7 +184,7 @@ static void read_elsewhere(const char *val)
 {
 }
 
-/* SEED, or SEED:POINT,POINT... */
+/* SEED, SEED:POINT,POINT..., or SEED:-POINT,POINT... */
 static void read_chaos(const char *val)
 {
 	char *end;

@@ -10,12 +10,16 @@
 bool fib_chaos_on;
 static uint64_t the_seed;
 static char only[256];
+static bool all_but;
 static _Atomic uint64_t turn;
 
 void fib_chaos_init(uint64_t seed, const char *names)
 {
 	unsigned i = 0;
 
+	all_but = names && *names == '-';
+	if (all_but)
+		names++;
 	for (; names && names[i] && i < sizeof(only) - 1; i++)
 		only[i] = names[i];
 	only[i] = 0;
@@ -33,12 +37,10 @@ uint64_t fib_chaos_number(uint64_t below)
 	return ((x ^ (x >> 31)) >> 20) % below;
 }
 
-static bool chosen(const char *point)
+static bool named(const char *point)
 {
 	const char *p = only;
 
-	if (!*p)
-		return true;
 	for (;;) {
 		unsigned i = 0;
 
@@ -51,6 +53,11 @@ static bool chosen(const char *point)
 		if (!*p++)
 			return false;
 	}
+}
+
+static bool chosen(const char *point)
+{
+	return !*only || named(point) != all_but;
 }
 
 void fib_chaos_delay(const char *point)

@@ -20,7 +20,8 @@ extern bool fib_chaos_on __attribute__((visibility("hidden")));
 
 /**
  * From now on there is chaos, with @seed; 0: none. @only: names of points,
- * separated by commas, or NULL for all. Before any thread is started.
+ * separated by commas; behind a '-' all but these; or NULL for all. Before any thread
+ * is started.
  */
 void fib_chaos_init(uint64_t seed, const char *only);
 /** A number below @below. Any thread, any stack, under any lock. */

@@ -38,7 +38,7 @@ static const char *const points[] = {
 
 const char *fib_no_point(const char *list, size_t *len)
 {
-	for (const char *p = list;; p += *len + 1) {
+	for (const char *p = list + (*list == '-');; p += *len + 1) {
 		size_t i = 0;
 
 		*len = strcspn(p, ",");

@@ -13,7 +13,7 @@
 /** Letters to put in, take out or change until @len of @a are @b; 32: many. */
 size_t fib_distance(const char *a, size_t len, const char *b);
 
-/** The first in @list, "a,b,c", that is no point of chaos; its @len, or NULL. */
+/** The first in @list, "a,b,c" or "-a,b,c", that is no point of chaos; its @len, or NULL. */
 const char *fib_no_point(const char *list, size_t *len);
 
 #endif

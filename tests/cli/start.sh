@@ -29,6 +29,7 @@ refuses "workers without value" 2 "value is missing" "$F" --workers
 refuses "chaos word" 2 "'wild'" "$F" --chaos wild true
 refuses "chaos point" 2 "'bogus' is no point" "$F" --chaos 7:notify,bogus true
 prints "chaos points" 0 "" "$F" --chaos 7:notify,steal_first true
+prints "chaos but points" 0 "" "$F" --chaos 7:-notify,steal_first true
 run env FIBHOOK_CHAOS=7:bogus "$F" true
 check "FIBHOOK_CHAOS: no such point" grep -Eqx \
 	"fibhook\[[0-9]+ true\]: FIBHOOK_CHAOS: '7:bogus' is not valid; using none" "$T/err"

@@ -13,12 +13,14 @@ or .cc. Directives in the source's first comment:
   t-single                                    creates no thread, so no fiber
   t-no-stats: WHY                             leaves without writing counters
   t-not-eager: WHY                            no run with FIBHOOK_START=eager
+  t-chaos-but POINT,...: WHY                  under chaos without these points,
+                                              which take away what it looks at
   t-known: WHY                                a limit that is documented: runs
                                               natively, and is skipped hooked
 
 The kernel is the oracle: stdout, stderr and the way the process ended must be
 those of the native run. With --chaos the hooked runs have FIBHOOK_CHAOS=SEED,
-which is named where one fails. With --library the library (and the command) is
+which is named where one fails; SEED:POINT,... has these points alone. With --library the library (and the command) is
 not DIR's of --build. With --old, on an older system, what does not pass
 natively is skipped. The last line says "N passed, N failed, N skipped".
 """
@@ -40,8 +42,8 @@ print_lock = threading.Lock()
 
 
 class Case:
-    def __init__(self, program, source, args, expect, flags, known):
-        self.known = known
+    def __init__(self, program, source, args, expect, flags, known, but):
+        self.known, self.but = known, but
         self.program, self.args = program, args
         self.expect, self.flags = expect, flags
         stem = os.path.splitext(source)[0].split("tests/hooks/", 1)[1]
@@ -66,7 +68,7 @@ def cases_of(source, build):
     else:
         head = "\n".join(itertools.takewhile(lambda x: x.startswith("//"),
                                              head.splitlines()))
-    default, cases, flags, known = 0, [], set(), ""
+    default, cases, flags, known, but = 0, [], set(), "", []
     for line in head.splitlines():
         line = line.strip(" /*\t")
         if line.startswith("t-expect:"):
@@ -78,6 +80,8 @@ def cases_of(source, build):
         elif line.startswith("t-known:"):
             flags.add("t-known")
             known = line.split(":", 1)[1].strip()
+        elif line.startswith("t-chaos-but "):
+            but += line.split(":", 1)[0].split(" ", 1)[1].split(",")
         elif line.startswith("t-"):
             sys.exit(f"{source}: unknown directive '{line}'")
     stem = os.path.splitext(source)[0]
@@ -87,7 +91,7 @@ def cases_of(source, build):
         args, _, want = text.partition("=>")
         expect = parse_expect(want.strip(), source) if want else default
         out.append(Case(program, source, shlex.split(args), expect, flags,
-                        known))
+                        known, but))
     return out
 
 
@@ -151,6 +155,13 @@ def run(case, env):
         err.seek(0)
         return Result(code, out.read().decode("utf-8", "replace"),
                       err.read().decode("utf-8", "replace"), dump)
+
+
+def chaos_of(case, chaos):
+    """The points that are named, else all that the program can stand."""
+    if not chaos or ":" in chaos or not case.but:
+        return chaos
+    return f"{chaos}:-{','.join(case.but)}"
 
 
 def variants(case, chaos):
@@ -221,11 +232,12 @@ def check(case, opt):
                          f"{time.monotonic() - t0:.2f}s"]
     passed, failed, lines = 0, 0, []
     so = os.path.join(opt.hooked, "libfibhook.so")
-    for label, env in variants(case, opt.chaos):
+    chaos = chaos_of(case, opt.chaos)
+    for label, env in variants(case, chaos):
         env = dict(env, LD_PRELOAD=so)
-        if opt.chaos:
-            env["FIBHOOK_CHAOS"] = opt.chaos
-            label += f", chaos {opt.chaos}"
+        if chaos:
+            env["FIBHOOK_CHAOS"] = chaos
+            label += f", chaos {chaos}"
         for turn in range(opt.repeat):
             with tempfile.TemporaryDirectory(prefix="behave.") as tmp:
                 stats = os.path.join(tmp, "stats")

@@ -5,6 +5,7 @@
  * t-case: pipe
  * t-case: pair
  * t-case: tcp
+ * t-chaos-but no_watch: the monitor asks about those who wait in fibers
  */
 #include <stdbool.h>
 #include "held_up.h"

@@ -2,6 +2,8 @@
  * Two who wait for one epoll descriptor: the last to come is the first to be
  * served. A one-shot event is disarmed while the other waits, and comes when it is
  * armed anew, where it is ready.
+ *
+ * t-chaos-but epoll_loop: who is served first waits in fibers, not in the kernel
  */
 #include "../calls.h"
 #include <sys/epoll.h>

@@ -1,6 +1,8 @@
 /*
  * A message goes to the one of those who wait for it that has the highest priority, and
  * room for one as well; the others are served as they have come.
+ *
+ * t-chaos-but idle_kick: the place of a wait
  */
 #include "../calls.h"
 #include <mqueue.h>

@@ -11,6 +11,8 @@
  * t-case: fifo
  * t-case: moved
  * t-case: writers
+ * t-chaos-but no_watch: who is served first waits in fibers, not in poll
+ * t-chaos-but epoll_loop: nor some of them in the kernel
  */
 #include "served.h"
 #include <sys/epoll.h>

@@ -1,6 +1,8 @@
 /*
  * A pipe of whose one end a signal tells (O_ASYNC): how many come while somebody waits at
  * the other one, and what has come when all is over.
+ *
+ * t-chaos-but idle_kick: a write that goes on tells again
  */
 #include "../calls.h"
 

@@ -7,6 +7,7 @@
  * t-case: fifo
  * t-case: fifo_reader
  * t-case: tty
+ * t-chaos-but no_watch: who is served first waits in fibers, not in poll
  */
 #include "../calls.h"
 #include <pty.h>

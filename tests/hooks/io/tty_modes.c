@@ -2,6 +2,8 @@
  * What a read of a terminal waits for: a line, VMIN bytes, VTIME tenths of a
  * second; what ends it: the end-of-file character, a hang-up, other modes; and
  * a reader beside it.
+ *
+ * t-chaos-but idle_kick: the modes of when a read began
  */
 #include "../calls.h"
 #include <pty.h>

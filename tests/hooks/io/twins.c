@@ -13,6 +13,7 @@
  * t-case: anew
  * t-case: limit
  * t-case: intr
+ * t-chaos-but no_watch: who is served first waits in fibers, not in poll
  */
 #include "served.h"
 #include <stdbool.h>

@@ -4,6 +4,7 @@
  *
  * t-case: main
  * t-case: thread
+ * t-chaos-but idle_kick: the number and the place of a wait
  */
 #include "../calls.h"
 #include <netinet/in.h>

@@ -9,6 +9,7 @@
  * t-case: cancel
  * t-case: signal
  * t-case: once
+ * t-chaos-but idle_kick: the number and the place of a wait
  */
 #include "../calls.h"
 #include <stdatomic.h>

@@ -1,6 +1,8 @@
 /*
  * SO_PEEK_OFF: a peek goes on where the last one ended, and waits for what is not
  * there yet, although poll says that there is something to read.
+ *
+ * t-chaos-but idle_kick: where a peek began
  */
 #include "../calls.h"
 
