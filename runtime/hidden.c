@@ -35,13 +35,19 @@ static _Atomic uint32_t turn, users[2];
 #define REACH_MOST 4096
 #define HIGH	   1024
 
-/* Where the numbers begin that only a raised limit gives; 0: not now. */
-static rlim_t reach_from;
+/*
+ * Where the numbers begin that only a raised limit gives; 0: not now. And the limit that
+ * is in force meanwhile, since nobody else is there to change it.
+ */
+static rlim_t reach_from, reach_limit;
 
 void fib_fd_reach(bool begin)
 {
 	struct rlimit lim = { 0, 0 };
 
+	reach_limit = 0;
+	if (!begin && !reach_from)
+		return;
 	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
 	if (begin && lim.rlim_cur < lim.rlim_max &&
 	    lim.rlim_cur <= REACH_MOST) {
@@ -49,39 +55,51 @@ void fib_fd_reach(bool begin)
 		lim.rlim_cur = lim.rlim_max < reach_from + REACH ?
 				       lim.rlim_max :
 				       reach_from + REACH;
-		if (fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, 0) < 0)
+		if (fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, 0) < 0) {
+			lim.rlim_cur = reach_from;
 			reach_from = 0;
-	} else if (!begin && reach_from) {
+		}
+	} else if (!begin) {
 		lim.rlim_cur = reach_from;
 		reach_from = 0;
 		fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, 0);
 	}
+	if (begin)
+		reach_limit = lim.rlim_cur;
+}
+
+/* How many numbers there may be. */
+static rlim_t limit(void)
+{
+	struct rlimit lim = { .rlim_cur = 1024 };
+
+	if (reach_limit)
+		return reach_limit;
+	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
+	return lim.rlim_cur;
 }
 
 bool fib_fd_has_reach(void)
 {
-	struct rlimit lim = { .rlim_cur = 1024 };
-
-	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
-	return reach_from || lim.rlim_cur > 64;
+	return reach_from || limit() > 64;
 }
 
 /* A duplicate of @fd, out of the way; -errno. */
 static long dup_high(int fd)
 {
-	struct rlimit lim = { .rlim_cur = 1024 };
 	long d = reach_from ?
 			 fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, reach_from) :
 			 -EMFILE;
+	rlim_t most;
 
 	if (d >= 0)
 		return d;
-	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
-	if (lim.rlim_cur > HIGH + REACH)
-		lim.rlim_cur = HIGH + REACH;
-	return lim.rlim_cur > 64 ? fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC,
-					   lim.rlim_cur - REACH) :
-				   -EMFILE;
+	most = limit();
+	if (most > HIGH + REACH)
+		most = HIGH + REACH;
+	return most > 64 ?
+		       fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, most - REACH) :
+		       -EMFILE;
 }
 
 /* False: there is no room to remember it. */
@@ -145,11 +163,9 @@ int fib_fd_dup_hidden(int fd)
 
 void fib_fd_spare_renew(int of)
 {
-	struct rlimit lim = { .rlim_cur = 1024 };
 	int spare = fib_load(&reserve, relaxed), none = -1;
 
-	fib_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &lim);
-	if (spare >= 0 && (rlim_t)spare < lim.rlim_cur)
+	if (spare >= 0 && (rlim_t)spare < limit())
 		return;
 	fib_fd_spare_drop();
 	spare = fib_fd_dup_hidden(of);

@@ -109,7 +109,7 @@ ASKERS = (("ask", 16), ("local", 16))
 ASK_MORE = {"ask": {1: 2.4, 2: 3.8}, "local": {1: 3.4, 2: 4.0}}
 # The library's own pages, libc's that it writes, those that it reads; and calls.
 START_FAULTS = 205
-START_CALLS = 265
+START_CALLS = 260
 
 # What is asked of a device, and of an eventfd with a handler, one of each; reads that are not
 # to wait; a sleep and a poll of a thread that has made a child; polls of nothing, and selects;
