@@ -444,7 +444,8 @@ static bool is_kick(struct fib *f, long r, struct fib_rest *rest, long *nr,
 {
 	if (r == -EINTR || r == -FIB_ERESTARTNOINTR)
 		return !fib_cancel_cuts() && fib_attention_clear(f);
-	return rest && r > 0 && rest->next(rest, r, nr, v);
+	return rest && (r > 0 || (r == 0 && rest->nothing)) &&
+	       rest->next(rest, r, nr, v);
 }
 
 #define LONG_NS 20000 /* it may have waited */

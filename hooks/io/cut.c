@@ -136,6 +136,51 @@ long fib_io_read_on(long nr, const long a[6], long r)
 	return p.done;
 }
 
+/* --- receives of no bytes -------------------------------------------------- */
+
+struct nothing {
+	struct fib_rest rest;
+	struct msghdr h;
+	struct msghdr *user; /* NULL: it is by recvfrom() */
+};
+
+/*
+ * tcp_recvmsg_locked() returns 0 whatever has woken it, without a look. A kick alone, where
+ * poll says that nothing has come: then it is made as it was.
+ */
+static bool nothing_came(struct fib_rest *rest, long r, long *nr, long v[6])
+{
+	struct nothing *c = fib_container_of(rest, struct nothing, rest);
+	const struct msghdr *h = &c->h;
+	struct fib *f = fib_self();
+
+	(void)r;
+	(void)nr;
+	if (!fib_load(&f->sig.kicked, relaxed) || fib_cancel_cuts() ||
+	    !fib_attention_clear(f) ||
+	    fib_io_ready((int)v[0], POLLIN | POLLRDHUP))
+		return false;
+	/* What the kernel has written there says how much room there is. */
+	return !c->user ||
+	       (!fib_copy(&c->user->msg_namelen, &h->msg_namelen,
+			  sizeof(h->msg_namelen)) &&
+		!fib_copy(&c->user->msg_controllen, &h->msg_controllen,
+			  sizeof(h->msg_controllen)));
+}
+
+long fib_io_receive_nothing(struct fib_known *k, long nr, const long a[6])
+{
+	struct nothing c = { .rest = { .next = nothing_came,
+				       .nothing = true } };
+
+	if (nr == SYS_recvmsg) {
+		c.user = (struct msghdr *)a[1];
+		if (fib_copy(&c.h, c.user, sizeof(c.h)))
+			return -EFAULT;
+	}
+	return fib_io_whole(k, FIB_IO_READ, false, nr, a, &c.rest, NULL);
+}
+
 /* --- sends ----------------------------------------------------------------- */
 
 void fib_io_find_creds(const struct msghdr *h, struct fib_creds *c)

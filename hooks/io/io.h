@@ -43,6 +43,7 @@ struct fib_rest {
 	 */
 	bool (*next)(struct fib_rest *rest, long r, long *nr, long v[6]);
 	long done;
+	bool nothing; /* next() is asked of 0 bytes, too */
 };
 /* What is made of SCM_CREDENTIALS. */
 struct fib_creds {
@@ -78,6 +79,8 @@ size_t fib_io_message_length(const struct msghdr *h);
  */
 long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 			 long flags, size_t lowat);
+/** recvfrom or recvmsg by arguments @a, of no bytes from TCP. */
+long fib_io_receive_nothing(struct fib_known *k, long nr, const long a[6]);
 #ifndef SO_INQ
 #define SO_INQ 84 /* linux/socket.h, since Linux 6.17 */
 #endif

@@ -135,7 +135,10 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	long r;
 
 	if (is_odd_wait(k, nr, a, *flags))
-		return fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
+		return k->kind == FIB_FD_TCP && nr != SYS_recvmmsg &&
+				       asks_nothing(nr, a) ?
+			       fib_io_receive_nothing(k, nr, a) :
+			       fib_io_in_kernel(k, FIB_IO_READ, false, nr, a);
 	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat > 1)) {
 		if (nr != SYS_recvmmsg)
 			return fib_io_receive_much(k, nr, a, *flags, lowat);

@@ -7,6 +7,7 @@
  * t-case: corked
  * t-case: receives
  * t-case: nothing
+ * t-case: policy
  * t-case: ctrunc
  * t-case: pidfd
  * t-case: segment
@@ -315,6 +316,43 @@ static void *nothing(void *arg)
 	for (int kind = 0; kind < KINDS; kind++)
 		for (size_t i = 0; i < T_LEN(flags); i++)
 			none(kind, flags[i]);
+	return arg;
+}
+
+static long takes_nothing(void *arg)
+{
+	struct msghdr m = { .msg_flags = ((struct get *)arg)->flags };
+
+	return recvmsg(((struct get *)arg)->fd, &m, m.msg_flags);
+}
+
+/* That another thread gives the one that waits a policy wakes it for nothing. */
+static void *policy(void *arg)
+{
+	static const int flags[] = { 0, MSG_WAITALL, MSG_WAITALL | MSG_PEEK };
+	struct sched_param none = { 0 };
+
+	for (int kind = 0; kind < KINDS; kind++) {
+		for (size_t i = 0; i < 2 * T_LEN(flags); i++) {
+			struct get g = { .flags = flags[i / 2] };
+			struct t_call c;
+			int sv[2];
+
+			make(kind, sv);
+			g.fd = sv[1];
+			t_begin(&c, i % 2 ? takes_nothing : receives_some, &g);
+			for (int to = 0; to < 2; to++) {
+				t_waits(&c);
+				CHECK_0(pthread_setschedparam(
+					c.th, to ? SCHED_IDLE : SCHED_BATCH,
+					&none));
+			}
+			t_waits(&c);
+			CHECK(send(sv[0], "ab", 2, 0) == 2);
+			t_ended(names[kind], &c);
+			unmake(sv);
+		}
+	}
 	return arg;
 }
 
@@ -630,8 +668,8 @@ int main(int argc, char **argv)
 	static const struct t_case cases[] = {
 		{ "room", room },	  { "corked", corked },
 		{ "receives", receives }, { "nothing", nothing },
-		{ "ctrunc", ctrunc },	  { "pidfd", pidfd },
-		{ "segment", segment },
+		{ "policy", policy },	  { "ctrunc", ctrunc },
+		{ "pidfd", pidfd },	  { "segment", segment },
 	};
 
 	CHECK(argc == 2);
