@@ -84,6 +84,12 @@
  * has sent somebody, as long as X is one of those who are left: then no hint sends X,
  * but who was sent wakes it as ever. What keep.h has is true of X as well.
  *
+ * The event may have come before the hint, woken X, and found it waiting again when the
+ * hint came: for nothing, or because a short read was no proof (packets), so that the
+ * hint is all that X has. Then no event tells of X. So its waker tells a worker that
+ * idles before its own is held up in the kernel (fib_sched_tell()), and if it computes,
+ * the monitor does (fib_sched_look()).
+ *
  * A waker on a bound worker has no queue for X, and would have to tell a worker of it: where
  * one sleeps in epoll it leaves X to the event, unless X is not in epoll. The edge counts.
  *

@@ -1,4 +1,4 @@
-/* Launches that are put off, see sched.h. */
+/* Launches that are put off, see sched.h, and what is left to events, iom.h. */
 #include "runtime/runq.h"
 
 #define LONG_CYCLES 150000u /* 50 us or so */
@@ -39,10 +39,15 @@ void fib_put_off_ends(struct fib_worker *w)
 void fib_sched_tell(struct fib_sched *s)
 {
 	struct fib_worker *w = fib_worker_self();
+	bool kept = fib_keep_drop(w);
 
-	if (fib_likely(!w->put_off && !fib_keep_drop(w)))
+	if (fib_likely(!w->put_off && !w->left && !kept))
 		return;
 	fib_put_off_ends(w);
+	fib_store(fib_shared(&w->left), 0, relaxed);
+	/* Where others have taken them, nothing is left to tell of. */
+	if (!fib_load(&w->queued, relaxed))
+		return;
 	fib_fence(seq_cst);
 	if (fib_load(&s->nidle, relaxed))
 		fib_notify_one(s);
@@ -53,13 +58,15 @@ void fib_sched_look(struct fib_sched *s)
 	uint32_t n = fib_load(&s->workers, acquire);
 
 	for (uint32_t i = 0; i < n && fib_load(&s->nidle, relaxed); i++) {
-		const struct fib_worker *w = s->worker[i];
+		struct fib_worker *w = s->worker[i];
+		bool off =
+			is_long(fib_load(fib_shared(&w->put_off), relaxed));
 
-		/* Where others have taken them, nothing is left to tell of. */
-		if (!is_long(fib_load(fib_shared(&w->put_off), relaxed)) ||
+		if ((!off && !is_long(fib_load(fib_shared(&w->left), relaxed))) ||
 		    !fib_load(&w->queued, relaxed))
 			continue;
-		fib_store(&s->at_once, AT_ONCE, relaxed);
+		if (off)
+			fib_store(&s->at_once, AT_ONCE, relaxed);
 		fib_notify_one(s);
 		return;
 	}

@@ -124,6 +124,9 @@ static void queue_fiber(struct fib *f)
 	if (w && w->hints) {
 		if (!fib_keep_some(w))
 			fib_keep_told(w);
+		if (!w->left)
+			fib_store(fib_shared(&w->left),
+				  fib_load(&w->woke, relaxed) | 1, relaxed);
 		return;
 	}
 	tell_idle(self, s);
@@ -353,6 +356,8 @@ static struct fib *next(struct fib_worker *w)
 		}
 		if (w->put_off)
 			fib_put_off_ends(w);
+		if (w->left)
+			fib_store(fib_shared(&w->left), 0, relaxed);
 		if (!fib_runq_alone(s) && (fib_load(&w->queued, relaxed) ||
 					   fib_load(&s->injected, relaxed))) {
 			/* as in queue_fiber(), which left it to us */

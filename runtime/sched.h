@@ -221,6 +221,7 @@ struct fib_worker {
 	bool took_wake; /* or a fiber's time, and has not slept since: idle.c */
 	bool let_pass;	/* one that was passed over: it is next */
 	uint64_t put_off;   /* cycles when the first was: fib_launch_soon() */
+	uint64_t left;	    /* and when one was left to an event: iom.h (N) */
 	uint32_t seen_runs; /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
 	uint32_t delays[FIB_DELAYS];	    /* in the run queue: runq.h */
@@ -343,11 +344,11 @@ void fib_launch(struct fib *f);
  */
 void fib_launch_soon(struct fib *f);
 /**
- * Others are to be told now of what was put off or kept: the caller's worker is
- * going to be busy.
+ * Others are to be told now of what was put off, kept or left to an event: the caller's
+ * worker is going to be busy.
  */
 void fib_sched_tell(struct fib_sched *s);
-/** The monitor: has anything been put off for long? */
+/** The monitor: has anything been put off for long, or left? */
 void fib_sched_look(struct fib_sched *s);
 /* Others are told of what @w has put off, or need not be. */
 void fib_put_off_ends(struct fib_worker *w);
