@@ -359,23 +359,45 @@ static long send_piece(struct fib_ends *e, int in, int out)
 	return r;
 }
 
+/*
+ * A pipe is filled once, by splice_file_to_pipe(): what is left of that, without a wait,
+ * where a kick has cut it short. False: it is full, or has no reader.
+ */
+static bool goes_on_filling(int to, long done, long *left)
+{
+	long room = fib_raw(SYS_fcntl, to, F_GETPIPE_SZ) - done;
+
+	if (room <= 0 || fib_io_ready(to, POLLOUT) != POLLOUT)
+		return false;
+	if (*left > room)
+		*left = room;
+	return true;
+}
+
 /* Only a handler cuts it short, and the end of either file. */
 static long sendfile_in_kernel(struct fib_known *to, const long asked[6])
 {
 	uint32_t closes = to ? fib_load(&to->slot->closes, relaxed) : 0;
 	long a[6] = { asked[0], asked[1], asked[2], asked[3] };
+	bool pipe = to && is_pipe(to);
 	struct fib *f = fib_self();
 	long r, done = 0;
 
 	do {
 		fib_store(&f->sig.kicked, false, relaxed);
-		r = in_kernel(SYS_sendfile, a);
+		if (pipe && done)
+			r = in_kernel(SYS_splice,
+				      (long[6]){ a[1], a[2], a[0], 0, a[3],
+						 SPLICE_NONBLOCK });
+		else
+			r = in_kernel(SYS_sendfile, a);
 		if (r > 0) {
 			done += r;
 			a[3] -= r;
 		}
 	} while (fib_unlikely(done && a[3] && r) && fib_io_goes_on(r, 0) &&
-		 (!to || fib_load(&to->slot->closes, relaxed) == closes));
+		 (!to || fib_load(&to->slot->closes, relaxed) == closes) &&
+		 (!pipe || goes_on_filling(to->fd, done, &a[3])));
 	return done ? done : r;
 }
 
