@@ -1,6 +1,8 @@
 /*
  * SO_LINGER: close() waits until the peer has all that was sent, or for so long.
  * Others run meanwhile, and the number is free at once.
+ *
+ * t-chaos-but idle_kick: a close that lingers
  */
 #include "../calls.h"
 

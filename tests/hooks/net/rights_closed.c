@@ -1,6 +1,8 @@
 /*
  * A message that passes a descriptor waits for room: what it passes is what the number
  * was when it began, though it is closed meanwhile, or another file's.
+ *
+ * t-chaos-but idle_kick: what the number was when a send began
  */
 #include "../calls.h"
 

@@ -1,6 +1,8 @@
 /*
  * A receive with MSG_WAITALL to which its bytes come in parts, and beside them something
  * else that does not end it: senders, how much is left, a notice in the queue of errors.
+ *
+ * t-chaos-but idle_kick: a receive beside messages, which it ends as a stop does
  */
 #include "../calls.h"
 #include <netinet/in.h>

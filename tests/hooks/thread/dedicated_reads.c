@@ -13,6 +13,7 @@
  * t-case: errors
  * t-case: company
  * t-case: order
+ * t-chaos-but no_watch: who is served first waits in fibers, not in poll
  */
 #include "../calls.h"
 #include <poll.h>
