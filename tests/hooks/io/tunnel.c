@@ -1,6 +1,8 @@
 /*
  * A tunnel device: what is written is refused at once while it is down, and goes while it
  * is up; what it has to say is waited for.
+ *
+ * t-chaos-but would_block: a wait for what is no device yet, of which epoll never tells
  */
 #include "own_net.h"
 #include <linux/if_ether.h>
