@@ -11,6 +11,7 @@
  * t-case: ctrunc
  * t-case: pidfd
  * t-case: segment
+ * t-chaos-but idle_kick: a receive that takes control messages, which it ends behind a part
  */
 #include "../calls.h"
 
