@@ -48,9 +48,11 @@ long fib_thread_clone3(struct clone_args *args, size_t size, void (*fn)(void *),
 #define FIB_THREAD_FLAGS                                                       \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |    \
 	 CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
+/* include/linux/errno.h of the kernel */
+#define FIB_ERESTARTNOINTR 513 /* again, whatever ran */
 /**
- * fib_raw6(), but -FIB_ERESTARTNOINTR if *@stop is set before the kernel is
- * entered; after that, a kick ends it as signals do. raw.S
+ * fib_raw6(), but -FIB_ERESTARTNOINTR if *@stop is set, or a kick comes, before the kernel
+ * is entered; after that, a kick ends it as signals do. raw.S
  */
 long fib_raw_intr(const _Atomic uint32_t *stop, long nr, const long a[6]);
 

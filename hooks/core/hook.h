@@ -23,9 +23,8 @@
 #include "runtime/fault.h"
 #include "runtime/sched.h"
 
-/* include/linux/errno.h of the kernel */
+/* include/linux/errno.h of the kernel; FIB_ERESTARTNOINTR is in runtime/bare.h */
 #define FIB_ERESTARTSYS	   512 /* EINTR, or again under SA_RESTART */
-#define FIB_ERESTARTNOINTR 513 /* again, whatever ran */
 #define FIB_ERESTARTNOHAND 514 /* EINTR if a handler ran, else again */
 
 /* The flags of a row; hooks.def says what they mean. */

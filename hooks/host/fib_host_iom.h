@@ -53,10 +53,20 @@ static inline void fib_host_woke(struct fib_sched *s)
 
 #define fib_host_bell_moved fib_monitor_bell_moved
 
+/* A kick that comes before the call is made ends it as one that comes later. */
+static inline long fib_host_slept(long r)
+{
+	return fib_unlikely(r == -FIB_ERESTARTNOINTR) &&
+			       !fib_host_summoned(fib_worker_self()) ?
+		       -EINTR :
+		       r;
+}
+
 /* A summons ends it, whenever it comes. */
 #define fib_host_sleep(nr, a, b, c, d, e, f)                                   \
-	fib_raw_intr(&fib_worker_self()->summoned, nr,                         \
-		     (long[6]){ a, (long)(b), c, (long)(d), e, f })
+	fib_host_slept(                                                        \
+		fib_raw_intr(&fib_worker_self()->summoned, nr,                 \
+			     (long[6]){ a, (long)(b), c, (long)(d), e, f }))
 
 struct pollfd;
 
