@@ -270,7 +270,7 @@ def run(row, case, env):
         return behave.run(case, env)
     command = (row.hooks[hooked] if row.hooks else []) + (row.under or [])
     again = behave.Case(command[0], case.source, command[1:] + [case.program] +
-                        case.args, case.expect, case.flags, case.known)
+                        case.args, case.expect, case.flags, case.known, case.but)
     got = behave.run(again, env)
     if row.drop:
         got.out = re.sub(row.drop, "", got.out)
@@ -285,7 +285,7 @@ def built(row, case, build):
         subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-g", "-pthread",
                         "-D_GNU_SOURCE", "-Itests/support", *row.flags, case.source,
                         "-o", out], check=True)
-    again = behave.Case(out, case.source, case.args, case.expect, case.flags, case.known)
+    again = behave.Case(out, case.source, case.args, case.expect, case.flags, case.known, case.but)
     again.source = case.source
     return again
 
