@@ -54,6 +54,7 @@ class Row:
         self.hooks = None  # instead of LD_PRELOAD alone: by whether hooked
         self.drop = None  # lines of its output that are not the program's
         self.flags = None  # the program is built with these
+        self.workers = 2
         self.unfit = unfit or {}  # programs, and why they are not run
 
 
@@ -199,7 +200,8 @@ def beside(so):
 # A tool, the lines that are its own, and how the library fares.
 TOOLS = [
     ("strace -f -o /dev/null", None, "hooked"),
-    ("ltrace -f -o /dev/null", None, "hooked"),
+    ("ltrace -f -o /dev/null", None, "hooked, on one worker: it knows returns by kernel "
+     "thread, and a thread that returns on another one than it has called on crashes"),
     ("perf record -q -o /dev/null", None, "hooked"),
     ("gdb -q -nx -batch -return-child-result -ex 'set print thread-events off' "
      "-ex run --args", r"(?m)^(\[|Using host libthread_db|\s*$).*\n", "hooked"),
@@ -219,6 +221,7 @@ def tools(so):
         row = Row(f"under {command.split()[0]}", shlex.split(command), then)
         row.programs, row.drop = ["thread/once"], drop
         row.says = "valgrind" if then.startswith("unhooked") else None
+        row.workers = 1 if "one worker" in then else 2
         traces = "_RR_TRACE_DIR=" + os.path.join(os.path.dirname(so), "tests/hosts/rr")
         row.hooks = {False: ["env", traces], True: ["env", traces]}
         yield row
@@ -300,7 +303,7 @@ def verdict(row, case, so):
         return None, f"{behave.describe(native.code)} natively: {why[-1]}"
     with tempfile.TemporaryDirectory(prefix="hosts.") as tmp:
         stats = os.path.join(tmp, "stats")
-        got = run(row, case, {"LD_PRELOAD": so, "FIBHOOK_WORKERS": "2",
+        got = run(row, case, {"LD_PRELOAD": so, "FIBHOOK_WORKERS": str(row.workers),
                               "FIBHOOK_STATS": stats})
         fibers = behave.fibers_in(stats)
     lines = got.err.splitlines(keepends=True)
