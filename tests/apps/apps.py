@@ -358,7 +358,8 @@ class Files(App):
 
     def kernel_threads(self, pid):
         """At rest, and without those that are idle: on a busy machine sendfile()
-        takes long enough for spares to come, though none waits in it."""
+        takes long enough for spares to come, though none waits in it. Of another
+        process that can only be looked for again."""
         least = self.connections + 1
         for _ in range(10):
             least = min(least, sum(not idles(pid, tid) for tid in
