@@ -63,196 +63,9 @@
 #define RSEQ_FAILED	     ((uint32_t)-2)
 
 static bool refused, rewritten;
-static bool silent; /* a message might be against the program's filter */
-static bool denied; /* what the runtime needs, by that filter */
 static char danger[FIB_REASON_MAX]; /* an object that was loaded later */
-
-/* --- may we? ------------------------------------------------------------- */
-
-static const char *in_words(long err)
-{
-	switch (-err) {
-	case EMFILE:
-	case ENFILE:
-		return "too few descriptors";
-	case EAGAIN:
-		return "too few processes are allowed";
-	case ENOMEM:
-		return "out of memory";
-	case EPERM:
-	case EACCES:
-		return "not permitted";
-	case ENOSYS:
-		return "the kernel or a filter does not have it";
-	}
-	return NULL;
-}
-
-/* The reason that @what failed with @err. */
-static const char *because(const char *what, long err)
-{
-	static char reason[128];
-	const char *words = in_words(err);
-
-	if (words)
-		snprintf(reason, sizeof(reason), "%s (%s)", words, what);
-	else
-		snprintf(reason, sizeof(reason), "%s: error %ld", what, -err);
-	return reason;
-}
-
-struct status {
-	int threads, seccomp;
-};
-
-/* The first bytes of the file at @path, as a string: 0 or -errno. */
-static long read_file(const char *path, char *buf, size_t size)
-{
-	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	long n;
-
-	if (fd < 0)
-		return fd;
-	n = fib_raw(SYS_read, fd, buf, size - 1);
-	fib_raw(SYS_close, fd);
-	if (n < 0)
-		return n;
-	buf[n] = 0;
-	return 0;
-}
-
-static const char *read_status(struct status *st)
-{
-	const char *const path = "/proc/self/status";
-	char buf[4096], *p;
-	long r = read_file(path, buf, sizeof(buf));
-
-	if (r == -ENOENT)
-		return "/proc is not mounted: threads cannot be counted";
-	if (r < 0)
-		return because(path, r);
-	p = strstr(buf, "\nThreads:");
-	if (!p)
-		return "/proc/self/status tells no number of threads";
-	st->threads = atoi(p + 9);
-	p = strstr(buf, "\nSeccomp:");
-	st->seccomp = p ? atoi(p + 9) : 0;
-	return NULL;
-}
-
-/* Not an obstacle: what a filter allows is known at the first thread. */
-static const char later[] = "";
-
-static bool filtered; /* by seccomp */
-static bool may_ask;  /* and yet: fib_fd_may_ask */
+static struct fib_found found;
 static long slack_ns; /* PR_SET_TIMERSLACK, as at the start */
-
-/* NULL, or why not. Says nothing if that could be against the filter. */
-static const char *try_filter(bool inherited)
-{
-	static char reason[128];
-	struct fib_filter_report report;
-	int r = fib_filter_try(&report, 0, (long[6]){ 0 }, inherited);
-
-	may_ask = report.may_ask;
-	if (r == 0)
-		return NULL;
-	silent = !report.may_log;
-	denied = true;
-	if (r != -EPERM)
-		return because("a seccomp filter is in force: clone3", r);
-	snprintf(reason, sizeof(reason), "a seccomp filter %s %s",
-		 report.killed ? "kills for" : "denies",
-		 report.call ? report.call : "a call");
-	return reason;
-}
-
-/* Each switch reads it. */
-static bool no_clock(void)
-{
-	int mode = 0;
-
-	return fib_raw(SYS_prctl, PR_GET_TSC, &mode) == 0 &&
-	       mode == PR_TSC_SIGSEGV;
-}
-
-/*
- * Timers that were made for the first kernel thread. Those that send their signal to
- * nobody else: into a queue that only that thread reads, and a worker blocks it. Those
- * on its CPU clock: main is to have it to itself. Of those that are made later the
- * program's thread is known (hooks/signal/timer.c).
- */
-static struct thread_timers {
-	bool signal, clock;
-} thread_timers;
-
-static void note_timer(const char *line, struct thread_timers *found)
-{
-	static const char key[] = "ClockID:";
-	bool is_clock = strncmp(line, key, sizeof(key) - 1) == 0;
-	int clock = is_clock ? atoi(line + sizeof(key) - 1) : 0;
-
-	if (strstr(line, "/tid."))
-		found->signal = true;
-	/* linux/posix-timers_types.h: negative, and per thread */
-	if (clock < 0 && (clock & 4))
-		found->clock = true;
-}
-
-static struct thread_timers find_thread_timers(void)
-{
-	struct thread_timers found = { 0 };
-	size_t have = 0;
-	char buf[4096], *line, *end;
-	long n;
-	/* not there without CONFIG_CHECKPOINT_RESTORE */
-	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, "/proc/self/timers",
-			      O_RDONLY | O_CLOEXEC);
-
-	while (fd >= 0 && (n = fib_raw(SYS_read, fd, buf + have,
-				       sizeof(buf) - 1 - have)) > 0) {
-		have += (size_t)n;
-		buf[have] = 0;
-		for (line = buf; (end = strchr(line, '\n')); line = end + 1) {
-			*end = 0;
-			note_timer(line, &found);
-		}
-		have -= (size_t)(line - buf);
-		memmove(buf, line, have);
-	}
-	if (fd >= 0)
-		fib_raw(SYS_close, fd);
-	return found;
-}
-
-static const char *obstacle(bool early)
-{
-	bool own = fib_filter_is_own();
-	struct status st;
-	const char *why = fib_cpu_obstacle();
-
-	if (why)
-		return why;
-	if (own)
-		why = early ? later : try_filter(false);
-	if (!why)
-		why = read_status(&st);
-	if (!why && !own && st.seccomp)
-		why = early ? later : try_filter(true);
-	if (why)
-		return why;
-	filtered = own || st.seccomp;
-	if (st.threads != 1)
-		return "the process has more than one thread already";
-	if ((!filtered || may_ask) && no_clock())
-		return "the processor's clock may not be read (PR_SET_TSC)";
-	thread_timers = find_thread_timers();
-	if (thread_timers.signal)
-		return "a timer of the first thread alone (SIGEV_THREAD_ID)";
-	if (!fib_cpu_host_reg_is_free())
-		return "%gs is in use by the program";
-	return *danger ? danger : NULL;
-}
 
 /* --- rseq ---------------------------------------------------------------- */
 
@@ -318,7 +131,7 @@ static ptrdiff_t find_tid(void)
 	const int *own = (const int *)pthread_self(), *at = NULL;
 	struct fib *f = fib_caller();
 	int id = f ? fib_load(&f->tid, relaxed) : (int)fib_raw(SYS_gettid);
-	ptrdiff_t found = -1;
+	ptrdiff_t at_word = -1;
 
 	if (told)
 		return told[0] == 32 && told[1] == 1 ? (int32_t)told[2] : -1;
@@ -328,11 +141,11 @@ static ptrdiff_t find_tid(void)
 	for (int i = 0; i < TID_WITHIN; i++) {
 		if (own[i] != id)
 			continue;
-		if (found >= 0)
+		if (at_word >= 0)
 			return -1;
-		found = i * (ptrdiff_t)sizeof(int);
+		at_word = i * (ptrdiff_t)sizeof(int);
 	}
-	return found;
+	return at_word;
 }
 
 int *fib_tid_word(pthread_t t)
@@ -448,7 +261,7 @@ static long open_all(int *receiver)
 	long r;
 
 	/* A filter may take offence at a limit that is set. */
-	fib_fd_reach(!filtered);
+	fib_fd_reach(!found.filtered);
 	r = fib_iom_init(&fib_sched, true);
 	if (r >= 0) {
 		r = *receiver = fib_receiver_init();
@@ -470,11 +283,11 @@ static const char *prepare(int n)
 	long r = open_all(&receiver);
 
 	if (r < 0)
-		return because(fib_load(&fib_step, relaxed), r);
+		return fib_because(fib_load(&fib_step, relaxed), r);
 	r = fib_sched_prepare(&fib_sched, (unsigned)n);
 	if (r < 0) {
 		close_all(receiver);
-		return because(fib_load(&fib_step, relaxed), r);
+		return fib_because(fib_load(&fib_step, relaxed), r);
 	}
 	why = rseq_give_back();
 	if (!why)
@@ -537,7 +350,7 @@ const struct fib_host fib_host = {
 /* Has the caller a policy that the threads it creates do not get? */
 static bool keeps_policy(void)
 {
-	long r = filtered ? 0 : fib_raw(SYS_sched_getscheduler, 0);
+	long r = found.filtered ? 0 : fib_raw(SYS_sched_getscheduler, 0);
 
 	return r > 0 && (r & SCHED_RESET_ON_FORK);
 }
@@ -573,14 +386,14 @@ static const char *start(uint64_t mask)
 	f = adopt_caller();
 	if (!f) {
 		give_back_host_reg();
-		return because("fibers", -ENOMEM);
+		return fib_because("fibers", -ENOMEM);
 	}
 	fib_clock_init(getauxval(AT_SYSINFO_EHDR));
 	fib_chaos_init(fib_options.chaos, fib_options.chaos_only);
 	fib_symtab.chaos = fib_options.chaos;
 	fib_xsave_init();
 	fib_tids_init();
-	fib_pkru_init(filtered);
+	fib_pkru_init(found.filtered);
 	fib_libc.testcancel = fib_lookup("pthread_testcancel", NULL);
 	fib_libc.setcancelstate = pthread_setcancelstate;
 	fib_libc.fork_child = fork_child;
@@ -595,7 +408,7 @@ static const char *start(uint64_t mask)
 		give_back_host_reg();
 		return why;
 	}
-	fib_store(&fib_fd_may_ask, !filtered || may_ask, relaxed);
+	fib_store(&fib_fd_may_ask, !found.filtered || found.may_ask, relaxed);
 	slack_ns = fib_fd_asks() ? fib_raw(SYS_prctl, PR_GET_TIMERSLACK) : 0;
 	ring = fib_shared_init();
 	fib_futex_init();
@@ -603,13 +416,13 @@ static const char *start(uint64_t mask)
 	fib_open_reset();
 	fib_io_tty_reset();
 	fib_slow_reset();
-	fib_fd_reach(!filtered);
-	fib_log_open(filtered);
+	fib_fd_reach(!found.filtered);
+	fib_log_open(found.filtered);
 	fib_stats_open();
 	fib_fd_reach(false);
 	fib_main_fiber = f;
 	/* A filter may take offence at what it needs. */
-	fib_uring_allow(!filtered);
+	fib_uring_allow(!found.filtered);
 	fib_hooks_start(f, mask);
 	fib_state_begins();
 	fib_sched_run(&fib_sched, f);
@@ -619,11 +432,11 @@ static const char *start(uint64_t mask)
 	if (ring)
 		fib_fd_unseen();
 	/* It is this kernel thread's: hooks/io/ring.c, hooks/time/timers.c */
-	if (ring || thread_timers.clock)
+	if (ring || found.clock_timer)
 		fib_bind_self();
 	if (keeps_policy())
 		fib_dedicate();
-	if (!filtered)
+	if (!found.filtered)
 		fib_signal_ask_release();
 	fib_log(FIB_LOG_INFO, "active: %d of %d workers",
 		fib_load(&fib_sched.running, relaxed), n);
@@ -644,17 +457,19 @@ static void activate(bool early)
 		return;
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
 	/* A filter is looked at before any other call is made. */
-	why = obstacle(early);
+	why = fib_obstacle(early, &found);
+	if (!why && *danger)
+		why = danger;
 	if (!why && fib_in_handler(mask))
 		why = "called from a signal handler";
-	else if (!why || denied)
+	else if (!why || found.denied)
 		alone = true;
 	if (!why)
 		why = start(mask);
 	protect_sealed(PROT_READ);
 	if (why) {
 		fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
-		if (why == later)
+		if (why == fib_obstacle_later)
 			return;
 		goto refuse;
 	}
@@ -666,8 +481,8 @@ static void activate(bool early)
 refuse:
 	refused = true;
 	fib_state_tell(FIB_STATE_UNHOOKED, why);
-	fib_log_stderr(denied);
-	if (silent)
+	fib_log_stderr(found.denied);
+	if (found.silent)
 		return;
 	if (alone)
 		fib_warn("running unhooked: %s", why);

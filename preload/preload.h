@@ -79,6 +79,25 @@ extern struct fib_file fib_stdout;
  * possible (said once), or done already.
  */
 void fib_activate(void);
+
+/* --- obstacle.c --- */
+struct fib_found {
+	bool filtered;	  /* by seccomp */
+	bool may_ask;	  /* and yet: fib_fd_may_ask */
+	bool denied;	  /* what the runtime needs, by that filter */
+	bool silent;	  /* a message might be against it */
+	bool clock_timer; /* on the first thread's CPU clock */
+};
+
+/**
+ * NULL, or why the runtime cannot start in this process, which has one thread and all
+ * signals blocked. @early: the program has not asked for a thread yet.
+ */
+const char *fib_obstacle(bool early, struct fib_found *found);
+/** No obstacle: what a filter allows is known at the first thread. */
+extern const char fib_obstacle_later[];
+/** The reason that @what failed with @err (-errno); until the next one is asked for. */
+const char *fib_because(const char *what, long err);
 /** Has the program installed a filter by itself? */
 bool fib_filter_is_own(void);
 /** Is a signal handler under way, in a process with one thread and @mask? */

@@ -271,8 +271,7 @@ static size_t plain_length(const struct fib_known *k, const struct msghdr *msg,
 	if ((flags & ~INDIFFERENT) || fib_copy(&h, msg, sizeof(h)))
 		return plain_by(flags, 0);
 	/* What comes with descriptors, or tells of its sender, may end a read. */
-	if (!fib_fd_shows_end(k) ||
-	    (h.msg_controllen && k->kind != FIB_FD_TCP))
+	if (!fib_fd_shows_end(k) || (h.msg_controllen && k->kind != FIB_FD_TCP))
 		return FIB_IO_ANY;
 	return fib_io_message_length(&h);
 }
@@ -638,10 +637,13 @@ long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 
 		if (has_control(v, n))
 			fib_fd_shared();
-		return fib_io_sent(k ? fib_io_in_kernel(k, FIB_IO_WRITE, false,
-							SYS_sendmmsg, a) :
-				       fib_pass(SYS_sendmmsg, a),
-				   flags);
+		r = k ? fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_sendmmsg,
+					 a) :
+			fib_pass(SYS_sendmmsg, a);
+		/* The signal of one comes beside those that went before, too. */
+		if (r == -EPIPE || (r > 0 && (unsigned)r < n))
+			fib_signal_raise(fib_self(), SIGPIPE, true);
+		return r;
 	}
 	/* Closed meanwhile: the number is not the file any more. */
 	for (i = 0; i < n && i < FIB_IOV_MAX && whole &&

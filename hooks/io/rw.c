@@ -56,12 +56,16 @@ static long read_fifo(struct fib_known *k, short ready, long nr,
 /* The kernel is too old, or a filter has it not. */
 static _Atomic bool no_preadv2;
 
+static bool is_watch(int fd)
+{
+	return fib_fd_asks() && (fib_procfs_is(fd, "anon_inode:inotify") ||
+				 fib_procfs_is(fd, "anon_inode:[fanotify]"));
+}
+
 /* inotify_read() and fanotify_read() look at O_NONBLOCK again before they do at signals. */
 static bool looks_again(struct fib_known *k)
 {
-	return fib_fd_nonblock(k) && fib_fd_asks() &&
-	       (fib_procfs_is(k->fd, "anon_inode:inotify") ||
-		fib_procfs_is(k->fd, "anon_inode:[fanotify]"));
+	return fib_fd_nonblock(k) && is_watch(k->fd);
 }
 
 /*
@@ -73,6 +77,46 @@ static bool shows_end(const struct fib_known *k)
 	return fib_fd_shows_end(k) ||
 	       (fib_fd_is_master(k) &&
 		!fib_load(&fib_fd_packets_used, relaxed));
+}
+
+struct pieces {
+	struct fib_rest rest;
+	const struct iovec *iov;
+	unsigned left;
+};
+
+/* Is the last piece that was begun full, and was the wait for the next cut short? */
+static bool next_piece(struct fib_rest *rest, long r, long *nr, long v[6])
+{
+	struct pieces *p = fib_container_of(rest, struct pieces, rest);
+	struct iovec piece;
+
+	(void)nr;
+	rest->done += r;
+	while (r && p->left && !fib_copy(&piece, p->iov, sizeof(piece)) &&
+	       piece.iov_len <= (size_t)r) {
+		r -= (long)piece.iov_len;
+		p->iov++;
+		p->left--;
+	}
+	if (r || !p->left || !fib_io_was_cut())
+		return false;
+	v[1] = (long)p->iov;
+	v[2] = p->left;
+	return true;
+}
+
+/*
+ * inotify and fanotify know of no vectors: the kernel asks for each piece, and waits for
+ * the next when one is full, do_loop_readv_writev().
+ */
+static long read_pieces(struct fib_known *k, const long a[6])
+{
+	struct pieces p = { .rest.next = next_piece,
+			    .iov = (const struct iovec *)a[1],
+			    .left = (unsigned)a[2] };
+
+	return fib_io_whole(k, FIB_IO_READ, true, SYS_readv, a, &p.rest, NULL);
 }
 
 /* What knows of no way not to block: polled first, if it is for @ev, @len bytes, at all. */
@@ -107,6 +151,8 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 			if (!tells_end(k, ready))
 				return read_fifo(k, ready, nr, a);
 		}
+		if (nr == SYS_readv && a[2] > 1 && is_watch(k->fd))
+			return read_pieces(k, a);
 		fib_store(&fib_self()->sig.kicked, false, relaxed);
 		r = fib_io_polled(&io, shows_end(k) ? len : 0, nr, a);
 		if (fib_unlikely(r == -FIB_ERESTARTSYS) && looks_again(k))
