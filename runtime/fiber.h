@@ -29,6 +29,7 @@ struct fib_timer_heap {
 enum {
 	FIB_WOKEN_FOR_IT = 1, /* what it waits for has happened */
 	FIB_WOKEN_ON,	      /* who was woken for it is done: iom.h */
+	FIB_WOKEN_TO_LOOK,    /* it may have happened */
 };
 
 struct fib_waiter {

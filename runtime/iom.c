@@ -339,7 +339,7 @@ void fib_iom_all_again(struct fib_fd *s)
 			fib_container_of(it, struct fib_waiter, node);
 
 		if (w->events)
-			wake_locked(s, w, FIB_WOKEN_FOR_IT);
+			wake_locked(s, w, FIB_WOKEN_TO_LOOK);
 	}
 	fib_unlock(&s->lock);
 }
@@ -384,7 +384,7 @@ static void wake_by_hint_locked(struct fib_fd *s, struct fib_waiter *x)
 	struct fib_worker *w = fib_worker_self();
 
 	w->hints = true; /* (N) */
-	wake_locked(s, x, FIB_WOKEN_FOR_IT);
+	wake_locked(s, x, FIB_WOKEN_TO_LOOK);
 	w->hints = false;
 	s->hinted = true;
 }

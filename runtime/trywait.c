@@ -68,7 +68,7 @@ int fib_io_park(struct fib_io *io)
 
 	if (r)
 		return r > 0 ? 0 : r;
-	io->handed = false;
+	io->handed = io->came = false;
 	fib_worker_count(fib_worker_self(), FIB_STAT_io_waits, 1);
 	if (fib_unlikely(by != NULL)) {
 		io->alone = false;
@@ -90,6 +90,7 @@ int fib_io_park(struct fib_io *io)
 		return io->doubts && fib_io_ready(io->s->fd, POLLIN) ? 0 : r;
 	io->woken = true;
 	io->handed = fib_load(&w->woken, relaxed) == FIB_WOKEN_ON;
+	io->came = fib_load(&w->woken, relaxed) != FIB_WOKEN_TO_LOOK;
 	return 0;
 }
 

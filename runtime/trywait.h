@@ -73,6 +73,7 @@ struct fib_io {
 	bool never;   /* it does not wait, as is known */
 	bool woken;   /* by an edge: others may want to know */
 	bool handed; /* by one of these, and it is to see whether any is left */
+	bool came;   /* the last wait was ended by what it was for, or so */
 	bool doubts; /* it waits by what is presumed: doubt.h */
 	bool polled; /* somebody has waited for it by poll before */
 	bool moved;  /* the descriptor was closed; s is a duplicate's slot */

@@ -278,13 +278,14 @@ static bool has_queue(struct fib_io *io)
 
 /*
  * A hint has woken it for fewer bytes than SO_RCVLOWAT, which may have been set while it
- * waits: tcp_data_ready() wakes nobody for these. (Who waits by what is presumed has not
- * tried yet.)
+ * waits: tcp_data_ready() wakes nobody for these, and all who wait for more. So who was
+ * woken for those tries, whatever others have left. (Who waits by what is presumed has
+ * not tried yet.)
  */
 static bool is_too_little(struct fib_io *io)
 {
 	if (fib_likely(!fib_load(&fib_fd_lowat_used, relaxed)) ||
-	    io->ev != FIB_IO_READ || io->opens || io->doubts ||
+	    io->ev != FIB_IO_READ || io->opens || io->doubts || io->came ||
 	    fib_fd_of(io->s)->kind != FIB_FD_TCP || fib_io_lost(io) ||
 	    fib_fd_lowat(fib_fd_of(io->s)) <= 1)
 		return false;

@@ -15,6 +15,13 @@ static long receive(void *arg)
 	return recv(*(int *)arg, got, ROOM, 0);
 }
 
+static long receive_one(void *arg)
+{
+	char b;
+
+	return recv(*(int *)arg, &b, 1, 0);
+}
+
 static void talk(const int s[2])
 {
 	int yes = 1;
@@ -65,6 +72,23 @@ static void urgent(void)
 	t_ended("what follows it", &c);
 }
 
+/* Enough comes: all who wait for fewer have theirs, though it is not enough behind the first. */
+static void several(void)
+{
+	enum { READERS = 4 };
+	struct t_call c[READERS];
+	int s[2];
+
+	t_tcp_pair(s);
+	set_lowat(s[0], 10);
+	for (int i = 0; i < READERS; i++)
+		t_begin(&c[i], receive_one, &s[0]);
+	t_write(s[1], "abcdefghij", 10);
+	for (int i = 0; i < READERS; i++)
+		t_ended("one byte", &c[i]);
+	T_RESULT("the rest", recv(s[0], got, ROOM, MSG_DONTWAIT));
+}
+
 static void *run(void *arg)
 {
 	struct timeval limit = { 1, 0 };
@@ -90,6 +114,7 @@ static void *run(void *arg)
 	t_write(s[1], "abcde", 5);
 	t_ended("a limit", &c);
 	urgent();
+	several();
 	return arg;
 }
 
