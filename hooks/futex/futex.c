@@ -127,6 +127,7 @@ static long wait(int op, uint32_t *uaddr, uint32_t val,
 	fib_cancel_begin();
 	fib_self()->io.loops /= 2; /* hooks/io/epoll.c */
 	count_passed_over(fib_self(), uaddr, val);
+	fib_stop_repeats(); /* the word may be another by then */
 	began = fib_waits_begin();
 	r = fib_futex_wait(key(op, uaddr), val, bitset, deadline);
 	count_too_late(fib_self(), val, r);
@@ -337,6 +338,7 @@ long fib_sys_futex_waitv(const void *user, unsigned n, unsigned flags,
 		ts, &deadline);
 	if (r)
 		goto out;
+	fib_stop_repeats();
 	r = fib_futex_waitv(word, n, deadline);
 	if (r == -EINTR)
 		r = -FIB_ERESTARTSYS; /* with a limit, too: it is absolute */

@@ -61,6 +61,7 @@ static long wait_together(const long a[6], uint64_t deadline)
 		return -EAGAIN;
 	fib_cancel_begin();
 	f->io.loops /= 2; /* hooks/io/epoll.c */
+	fib_stop_repeats();
 	r = fib_uring_futex_wait(uaddr, (uint32_t)a[2], bitset, deadline, real,
 				 fib_wait_goes_on);
 	if (r == -ENOSYS)

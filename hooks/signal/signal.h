@@ -273,10 +273,10 @@ static inline bool fib_stop_ends_it(void)
 {
 	return fib_load(&fib_self()->io.stop, relaxed) == FIB_STOP_ENDS;
 }
-/** It begins anew then, by its numbers. */
+/** It begins anew then. Without a fence: the wait has a locked instruction of its own. */
 static inline void fib_stop_repeats(void)
 {
-	fib_store(&fib_self()->io.stop, FIB_STOP_REPEATS, seq_cst);
+	fib_store(&fib_self()->io.stop, FIB_STOP_REPEATS, relaxed);
 }
 /** Has it ended? */
 static inline bool fib_stop_ended(void)

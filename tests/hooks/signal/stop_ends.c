@@ -2,14 +2,17 @@
  * A stop and SIGCONT end some calls with EINTR, though no handler runs
  * (signal(7)): epoll_wait(), sigtimedwait(), semop(), socket calls with a time
  * limit, and what has done a part. Others go on, by the number that they were called
- * with, whatever file that is by then. SIGCONT alone ends none.
+ * with, whatever file that is by then, and whatever a futex is by then. SIGCONT alone
+ * ends none.
  *
  * t-case: end
  * t-case: on
  * t-case: moved
+ * t-case: words
  * t-no-stats: the stopped child leaves by _exit()
  */
 #include "../calls.h"
+#include <linux/futex.h>
 #include <sys/epoll.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
@@ -201,6 +204,70 @@ static void moved(int to, int from)
 	t_ended("read, of another file now", &c[0]);
 }
 
+static uint32_t *word;
+
+static long waits(void *arg)
+{
+	return syscall(SYS_futex, arg, FUTEX_WAIT_PRIVATE, 0, NULL);
+}
+
+static long waits_limited(void *arg)
+{
+	struct timespec ts = { 10, 0 };
+
+	return syscall(SYS_futex, arg, FUTEX_WAIT_PRIVATE, 0, &ts);
+}
+
+static long waits_shared(void *arg)
+{
+	return syscall(SYS_futex, arg, FUTEX_WAIT, 0, NULL);
+}
+
+static long waits_vector(void *arg)
+{
+	struct futex_waitv v[2];
+
+	memset(v, 0, sizeof(v));
+	for (int i = 0; i < 2; i++) {
+		v[i].uaddr = (uintptr_t)((uint32_t *)arg + i);
+		v[i].flags = FUTEX_32 | FUTEX_PRIVATE_FLAG;
+	}
+	return syscall(SYS_futex_waitv, v, 2, 0, NULL, 0);
+}
+
+/* The words of some are others, and nobody has said so. */
+static void words(int to, int from)
+{
+	enum { SHARED = 12 };
+	struct t_call c[5], shared[SHARED];
+
+	word = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(word != MAP_FAILED);
+	t_begin(&c[0], waits, &word[0]);
+	t_begin(&c[1], waits_limited, &word[1]);
+	t_begin(&c[2], waits_vector, &word[2]);
+	t_begin(&c[3], waits, &word[4]);
+	t_begin(&c[4], waits_limited, &word[5]);
+	for (int i = 0; i < SHARED; i++)
+		t_begin(&shared[i], waits_shared, &word[6]);
+	word[0] = word[1] = word[3] = word[6] = 1;
+	for (int i = 0; i < 5; i++)
+		t_waits(&c[i]);
+	be_stopped(to, from);
+	t_ended("another word", &c[0]);
+	t_ended("with a limit", &c[1]);
+	t_ended("one of two", &c[2]);
+	for (int i = 0; i < SHARED; i++)
+		CHECK(t_end(&shared[i]) == -EAGAIN);
+	for (int i = 3; i < 5; i++) {
+		t_waits(&c[i]);
+		CHECK(syscall(SYS_futex, &word[i + 1], FUTEX_WAKE_PRIVATE, 9) ==
+		      1);
+		t_ended("the same word", &c[i]);
+	}
+}
+
 static int in_child(const char *how, int to, int from)
 {
 	ep = epoll_create1(0);
@@ -212,6 +279,8 @@ static int in_child(const char *how, int to, int from)
 		on(to, from);
 	else if (!strcmp(how, "moved"))
 		moved(to, from);
+	else if (!strcmp(how, "words"))
+		words(to, from);
 	else
 		ended(to, from);
 	return 0;
