@@ -1,7 +1,7 @@
 /*
- * Flags that a kind of socket does not look at: unix_dgram_recvmsg() and
- * unix_stream_recvmsg() know of no queue of errors, udp_recvmsg() of nothing urgent, and
- * one datagram is all that the former and the latter wait for.
+ * Flags that a kind of socket does not look at: unix_dgram_recvmsg(),
+ * unix_stream_recvmsg() and netlink_recvmsg() know of no queue of errors, udp_recvmsg()
+ * of nothing urgent, and one datagram is all that they wait for.
  */
 #include <netinet/in.h>
 #include "hooks/io/io.h"
@@ -21,6 +21,8 @@ int fib_io_heeded(const struct fib_known *k, int flags)
 	if (k->kind == FIB_FD_LOCAL || k->kind == FIB_FD_STREAM)
 		return flags & ~MSG_ERRQUEUE;
 	domain = fib_io_option(k, SO_DOMAIN, 0);
+	if (domain == AF_NETLINK)
+		flags &= ~(MSG_ERRQUEUE | MSG_WAITALL);
 	if ((domain == AF_INET || domain == AF_INET6) &&
 	    fib_io_option(k, SO_PROTOCOL, 0) == IPPROTO_UDP) {
 		flags &= ~MSG_WAITALL;

@@ -23,6 +23,7 @@
  *
  * The kernel makes all others anew, by their numbers (ERESTARTSYS). That matters to those
  * whose number is another file's by now, or nobody's (FIB_STOP_REPEATS, fib_host_moved()),
+ * to those who wait for a word that is another by now,
  * and to poll and its like: these end their wait as if a handler had to run, find none,
  * and are repeated (look_for_signals() of hooks/dispatch.c).
  */
