@@ -100,7 +100,7 @@ $(T_CC:%.cc=$(B)/%): $(B)/%: %.cc $(wildcard tests/support/*.h)
 
 # What programs share beside tests/support, which all depend on.
 $(patsubst %.c,$(B)/%,$(shell grep -l '"../calls.h"' $(T_C))): tests/hooks/calls.h
-$(B)/tests/hooks/live/held $(B)/tests/hooks/live/held_sync: tests/hooks/live/held.h
+$(patsubst %.c,$(B)/%,$(shell grep -l '"held.h"' $(T_C))): tests/hooks/live/held.h
 
 # The compiler turns read() into __read_chk() and so on.
 $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2

@@ -4,7 +4,7 @@
  * signal or a cancel ends it, and then it counts no more.
  *
  * First more of them wait than there are workers, so that it is known that opens
- * wait. (live/held.c counts the kernel threads that are held after that.)
+ * wait. (live/held_files.c counts the kernel threads that are held after that.)
  */
 #include "../calls.h"
 #include <sched.h>

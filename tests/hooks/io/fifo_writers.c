@@ -4,7 +4,7 @@
  * closed it. Each has its number from when it waits; a signal or a cancel ends one alone.
  *
  * First more of them wait than there are workers, so that it is known that opens
- * wait. (live/held.c counts the kernel threads that are held after that.)
+ * wait. (live/held_files.c counts the kernel threads that are held after that.)
  */
 #include "../calls.h"
 #include <sched.h>

@@ -8,6 +8,7 @@
 #ifndef HELD_H
 #define HELD_H
 
+#include <sys/resource.h>
 #include "t.h"
 
 enum { N = 1000 };
@@ -25,6 +26,18 @@ static int file;
 static int ready, done;
 static int learned; /* by a kernel thread for each worker: set by a setup */
 static const struct wait *w;
+
+/* For a setup. */
+static inline void need_descriptors(rlim_t n)
+{
+	struct rlimit lim;
+
+	CHECK(getrlimit(RLIMIT_NOFILE, &lim) == 0);
+	lim.rlim_cur = lim.rlim_max;
+	if (lim.rlim_cur < n)
+		t_skip("not as many descriptors");
+	CHECK(setrlimit(RLIMIT_NOFILE, &lim) == 0);
+}
 
 /* Whoever reads all that comes, until it ends. */
 static void *drain(void *arg)
