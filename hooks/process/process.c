@@ -432,13 +432,14 @@ static struct fib_place *line_for(struct fib_place *p)
 	return fib_self()->bound ? NULL : p;
 }
 
-/* A group of 0 is the one that the process is in when the call begins. */
+/* A group of 0 is the one that the process is in when the call begins, anew perhaps. */
 static void name_group(long nr, long a[6])
 {
 	long group;
 
 	if (nr == SYS_wait4 ? a[0] : a[0] != P_PGID || a[1])
 		return;
+	fib_stop_repeats();
 	group = fib_raw(SYS_getpgid, 0);
 	if (nr != SYS_wait4)
 		a[1] = group;
@@ -596,6 +597,7 @@ long fib_sys_waitid(int type, int id, void *info, int options, void *usage)
 	if (type == PIDFD) {
 		if (try_waitid(a, &r))
 			return reaped(r);
+		fib_stop_repeats(); /* by its number */
 		name_child(a);
 	}
 	p = (struct fib_place){ .key = { SYS_waitid, (uint64_t)a[0],

@@ -9,6 +9,7 @@
  * t-case: on
  * t-case: moved
  * t-case: words
+ * t-case: children
  * t-no-stats: the stopped child leaves by _exit()
  */
 #include "../calls.h"
@@ -16,6 +17,10 @@
 #include <sys/epoll.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
 
 static char big[1 << 20];
 static int ep, with_limit, writing[2], listener, full[2], sem, queue;
@@ -268,6 +273,50 @@ static void words(int to, int from)
 	}
 }
 
+static long reaps(void *arg)
+{
+	siginfo_t info;
+
+	return waitid(P_PIDFD, (id_t) * (int *)arg, &info, WEXITED);
+}
+
+static long reaps_group(void *arg)
+{
+	(void)arg;
+	return waitpid(0, NULL, 0);
+}
+
+/* By a number that is nobody's, by a group that it has left: no such child. */
+static void children(int to, int from)
+{
+	struct t_call c[2];
+	int hold[2], fd;
+	pid_t pid;
+
+	t_pipe(hold);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		t_close(hold[1]);
+		t_eof(hold[0]);
+		_exit(0);
+	}
+	t_close(hold[0]);
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	CHECK(fd >= 0);
+	t_begin(&c[0], reaps, &fd);
+	t_begin(&c[1], reaps_group, NULL);
+	t_close(fd);
+	CHECK_0(setpgid(0, 0));
+	for (int i = 0; i < 2; i++)
+		t_waits(&c[i]);
+	be_stopped(to, from);
+	t_ended("closed", &c[0]);
+	t_ended("another group", &c[1]);
+	t_close(hold[1]);
+	CHECK(t_wait(pid) == 0);
+}
+
 static int in_child(const char *how, int to, int from)
 {
 	ep = epoll_create1(0);
@@ -281,6 +330,8 @@ static int in_child(const char *how, int to, int from)
 		moved(to, from);
 	else if (!strcmp(how, "words"))
 		words(to, from);
+	else if (!strcmp(how, "children"))
+		children(to, from);
 	else
 		ended(to, from);
 	return 0;
