@@ -100,7 +100,8 @@ $(T_CC:%.cc=$(B)/%): $(B)/%: %.cc $(wildcard tests/support/*.h)
 
 # What programs share beside tests/support, which all depend on.
 $(patsubst %.c,$(B)/%,$(shell grep -l '"../calls.h"' $(T_C))): tests/hooks/calls.h
-$(patsubst %.c,$(B)/%,$(shell grep -l '"held.h"' $(T_C))): tests/hooks/live/held.h
+$(foreach h,$(filter-out %/calls.h,$(wildcard tests/hooks/*/*.h)),$(eval \
+	$(patsubst %.c,$(B)/%,$(shell grep -l '"$(notdir $h)"' $(dir $h)*.c)): $h))
 
 # The compiler turns read() into __read_chk() and so on.
 $(B)/tests/hooks/io/fortify: T_EXTRA := -O2 -D_FORTIFY_SOURCE=2

@@ -14,13 +14,8 @@
  * t-case: filter
  * t-case: futex_wait
  */
-#include "futex.h"
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include "many.h"
 #include <semaphore.h>
-#include <sys/prctl.h>
-
-enum { N = 24, BYSTANDERS = 6, ROUNDS = 150 };
 
 static struct shared {
 	uint32_t idle, word, other, go;
@@ -40,25 +35,6 @@ static long wait_until(uint32_t *word, uint32_t val, struct timespec *at,
 		     NULL, bitset);
 }
 
-/* Chaos has a wait begin anew. */
-static int chaos(void)
-{
-	return getenv("FIBHOOK_CHAOS") != NULL;
-}
-
-static long wake(uint32_t *word, int n)
-{
-	return futex(word, FUTEX_WAKE, (uint32_t)n, NULL, NULL, 0);
-}
-
-/* How many are in the kernel's queue: they move to where they are. */
-static void await(uint32_t *word, int n)
-{
-	while (futex(word, FUTEX_CMP_REQUEUE, 0, (void *)(long)INT_MAX, word,
-		     *word) != n)
-		sched_yield();
-}
-
 static void wake_all(uint32_t *word, int n)
 {
 	do
@@ -71,12 +47,6 @@ static void begin(pthread_t *th, int n, void *(*fn)(void *))
 {
 	for (long i = 0; i < n; i++)
 		th[i] = t_thread(fn, (void *)i);
-}
-
-static void join(pthread_t *th, int n)
-{
-	for (int i = 0; i < n; i++)
-		t_join(th[i]);
 }
 
 static void count(int *of)
@@ -468,22 +438,9 @@ static void waits2(pthread_t *th)
 /* What comes for all threads ends io_uring: who waits there begins anew. */
 static void filter(pthread_t *th)
 {
-	struct sock_filter f[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SYS_io_uring_setup, 0, 2),
-		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SYS_io_uring_register, 1,
-			 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { T_LEN(f), f };
-
 	begin(th, N, waiter);
 	await(&s->word, N);
-	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-		      SECCOMP_FILTER_FLAG_TSYNC, &prog) == 0);
+	forbid_uring();
 	await(&s->word, N);
 	wake_all(&s->word, N);
 	join(th, N);

@@ -12,12 +12,7 @@
  * t-case: restricted
  * t-case: exec
  */
-#include "futex.h"
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-
-enum { N = 24, BYSTANDERS = 6, ROUNDS = 150 };
+#include "many.h"
 
 struct shared {
 	uint32_t idle, word, other, turn, stop;
@@ -26,31 +21,6 @@ struct shared {
 static struct shared *s;
 static int served[N], nserved, ended;
 static pthread_t idlers[BYSTANDERS];
-
-/* How many are in the kernel's queue: they move to where they are. */
-static int waiters(uint32_t *word)
-{
-	long n = futex(word, FUTEX_CMP_REQUEUE, 0, (void *)(long)INT_MAX, word,
-		       *word);
-
-	CHECK(n >= 0);
-	return (int)n;
-}
-
-static void await(uint32_t *word, int n)
-{
-	while (waiters(word) != n)
-		sched_yield();
-}
-
-/*
- * Chaos makes waits on a kernel thread begin anew: who does is not in the queue
- * for a moment, and then behind the others.
- */
-static int chaos(void)
-{
-	return getenv("FIBHOOK_CHAOS") != NULL;
-}
 
 static void *idler(void *arg)
 {
@@ -90,17 +60,6 @@ static void begin(pthread_t *th, int n, void *(*fn)(void *))
 		th[i] = t_thread(fn, (void *)i);
 		await(&s->word, (int)i + 1);
 	}
-}
-
-static void join(pthread_t *th, int n)
-{
-	for (int i = 0; i < n; i++)
-		t_join(th[i]);
-}
-
-static long wake(uint32_t *word, int n)
-{
-	return futex(word, FUTEX_WAKE, (uint32_t)n, NULL, NULL, 0);
 }
 
 /* As many as there are. */
@@ -407,22 +366,10 @@ static void changes_identity(pthread_t *th)
 /* What comes for all threads, and kills for what the library alone needs. */
 static void filter(pthread_t *th)
 {
-	struct sock_filter f[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SYS_io_uring_setup, 0, 2),
-		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SYS_io_uring_register, 1,
-			 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { T_LEN(f), f };
 	pthread_t later[N];
 
 	begin(th, N, waiter);
-	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-		      SECCOMP_FILTER_FLAG_TSYNC, &prog) == 0);
+	forbid_uring();
 	await(&s->word, N);
 	wakes(&s->word, 5, 5, ~0u);
 	await(&s->word, N - 5);

@@ -2,15 +2,11 @@
  * Reads of terminals by more threads than hold a kernel thread each: lines and bytes, what
  * ends them, in which order, and modes that poll does not tell of.
  */
-#include "../calls.h"
-#include <pty.h>
+#include "terminal.h"
 #include <sys/ioctl.h>
-#include <termios.h>
 
 /* That many are waiting elsewhere, so that those to come are further ones. */
 enum { OTHERS = 6, MOST = 4 };
-
-static int m, s;
 
 struct reader {
 	struct t_call c;
@@ -42,35 +38,6 @@ static void ended(const char *what, struct reader *r)
 		if (*p == '\n')
 			*p = '/';
 	t_say("\t'%s'", r->buf);
-}
-
-static void mode(int min, int time)
-{
-	struct termios t;
-
-	CHECK(tcgetattr(s, &t) == 0);
-	cfmakeraw(&t);
-	t.c_cc[VMIN] = (cc_t)min;
-	t.c_cc[VTIME] = (cc_t)time;
-	CHECK(tcsetattr(s, TCSANOW, &t) == 0);
-}
-
-static void canonical(void)
-{
-	struct termios t;
-
-	CHECK(tcgetattr(s, &t) == 0);
-	t.c_lflag |= ICANON;
-	t.c_lflag &= ~(tcflag_t)ECHO;
-	t.c_iflag |= ICRNL;
-	t.c_cc[VEOF] = 4;
-	CHECK(tcsetattr(s, TCSANOW, &t) == 0);
-}
-
-static void feed(const char *text)
-{
-	t_write(m, text, strlen(text));
-	t_pause();
 }
 
 static void lines(void)

@@ -5,46 +5,15 @@
  *
  * t-chaos-but idle_kick: the modes of when a read began
  */
-#include "../calls.h"
-#include <pty.h>
+#include "terminal.h"
 #include <sys/ioctl.h>
-#include <termios.h>
 
-static int m, s;
 static char buf[64];
 static size_t ask;
 
 static long reads(void *arg)
 {
 	return read(*(int *)arg, buf, ask);
-}
-
-static void mode(int min, int time)
-{
-	struct termios t;
-
-	CHECK(tcgetattr(s, &t) == 0);
-	cfmakeraw(&t);
-	t.c_cc[VMIN] = (cc_t)min;
-	t.c_cc[VTIME] = (cc_t)time;
-	CHECK(tcsetattr(s, TCSANOW, &t) == 0);
-}
-
-static void canonical(void)
-{
-	struct termios t;
-
-	CHECK(tcgetattr(s, &t) == 0);
-	t.c_lflag |= ICANON;
-	t.c_lflag &= ~(tcflag_t)ECHO;
-	t.c_cc[VEOF] = 4;
-	CHECK(tcsetattr(s, TCSANOW, &t) == 0);
-}
-
-static void feed(const char *text)
-{
-	t_write(m, text, strlen(text));
-	t_pause();
 }
 
 static void raw(void)
