@@ -8,6 +8,7 @@
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
+#include "hooks/wait/slow.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
 #include "runtime/uring.h"
@@ -374,6 +375,7 @@ static long connect_tcp(struct fib_known *k, const long a[6])
 
 	if (fib_self()->bound || fib_filtered() || fib_fd_nonblock(k) ||
 	    fib_fd_impatient(k, FIB_IO_WRITE) || c.len > sizeof(c.to) ||
+	    fib_connect_is_quick((const void *)a[1], c.len) ||
 	    fib_copy(&c.to, (const void *)a[1], c.len) ||
 	    (again && has_ended(k->fd)))
 		return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
@@ -400,6 +402,8 @@ static long connect_tcp(struct fib_known *k, const long a[6])
 		return r == -EAGAIN ? -EINPROGRESS : r;
 	}
 	fib_iom_leave(k->slot);
+	if (r == 0)
+		fib_slow_less();
 	if (r == -ENOSYS || r == -EALREADY)
 		return fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
 	return r;

@@ -16,7 +16,8 @@ void fib_slow_held_up(struct fib_worker *w)
 	const struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
 
 	if (f && fib_load(&f->hook.in_hook, relaxed) &&
-	    f->hook.call < FIB_SLOW_CALLS && !fib_load(&w->blocking, relaxed))
+	    f->hook.call < FIB_SLOW_CALLS &&
+	    (!fib_load(&w->blocking, relaxed) || f->hook.call == SYS_connect))
 		fib_store(&fib_slow[f->hook.call], FIB_SLOW_MOST, relaxed);
 }
 

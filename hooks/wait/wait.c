@@ -4,6 +4,7 @@
 #include "hooks/core/hook.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
+#include "hooks/wait/slow.h"
 #include "hooks/wait/wait.h"
 #include "hooks/wait/way.h"
 #include "runtime/chaos.h"
@@ -99,12 +100,13 @@ int fib_io_wait(struct fib_io *io)
 }
 
 /*
- * A connect() that the kernel makes (UDP's; TCP's where io_uring cannot begin it) is
- * often done at once, and to tell the monitor of it costs more than the call. So
+ * A connect() that the kernel makes (UDP's; TCP's on the loopback, or where io_uring cannot
+ * begin it) is often done at once, and to tell the monitor of it costs more than the call. So
  * where those of its kind have been quick of late it is not told: one that does take
  * long, it finds at its next tick. A slow one counts as much as many. On the loopback
  * the kernel waits for nothing, unless the listener's queue is full; but who is
- * connected to may take the processor for a while.
+ * connected to may take the processor for a while. One that has held its worker up has
+ * those of TCP begun by io_uring, until some of these were done at once (slow.h).
  */
 #define QUICK_SLOW 16
 #define QUICK_MOST 32
@@ -137,6 +139,12 @@ static void note_connect(struct connects *c, uint64_t cycles)
 
 	if (n <= QUICK_MOST && n >= -QUICK_MOST)
 		fib_store(&c->quick, n, relaxed);
+}
+
+bool fib_connect_is_quick(const void *addr, size_t len)
+{
+	return fib_load(&near.quick, relaxed) > 0 && !fib_slow_is() &&
+	       is_loopback(addr, len);
 }
 
 static inline long in_kernel(struct fib *f, long nr, const long a[6])

@@ -54,6 +54,8 @@ long fib_blocking(long nr, const long a[6]);
  * them is looked after by its FIB_TELLS (hooks.def).
  */
 long fib_blocking_for_event(long nr, const long a[6]);
+/** Is a connect() of TCP to @addr done at once, so that the kernel may make it? */
+bool fib_connect_is_quick(const void *addr, size_t len);
 
 /** fib_blocking(), and *@count, which the caller has raised, is one less after it. */
 long fib_blocking_counted(long nr, const long a[6], _Atomic int *count);

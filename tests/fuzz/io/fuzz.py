@@ -254,6 +254,8 @@ def documented_alone(d, calls):
     if "owner" in calls and ": gone -> " in d.signature() and \
             "has ended: signal 29" in d.lines()[0]:
         return "a signal of O_ASYNC without a handler: docs/COMPATIBILITY.md"
+    if "epoll" in calls and reader_was_faster(d):
+        return "who reads beside an epoll_wait(): docs/COMPATIBILITY.md"
     # Whether flush_to_ldisc() is behind when a line that has no end is dropped.
     if re.match("fill of (pty|ptsopen)[a-z ]*: (blocks|endless|EAGAIN) -> ",
                 d.signature()):
@@ -304,6 +306,15 @@ def documented_alone(d, calls):
             "(p?read|recv)[a-z0-9]*( of [a-z]*)?: done -> done", d.signature())):
         return "several numbers, one of them received: docs/COMPATIBILITY.md"
     return None
+
+
+def reader_was_faster(d):
+    """Hooked an epoll_wait() goes on, whose event is what another step has taken."""
+    taken = re.findall(r"\t(\d+) = ", d.lines()[1])
+    return re.match("e(p|pp)wait2?( badroom)? of epoll: (done|-1 EFAULT) -> blocks|"
+                    "accept.*: blocks -> (done|-1 EFAULT)", d.signature()) and \
+        any(re.match("v?(read|recv|accept)", d.steps[int(k)].split()[1])
+            for k in taken if int(k) < d.phase)
 
 
 def less_than_a_page(d):
