@@ -37,6 +37,17 @@ static bool turns(struct fib *f, uint8_t was, uint8_t is)
 	       fib_cas(&f->io.stop, &was, is, seq_cst);
 }
 
+static bool has_turned(const struct fib *f)
+{
+	uint8_t stop = fib_load(&f->io.stop, relaxed);
+
+	return stop == FIB_STOP_ENDED || stop == FIB_STOP_REPEATED;
+}
+
+/*
+ * All are marked before any is woken: what one of these has others call next was not
+ * stopped. (One whose call is over already looks for nothing.)
+ */
 static void end_calls(void)
 {
 	uint32_t n = fib_high_water();
@@ -44,8 +55,13 @@ static void end_calls(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib *f = fib_at(i);
 
-		if (f && (turns(f, FIB_STOP_ENDS, FIB_STOP_ENDED) ||
-			  turns(f, FIB_STOP_REPEATS, FIB_STOP_REPEATED)))
+		if (f && !turns(f, FIB_STOP_ENDS, FIB_STOP_ENDED))
+			turns(f, FIB_STOP_REPEATS, FIB_STOP_REPEATED);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib *f = fib_at(i);
+
+		if (f && has_turned(f))
 			fib_attention_set(f);
 	}
 }
