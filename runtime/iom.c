@@ -544,6 +544,18 @@ long fib_bell_ring(int epfd, int fd)
 	return bell(EPOLL_CTL_MOD, epfd, fd, EPOLLIN | EPOLLET);
 }
 
+bool fib_iom_is_closed(struct fib_sched *s)
+{
+	unsigned use = fib_fd_use();
+	int epfd = s->iom.epfd;
+	/* EINVAL: none can be in itself. Of others it is EBADF or EPERM, mostly. */
+	bool closed = !fib_fd_is_ours(epfd) ||
+		      bell(EPOLL_CTL_ADD, epfd, epfd, 0) != -EINVAL;
+
+	fib_fd_used(use);
+	return closed;
+}
+
 /*
  * The program has closed the bell where nobody saw it. To hang up another one
  * rings. Where epfd is gone as well, workers look by themselves (iom_poll.c).
@@ -553,7 +565,8 @@ static void hang_anew(struct fib_sched *s)
 	static _Atomic int busy;
 	int old = s->iom.wakefd, fd;
 
-	if (!fib_fd_is_ours(old) || fib_xchg(&busy, 1, acquire))
+	if (!fib_fd_is_ours(old) || fib_iom_is_closed(s) ||
+	    fib_xchg(&busy, 1, acquire))
 		return;
 	fd = fib_fd_hide(fib_bell_make());
 	if (bell(EPOLL_CTL_ADD, s->iom.epfd, fd, EPOLLIN | EPOLLET) == 0) {

@@ -301,6 +301,12 @@ long fib_bell_hang(int epfd, int bell);
 long fib_bell_ring(int epfd, int bell);
 /** The bell of @s gets number @to: epoll and the monitor know it by that too. */
 void fib_iom_bell_moves(struct fib_sched *s, int to);
+/**
+ * Has the program closed what all workers sleep on, where nobody saw it? They look by
+ * themselves then (iom_poll.c), and nothing of ours is made anew, which would have the
+ * lowest free number for a moment, and be closed as well or be lost.
+ */
+bool fib_iom_is_closed(struct fib_sched *s);
 /** Wake one idle worker of @s. */
 void fib_iom_ring(struct fib_sched *s);
 /** Workers tell fib_host.news() of what comes of @fd, one that is hidden: 0 or -errno. */

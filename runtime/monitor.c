@@ -400,9 +400,13 @@ static struct timespec *sleep_for(bool sleepy, uint64_t period, uint64_t next,
 
 static int make_poke(struct fib_sched *s)
 {
-	int fd = fib_fd_hide((int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC));
-	long r = fd < 0 ? fd : fib_bell_hang(fd, s->iom.wakefd);
+	int fd;
+	long r;
 
+	if (fib_iom_is_closed(s))
+		return -EBADF;
+	fd = fib_fd_hide((int)fib_raw(SYS_epoll_create1, EPOLL_CLOEXEC));
+	r = fd < 0 ? fd : fib_bell_hang(fd, s->iom.wakefd);
 	if (r < 0) {
 		fib_fd_unhide(fd);
 		return (int)r;
@@ -412,8 +416,8 @@ static int make_poke(struct fib_sched *s)
 
 /*
  * Where the program cannot be kept from them, it may have closed them by an
- * instruction of its own. Then there are others, or none for now: it looks at
- * each tick.
+ * instruction of its own. Then there are others, or none, where it has closed all of them
+ * (fib_iom_is_closed()): it looks at each tick.
  */
 static bool has_descriptors(void)
 {

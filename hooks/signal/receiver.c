@@ -554,6 +554,8 @@ static uint64_t watched; /* the set of the signalfd */
 static int make(uint64_t set)
 {
 	watched = set;
+	if (fib_iom_is_closed(&fib_sched))
+		return -EBADF;
 	return fib_fd_hide((int)fib_raw(SYS_signalfd4, -1, &set, 8,
 					SFD_CLOEXEC | SFD_NONBLOCK));
 }

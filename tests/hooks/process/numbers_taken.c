@@ -1,8 +1,8 @@
 /*
  * A program that closes all numbers it does not know by an instruction of its
- * own (closefrom, where no call of libc's is to be made), and then opens files
- * until it has them all: nothing is ever written to these but by itself. What the
- * library had there is lost, and the threads go on.
+ * own (closefrom, where no call of libc's is to be made): the lowest is free from then
+ * on. Then it opens files until it has them all: nothing is ever written to these but by
+ * itself. What the library had there is lost, and the threads go on.
  *
  * It starts again with the limit that it needs: then it begins with it.
  *
@@ -14,8 +14,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#define ROUNDS  30
+#define ROUNDS	30
 #define THREADS 8
+#define LOOK	(100 * T_MS)
 
 static long own_close(int fd)
 {
@@ -58,6 +59,16 @@ static void *answer(void *arg)
 	return arg;
 }
 
+static void look_at_lowest(void)
+{
+	for (long long end = t_now() + LOOK; t_now() < end;) {
+		int fd = dup(1);
+
+		CHECK(fd == 3);
+		t_close(fd);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t t[THREADS];
@@ -72,6 +83,7 @@ int main(int argc, char **argv)
 		t[i] = t_thread(answer, NULL);
 	for (fd = 3; fd < limit; fd++)
 		own_close(fd);
+	look_at_lowest();
 	fd = mkstemp(name);
 	CHECK(fd == 3 && unlink(name) == 0);
 	/* one file behind all numbers: whatever is written anywhere is found */
