@@ -116,6 +116,7 @@ struct fib_in_signal {
 	int altstack_flags;
 	_Atomic uint8_t
 		merges; /* a signal to the process, about to be handled */
+	bool looks;	/* at what others have, for its next one */
 	/* directed at this fiber */
 	_Atomic uint64_t pending __attribute__((aligned(16)));
 	_Atomic uint64_t mask;

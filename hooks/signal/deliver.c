@@ -184,6 +184,14 @@ bool fib_attention_clear(struct fib *f)
 	return false;
 }
 
+static int next_signal(struct fib *f, siginfo_t *info)
+{
+	uint64_t set = fib_sig_deliverable(f);
+
+	return fib_unlikely(f->sig.looks) ? fib_sig_dequeue_any(f, set, info) :
+					    fib_sig_dequeue(f, set, info);
+}
+
 bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 {
 	bool again = finding >= FIB_FINDS_RESTART, ran = false;
@@ -194,7 +202,7 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 	fib_sig_host->attention(f);
 	if (finding != FIB_FINDS_NO_CALL && fib_unlikely(fib_cancel_is_near()))
 		fib_signal_deliver_cancel(f);
-	while ((sig = fib_sig_dequeue(f, fib_sig_deliverable(f), &info))) {
+	while ((sig = next_signal(f, &info))) {
 		struct fib_kernel_sigaction a =
 			fib_sig_delivery_action(sig, &info);
 
@@ -219,6 +227,7 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 		ran = true;
 		fib_sig_run_handler(f, sig, &info, &a, again);
 	}
+	f->sig.looks = false;
 	if (f->hook.restore_mask) {
 		f->hook.restore_mask = FIB_MASK_NONE;
 		fib_store(&f->sig.mask, f->sig.saved_mask, seq_cst);

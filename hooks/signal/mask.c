@@ -19,15 +19,11 @@ void fib_signal_mask_changed(struct fib *f)
  */
 void fib_signal_unblocked(struct fib *f, uint64_t opened)
 {
-	uint64_t pending = 0;
-
 	fib_sig_drop_stale(f, opened);
-	if (!fib_filtered())
-		fib_raw(SYS_rt_sigpending, &pending, 8);
-	if (fib_unlikely(pending & opened & fib_signal_worker_mask()))
-		fib_sig_forward(pending & opened & fib_signal_worker_mask(),
-				true);
+	fib_sig_opened(f, opened);
 	fib_signal_mask_changed(f);
+	if (fib_unlikely(f->sig.looks))
+		fib_store(&f->attention, 1, seq_cst);
 	/* In strict mode it can wait for nobody. */
 	if (fib_unlikely(fib_filtered()) && !fib_worker_self()->process.strict)
 		fib_sig_await_receiver();

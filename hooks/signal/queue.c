@@ -33,6 +33,9 @@ static uint64_t ever_queued;
 
 static _Atomic bool any_stale; /* there was one */
 
+/* What was sent to the process, and may be in the queue of a fiber. */
+static _Atomic uint64_t handed_out;
+
 bool fib_signal_any_queued(void)
 {
 	return fib_load(&queued, relaxed);
@@ -322,6 +325,8 @@ int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
 		put_locked(&f->sig.queue, n);
 	}
 	ever_queued |= FIB_SIG(sig);
+	if (process)
+		fib_or(&handed_out, FIB_SIG(sig), seq_cst);
 	fib_unlock(&fib_sig_lock);
 	if (fib_signal_wants(f, sig))
 		fib_attention_set(f);
@@ -349,17 +354,51 @@ uint64_t fib_sig_ahead(struct fib *f, uint64_t set)
 	return set;
 }
 
+/*
+ * What was sent to the process is anybody's until it is dequeued. The first kind of @set
+ * that others have in their queues, if it comes before *@at of @f's; *@whose it is. What
+ * nobody has any more is not looked for the next time.
+ */
+static struct fib_siginfo_node **others_locked(struct fib *f, uint64_t set,
+					       struct fib_siginfo_node **at,
+					       struct fib **whose)
+{
+	uint64_t left = fib_load(&f->sig.pending, relaxed);
+	uint32_t n = fib_high_water();
+
+	set &= fib_load(&handed_out, relaxed);
+	for (uint32_t i = 0; set && i < n; i++) {
+		struct fib *other = fib_at(i);
+		uint64_t has = fib_load(&other->sig.pending, relaxed) & set;
+		struct fib_siginfo_node **its;
+
+		if (!has || other == f)
+			continue;
+		left |= has;
+		its = first_process_locked(&other->sig.queue, set);
+		if (*its && (!*at || rank(*its) < rank(*at))) {
+			at = its;
+			*whose = other;
+		}
+	}
+	fib_and(&handed_out, ~set | left, relaxed);
+	return at;
+}
+
 int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 {
 	struct fib_siginfo_node **at;
+	struct fib *whose = f;
 	uint64_t ready;
 	int sig = 0;
 
 	fib_lock(&fib_sig_lock);
 	ready = ready_locked(f, set);
-	if (!ready)
+	if (!ready && fib_likely(!f->sig.looks))
 		goto out;
 	at = first_locked(&f->sig.queue, ready);
+	if (fib_unlikely(f->sig.looks))
+		at = others_locked(f, set, at, &whose);
 	if (*at) {
 		bool process = (*at)->process;
 
@@ -370,12 +409,13 @@ int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 			fib_store(&f->sig.merges, (uint8_t)sig, seq_cst);
 		else if (info->si_code == SI_TIMER)
 			fib_sig_timer_dequeued(info);
-	} else { /* there was no memory for it */
+	} else if (ready) { /* there was no memory for it */
 		sig = __builtin_ctzll(ready) + 1;
 		memset(info, 0, sizeof(*info));
 		info->si_signo = sig;
 	}
-	unpend_locked(f, sig);
+	if (sig)
+		unpend_locked(whose, sig);
 out:
 	fib_unlock(&fib_sig_lock);
 	return sig;
@@ -477,8 +517,6 @@ bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info)
 	struct fib_siginfo_node **at;
 	bool found;
 
-	if (fib_likely(!(fib_load(&f->sig.pending, acquire) & blocked)))
-		return false;
 	fib_lock(&fib_sig_lock);
 	at = first_process_locked(&f->sig.queue, blocked);
 	found = *at;
@@ -488,6 +526,11 @@ bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info)
 	}
 	fib_unlock(&fib_sig_lock);
 	return found;
+}
+
+uint64_t fib_sig_handed_out(void)
+{
+	return fib_load(&handed_out, seq_cst);
 }
 
 void fib_sig_drop_process(struct fib *f, int sig)
@@ -537,6 +580,7 @@ void fib_sig_queues_init(void)
 	fib_store(&queued, 0, relaxed);
 	process_queue = NULL;
 	fib_store(&process_pending, 0, relaxed);
+	fib_store(&handed_out, 0, relaxed);
 	ever_queued = 0;
 }
 

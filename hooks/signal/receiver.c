@@ -254,11 +254,16 @@ void fib_sig_post(int sig, const siginfo_t *info)
 	fib_monitor_poke();
 }
 
+static void pend_process_locked(int sig, const siginfo_t *info)
+{
+	fib_sig_queue_process(sig, info);
+	forward_locked(FIB_SIG(sig), true);
+}
+
 void fib_signal_pend_process(int sig, const siginfo_t *info)
 {
 	fib_lock(&forward_lock);
-	fib_sig_queue_process(sig, info);
-	forward_locked(FIB_SIG(sig), true);
+	pend_process_locked(sig, info);
 	fib_unlock(&forward_lock);
 }
 
@@ -284,19 +289,64 @@ static void forward_posted(void)
 	}
 }
 
-/*
- * Under the lock: two who forward at once might change the order of a queue. Who is
- * about to get what a timer of its own sent has the overruns as well.
- */
-void fib_sig_forward(uint64_t set, bool pended)
+/* Under the lock: two who forward at once might change the order of a queue. */
+static void forward(uint64_t set)
 {
 	if (!set)
 		return;
 	fib_lock(&forward_lock);
-	if (pended)
-		take_timers_locked(set);
-	forward_locked(set, pended);
+	forward_locked(set, false);
 	fib_unlock(&forward_lock);
+}
+
+/*
+ * What others are forwarding, or have forwarded to a fiber that has not dequeued it yet,
+ * still pends: that one may close its mask for it, in a handler. So who opens his looks
+ * there as well, before his call returns, and takes what he finds first. Under the lock,
+ * for a signal may be between two queues. Who is about to get what a timer of its own sent
+ * has the overruns as well.
+ *
+ *	another one			@f
+ *	-----------			--
+ *	lock				mask = open
+ *	kernel's queue -> a fiber's,	what is in the kernel's? the lock held?
+ *	  handed_out, or pending here	handed out, here?
+ *	unlock				lock, forward, looks, unlock
+ *
+ *	mask = closed			the end of the call:
+ *	lock				lock
+ *	its queue -> here -> @f's	dequeue, of all queues
+ *	unlock				unlock
+ */
+void fib_sig_opened(struct fib *f, uint64_t set)
+{
+	uint64_t pending = 0;
+
+	if (fib_filtered())
+		return;
+	fib_raw(SYS_rt_sigpending, &pending, 8);
+	pending &= set & fib_signal_worker_mask();
+	/* The lock first: what its holder does shows when it is free. */
+	if (fib_likely(!pending && !fib_load(&forward_lock.word, acquire) &&
+		       !((fib_sig_handed_out() | fib_signal_process_pending()) &
+			 set)))
+		return;
+	fib_lock(&forward_lock);
+	if (pending)
+		take_timers_locked(pending);
+	forward_locked(pending | (fib_signal_process_pending() & set), true);
+	f->sig.looks = fib_sig_handed_out() & set;
+	fib_unlock(&forward_lock);
+}
+
+int fib_sig_dequeue_any(struct fib *f, uint64_t set, siginfo_t *info)
+{
+	int sig;
+
+	fib_lock(&forward_lock);
+	sig = fib_sig_dequeue(f, set, info);
+	fib_unlock(&forward_lock);
+	return sig;
 }
 
 /*
@@ -366,7 +416,7 @@ void fib_signal_sync(uint64_t set)
 		fib_lock(&fib_sig_lock);
 		fib_unlock(&fib_sig_lock);
 	}
-	fib_sig_forward(pending & set & watchable(), false);
+	forward(pending & set & watchable());
 }
 
 void fib_signal_send_group(int sig)
@@ -412,8 +462,9 @@ void fib_signal_rewatch(uint64_t set)
 	uint64_t found;
 
 	fib_fence(seq_cst);
-	if (!(fib_load(&unwatched, relaxed) & set) &&
-	    !fib_load(&forward_lock.word, relaxed))
+	/* Who holds the lock may have asked before the mask was open, and write it now. */
+	if (!fib_load(&forward_lock.word, acquire) &&
+	    !(fib_load(&unwatched, relaxed) & set))
 		return;
 	if (fib_unlikely(fib_filtered())) {
 		fib_and(&unwatched, ~set, seq_cst);
@@ -484,12 +535,18 @@ again:
 	return sig;
 }
 
+/* On its way it is nowhere: who opens its mask for it looks under the lock. */
 void fib_sig_retarget(struct fib *f)
 {
 	siginfo_t info;
 
+	if (fib_likely(!(fib_load(&f->sig.pending, acquire) &
+			 fib_load(&f->sig.mask, relaxed))))
+		return;
+	fib_lock(&forward_lock);
 	while (fib_sig_dequeue_blocked(f, &info))
-		fib_signal_pend_process(info.si_signo, &info);
+		pend_process_locked(info.si_signo, &info);
+	fib_unlock(&forward_lock);
 }
 
 void fib_signal_exit(struct fib *f)

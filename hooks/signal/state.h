@@ -111,6 +111,8 @@ uint64_t fib_sig_ahead(struct fib *f, uint64_t set);
 int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info);
 /* Of @sig, what was sent to the process leaves @f's queue. */
 void fib_sig_drop_process(struct fib *f, int sig);
+/* What was sent to the process, and may be in the queue of a fiber. */
+uint64_t fib_sig_handed_out(void);
 /* One that was sent to the process, is in @f's queue, and blocked by now. */
 bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info);
 /* @f ends: one that is left in its queue; or true, there is none, and it is gone. */
@@ -170,10 +172,12 @@ void fib_sig_shown_add(struct fib *f, uint64_t set);
 /* --- receiver.c ------------------------------------------------------------ */
 
 /*
- * The kernel has @set pending for the process: to the fibers that want it. @pended: it was
- * blocked until now.
+ * @f, the caller, does not block @set any more. What of that pends for the process is with
+ * some fiber then; @f looks at the queues of others too, if it may be there (looks).
  */
-void fib_sig_forward(uint64_t set, bool pended);
+void fib_sig_opened(struct fib *f, uint64_t set);
+/* As fib_sig_dequeue(), for one that looks there. */
+int fib_sig_dequeue_any(struct fib *f, uint64_t set, siginfo_t *info);
 /*
  * @mask is @f's from now on, which handles @info, or drops it: if that was sent to the
  * process, what has been sent since was the same.
