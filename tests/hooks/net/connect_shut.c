@@ -1,6 +1,8 @@
 /*
  * shutdown() of a socket whose connect() is just being begun: it ends that, and what
  * it has ended is not begun anew. The listener has no room.
+ *
+ * t-chaos-but idle_kick: a connect that is ended as it is kicked, and begins anew
  */
 #include "t.h"
 

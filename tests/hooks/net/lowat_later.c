@@ -2,6 +2,8 @@
  * SO_RCVLOWAT of a TCP connection is set while a receive waits there. For fewer bytes
  * nobody is woken; but whatever ends the wait, it takes what is there. (Both ends
  * are the process's own, and have been used for a while: who writes may know who waits.)
+ *
+ * t-chaos-but no_watch: who waits by poll, which goes by what others have left
  */
 #include "../calls.h"
 #include <netinet/tcp.h>

@@ -1,6 +1,8 @@
 /*
  * MSG_WAITALL of a unix stream, with a name that has no place to go: it fails when all has
  * come, and not before.
+ *
+ * t-chaos-but idle_kick: a receive that has a part, which it ends as a stop does
  */
 #include "../calls.h"
 

@@ -7,6 +7,7 @@
  * t-case: memory
  * t-case: address_space
  * t-case: protection
+ * t-chaos-but futex_more: the memory of a larger table of words that are waited for
  */
 #include "t.h"
 #include <sys/resource.h>
