@@ -266,12 +266,17 @@ void fib_sig_timer_set(int id, bool deleted)
 /*
  * As sig_ignored() of the kernel: what is ignored and not blocked is dropped where it is
  * sent. What a sigwait() awaits counts as it was before that (real_blocked), and what is sent
- * to the process goes by main's mask, whoever takes it.
+ * to the process goes by main's mask, whoever takes it. That is closed for a moment where
+ * main creates a thread: what comes late to the receiver was sent before that, as a SIGCONT,
+ * and would end a call that nobody has stopped.
  */
 static bool dropped(const struct fib *f, int sig, bool process)
 {
+	if (process)
+		f = fib_main_fiber;
 	return fib_sig_is_ignored(sig) &&
-	       !fib_sig_blocks(process ? fib_main_fiber : f, sig);
+	       (!fib_sig_blocks(f, sig) ||
+		(fib_load(fib_shared(&f->sig.open), relaxed) & FIB_SIG(sig)));
 }
 
 int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
