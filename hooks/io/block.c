@@ -347,6 +347,8 @@ static long block(struct fib_io *io)
 	/* sock_intr_errno(); and whoever has done a part leaves it at that */
 	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)
 		fib_stop_ends();
+	else
+		fib_stop_may_repeat();
 	do
 		r = FIB_CHAOS_ODDS(no_watch, 64) ? -ENOSPC : fib_io_wait(io);
 	while (r == 0 && is_too_little(io));

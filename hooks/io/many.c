@@ -266,8 +266,7 @@ long fib_many_wait(struct fib_many *m)
 {
 	long r;
 
-	if (!fib_stop_ends_it())
-		fib_stop_repeats();
+	fib_stop_may_repeat();
 	fib_cancel_begin();
 	for (;;) {
 		r = publish_all(m);

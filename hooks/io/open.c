@@ -188,6 +188,7 @@ static long await_writer(int fd)
 	if (o.watch < 0)
 		return -ENOSYS;
 	fib_count(io_waits);
+	fib_stop_may_repeat(); /* the path may be another file's by then */
 	while (r == 0) {
 		fib_store(&o.told, false, seq_cst);
 		if (has_had_writer(fd))

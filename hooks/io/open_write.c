@@ -210,6 +210,7 @@ static long await_turn(struct writer *w)
 	long r;
 
 	fib_count(io_waits);
+	fib_stop_may_repeat();
 	do
 		r = fib_park_until(is_told, w, FIB_NEVER, FIB_WAIT_FD,
 				   (uint64_t)w->fd);

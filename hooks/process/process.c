@@ -432,14 +432,17 @@ static struct fib_place *line_for(struct fib_place *p)
 	return fib_self()->bound ? NULL : p;
 }
 
-/* A group of 0 is the one that the process is in when the call begins, anew perhaps. */
+/*
+ * A group of 0 is the one that the process is in when the call begins; after a stop it
+ * begins anew. (To others that makes no difference, but in who looks first.)
+ */
 static void name_group(long nr, long a[6])
 {
 	long group;
 
 	if (nr == SYS_wait4 ? a[0] : a[0] != P_PGID || a[1])
 		return;
-	fib_stop_repeats();
+	fib_stop_may_repeat();
 	group = fib_raw(SYS_getpgid, 0);
 	if (nr != SYS_wait4)
 		a[1] = group;

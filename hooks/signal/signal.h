@@ -278,6 +278,12 @@ static inline void fib_stop_repeats(void)
 {
 	fib_store(&fib_self()->io.stop, FIB_STOP_REPEATS, relaxed);
 }
+/** So it does, unless it ends: it may be non-blocking by then, or ask for something else. */
+static inline void fib_stop_may_repeat(void)
+{
+	if (!fib_stop_ends_it())
+		fib_stop_repeats();
+}
 /** Has it ended? */
 static inline bool fib_stop_ended(void)
 {

@@ -224,6 +224,7 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 	if (!p->in_line)
 		return -FIB_LINE_TAKEN;
 	f->io.place = p;
+	fib_stop_may_repeat();
 	FIB_CHAOS_POINT(line_stood);
 	do
 		r = fib_park_until(is_called, p, deadline_ns, FIB_WAIT_LINE, 0);

@@ -1,20 +1,22 @@
 /*
  * A stop and SIGCONT end some calls with EINTR, though no handler runs
  * (signal(7)): epoll_wait(), sigtimedwait(), semop(), socket calls with a time
- * limit, and what has done a part. Others go on, by the number that they were called
- * with, whatever file that is by then, and whatever a futex is by then. SIGCONT alone
- * ends none.
+ * limit, and what has done a part. Others begin anew, by the number that they were
+ * called with, whatever file that is by then, whatever a futex is by then, and whether
+ * they may wait by then. SIGCONT alone ends none.
  *
  * t-case: end
  * t-case: on
  * t-case: moved
  * t-case: words
  * t-case: children
+ * t-case: changed
  * t-no-stats: the stopped child leaves by _exit()
  */
 #include "../calls.h"
 #include <linux/futex.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
 
@@ -273,6 +275,87 @@ static void words(int to, int from)
 	}
 }
 
+static char fifo[64];
+
+static long opens(void *arg)
+{
+	(void)arg;
+	return open(fifo, O_RDONLY);
+}
+
+static long splices(void *arg)
+{
+	int *fd = arg;
+
+	return splice(fd[0], NULL, fd[1], NULL, 1, 0);
+}
+
+static long awaits_group(void *arg)
+{
+	return waitpid(0, arg, 0);
+}
+
+static void nonblock(int fd)
+{
+	int on = 1;
+
+	CHECK(ioctl(fd, FIONBIO, &on) == 0);
+}
+
+/* They may not wait any more; or what they ask for is something else. */
+static void changed(int to, int from)
+{
+	enum { OPENERS = 6, GROUPS = 4 };
+	int p[2], sv[2], full_up[2], into[2], between[2], st, port;
+	struct t_call c[5], o[OPENERS], g[GROUPS];
+	pid_t pid;
+
+	snprintf(fifo, sizeof(fifo), "/tmp/stop_ends.%d", getpid());
+	CHECK(mkfifo(fifo, 0600) == 0);
+	listener = t_listen(&port);
+	t_pipe(p);
+	t_pair(sv);
+	t_pipe(full_up);
+	CHECK(fcntl(full_up[1], F_SETPIPE_SZ, 4096) == 4096);
+	CHECK(write(full_up[1], big, 4096) == 4096);
+	t_pipe(into);
+	t_pipe(between);
+	t_begin(&c[0], reads, &p[0]);
+	t_begin(&c[1], recvs, &sv[0]);
+	t_begin(&c[2], writes, &full_up[1]);
+	t_begin(&c[3], accepts, &listener);
+	t_begin(&c[4], splices, (int[]){ into[0], between[1] });
+	for (int i = 0; i < OPENERS; i++)
+		t_begin(&o[i], opens, NULL);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0)
+		for (;;)
+			pause();
+	for (int i = 0; i < GROUPS; i++)
+		t_begin(&g[i], awaits_group, &st);
+	nonblock(p[0]);
+	nonblock(sv[0]);
+	nonblock(full_up[1]);
+	nonblock(listener);
+	nonblock(into[0]);
+	CHECK(unlink(fifo) == 0);
+	CHECK(setpgid(pid, pid) == 0);
+	for (int i = 0; i < 5; i++)
+		t_waits(&c[i]);
+	be_stopped(to, from);
+	t_ended("read", &c[0]);
+	t_ended("recv", &c[1]);
+	CHECK(t_end(&c[2]) == 1);
+	t_ended("accept", &c[3]);
+	t_ended("splice", &c[4]);
+	for (int i = 0; i < OPENERS; i++)
+		t_ended("open", &o[i]);
+	for (int i = 0; i < GROUPS; i++)
+		t_ended("waitpid", &g[i]);
+	CHECK(kill(pid, SIGKILL) == 0 && t_wait(pid) != -1);
+}
+
 static long reaps(void *arg)
 {
 	siginfo_t info;
@@ -328,6 +411,8 @@ static int in_child(const char *how, int to, int from)
 		on(to, from);
 	else if (!strcmp(how, "moved"))
 		moved(to, from);
+	else if (!strcmp(how, "changed"))
+		changed(to, from);
 	else if (!strcmp(how, "words"))
 		words(to, from);
 	else if (!strcmp(how, "children"))
