@@ -518,11 +518,11 @@ static long to_stream(struct fib_ends *e, int in, int out)
 		e->asked = e->left;
 	if (!e->asked) {
 		ready = fib_io_ready(in, POLLIN);
-		if (ready & POLLIN) {
+		if ((ready & POLLIN) && !is_shut(e, out)) {
 			e->wait = &e->out;
 			return -EAGAIN;
 		}
-		/* Its end, or what it waits for, come first. */
+		/* An end, or what it waits for, come first. */
 		e->asked = 1;
 	}
 	return call_now(e, in, out);

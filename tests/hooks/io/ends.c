@@ -293,6 +293,28 @@ static void at_once(void)
 	t_say("at once");
 }
 
+/* A full stream is shut; one that waits for room is told, one that comes later finds it. */
+static void shut(int before)
+{
+	struct result r = { .w = &waits[5] };
+	pthread_t th;
+
+	full_stream();
+	if (before)
+		t_get(in[0]);
+	th = t_thread(waiter, &r);
+	for (int i = 0; i < 5; i++)
+		t_settle();
+	pipes = 0;
+	CHECK(shutdown(out[1], SHUT_WR) == 0);
+	t_put(in[1], 'y');
+	t_join(th);
+	t_say("splice to a stream, shut %s: %zd %s, %d signals",
+	      before ? "before" : "meanwhile", r.n,
+	      r.n < 0 ? strerrorname_np(r.err) : "", pipes);
+	close_all();
+}
+
 /* --- the whole of a file, in one call, while numbers change --------------- */
 
 static void *send_all(void *arg)
@@ -411,6 +433,8 @@ int main(void)
 	t_handle(SIGPIPE, on_pipe, 0);
 	t_be_threaded();
 	at_once();
+	shut(0);
+	shut(1);
 	own_position();
 	for (size_t i = 0; i < T_LEN(waits); i++)
 		interrupted(&waits[i]);
