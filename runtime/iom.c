@@ -330,7 +330,7 @@ void fib_iom_edge(struct fib_fd *s)
 	fib_unlock(&s->lock);
 }
 
-void fib_iom_all_again(struct fib_fd *s)
+void fib_iom_all_again(struct fib_fd *s, uint8_t events, uint8_t woken)
 {
 	fib_lock(&s->lock);
 	fib_iom_edge_locked(s);
@@ -338,8 +338,8 @@ void fib_iom_all_again(struct fib_fd *s)
 		struct fib_waiter *w =
 			fib_container_of(it, struct fib_waiter, node);
 
-		if (w->events)
-			wake_locked(s, w, FIB_WOKEN_TO_LOOK);
+		if (w->events & events)
+			wake_locked(s, w, woken);
 	}
 	fib_unlock(&s->lock);
 }

@@ -424,8 +424,8 @@ struct fib_fd *fib_iom_move(struct fib_fd *s, struct fib_hold *h,
 void fib_iom_nudge_writers(struct fib_sched *s);
 /** Who has begun to try at @s, and does not wait yet, is to try again. */
 void fib_iom_edge(struct fib_fd *s);
-/** Whoever waits at @s is to try again. */
-void fib_iom_all_again(struct fib_fd *s);
+/** Whoever waits at @s for one of @events is to try again; @woken: FIB_WOKEN_FOR_IT, ... */
+void fib_iom_all_again(struct fib_fd *s, uint8_t events, uint8_t woken);
 /**
  * @s may be ready for one of @events: another way than epoll has told of it, if @s is
  * the file that it was when files was @files. See "Hints".

@@ -75,7 +75,7 @@ static void leave_to_kernel(void)
 			fd |= FIB_FD_CHUNK - 1;
 			continue;
 		}
-		fib_iom_all_again(s);
+		fib_iom_all_again(s, FIB_IO_BOTH, FIB_WOKEN_TO_LOOK);
 		if (fib_fd_kind(fd) == FIB_FD_NOWAIT)
 			fib_io_disarm(s);
 	}

@@ -315,13 +315,26 @@ static bool receive_rest(struct fib_rest *rest, long r, long *nr, long v[6])
 	return next_call(c, nr, v);
 }
 
+/* Nothing is there, and so it is woken as all others are who wait for SO_RCVLOWAT's bytes. */
+static bool waits_with_others(const struct fib_known *k, long flags,
+			      size_t lowat)
+{
+	int n = 1;
+
+	return k->kind == FIB_FD_TCP && (flags & MSG_WAITALL) && lowat > 1 &&
+	       !(flags & MSG_PEEK) &&
+	       !fib_raw(SYS_ioctl, k->fd, FIONREAD, &n) && n == 0;
+}
+
 long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 			 long flags, size_t lowat)
 {
 	struct receive c = { .rest.next = receive_rest, .flags = flags };
 	struct msghdr h = { .msg_iov = &c.all, .msg_iovlen = 1 };
+	uint32_t closes = fib_load(&k->slot->closes, relaxed);
 	size_t all, target;
-	bool first;
+	bool first, among;
+	long r;
 
 	if (nr == SYS_recvfrom)
 		c.all = (struct iovec){ (void *)a[1], (size_t)a[2] };
@@ -340,5 +353,11 @@ long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 	/* By the terms of when it began, which may change while it waits in a fiber. */
 	first = fib_fd_has_messages(k) && lowat <= 1 && !(flags & MSG_PEEK) &&
 		!fib_io_is_refused(&h);
-	return fib_io_whole(k, FIB_IO_READ, first, nr, a, &c.rest, NULL);
+	among = waits_with_others(k, flags, lowat);
+	r = fib_io_whole(k, FIB_IO_READ, first, nr, a, &c.rest, NULL);
+	/* Of what it has left epoll tells nobody, if that is less. */
+	if (fib_unlikely(among && r > 0 && (size_t)r == all) &&
+	    fib_load(&k->slot->closes, relaxed) == closes)
+		fib_iom_all_again(k->slot, FIB_IO_READ, FIB_WOKEN_FOR_IT);
+	return r;
 }

@@ -24,6 +24,13 @@ static long receive_one(void *arg)
 	return recv(*(int *)arg, &b, 1, 0);
 }
 
+static long receive_all(void *arg)
+{
+	char b[2];
+
+	return recv(*(int *)arg, b, sizeof(b), MSG_WAITALL);
+}
+
 static void talk(const int s[2])
 {
 	int yes = 1;
@@ -91,6 +98,26 @@ static void several(void)
 	T_RESULT("the rest", recv(s[0], got, ROOM, MSG_DONTWAIT));
 }
 
+/* So it is where one of them waits for all of its bytes. */
+static void beside_all(void)
+{
+	struct t_call c[3];
+	int s[2];
+
+	t_tcp_pair(s);
+	set_lowat(s[0], 10);
+	t_begin(&c[0], receive_one, &s[0]);
+	t_begin(&c[1], receive_all, &s[0]);
+	t_begin(&c[2], receive_one, &s[0]);
+	t_write(s[1], "abcdefghi", 9);
+	t_waits(&c[0]);
+	t_write(s[1], "j", 1);
+	CHECK(t_end(&c[1]) == 2 && t_end(&c[0]) == 1 && t_end(&c[2]) == 1);
+	CHECK(recv(s[0], got, ROOM, MSG_DONTWAIT) == 6);
+	t_close(s[0]);
+	t_close(s[1]);
+}
+
 static void *run(void *arg)
 {
 	struct timeval limit = { 1, 0 };
@@ -117,6 +144,8 @@ static void *run(void *arg)
 	t_ended("a limit", &c);
 	urgent();
 	several();
+	for (int i = 0; i < 10; i++)
+		beside_all();
 	return arg;
 }
 
