@@ -21,11 +21,12 @@
  * and ends calls once, by whichever worker comes first. If none sleeps in such a
  * call at that moment, parked calls go on.
  *
- * The kernel makes all others anew, by their numbers (ERESTARTSYS). That matters to those
- * whose number is another file's by now, or nobody's (FIB_STOP_REPEATS, fib_host_moved()),
- * to those who wait for a word that is another by now,
- * and to poll and its like: these end their wait as if a handler had to run, find none,
- * and are repeated (look_for_signals() of hooks/dispatch.c).
+ * The kernel makes all others anew (ERESTARTSYS). That matters to those whose file is
+ * O_NONBLOCK by now, whose number is another file's, or nobody's (fib_host_moved()), who
+ * wait for a word that is another, for a group that is, by a path, and to poll and its
+ * like: these (FIB_STOP_REPEATS) end their wait as if a handler had to run, find none, and
+ * are repeated (look_for_signals() of hooks/dispatch.c). Who waits for a child by its id
+ * goes on.
  */
 #include "hooks/signal/state.h"
 

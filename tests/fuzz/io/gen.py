@@ -10,6 +10,7 @@ import random
 
 import byways
 import corners
+import crowds
 import outskirts
 from scenes import SOCKETS, Scenes
 
@@ -19,6 +20,7 @@ LIMIT = "400ms"
 CORNERS = 0.3 # of the scripts
 BYWAYS = 0.35
 OUTSKIRTS = 0.35
+CROWDS = 0.25
 RECV_FLAGS = [""] * 8 + ["waitall"] * 5 + [
     "peek", "dontwait", "oob", "trunc", "waitall peek", "waitall dontwait",
     "peek oob", "errqueue", "cmsgcloexec"]
@@ -31,7 +33,8 @@ class File:
         self.name, self.kind, self.peer, self.end = name, kind, peer, end
 
 
-class Script(Scenes, corners.Corners, byways.Byways, outskirts.Outskirts):
+class Script(Scenes, corners.Corners, byways.Byways, outskirts.Outskirts,
+             crowds.Crowds):
     def __init__(self, rng):
         self.rng = rng
         self.steps, self.files, self.timed = [], [], rng.random() < 0.12
@@ -508,6 +511,11 @@ def script(seed, number):
             one = Script(rng)
             getattr(one, scene)()
             return one.steps
+    rng = random.Random(f"{seed}/{number}/crowds")
+    if rng.random() < CROWDS:
+        one = Script(rng)
+        one.crowd()
+        return one.steps
     rng = random.Random(f"{seed}/{number}/outskirts")
     if rng.random() < OUTSKIRTS:
         one = Script(rng)

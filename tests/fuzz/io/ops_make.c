@@ -231,6 +231,23 @@ static void op_fifo(struct fz_call *c)
 			    flags | (fz_has(c, "nonblock") ? O_NONBLOCK : 0)));
 }
 
+/* unlink: its name; perm MODE: its rights */
+static void op_unlink(struct fz_call *c)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "%s/fifo", fz_shared->dir);
+	fz_ret(c, unlink(path));
+}
+
+static void op_perm(struct fz_call *c)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "%s/fifo", fz_shared->dir);
+	fz_ret(c, chmod(path, (mode_t)strtol(c->w[1], NULL, 8)));
+}
+
 static int mode(int fd, bool raw, int vmin, int vtime)
 {
 	struct termios t;
@@ -476,6 +493,8 @@ const struct fz_op fz_make_ops[] = {
 	{ "unixsock", op_unixsock },
 	{ "pipe", op_pipe },
 	{ "fifo", op_fifo },
+	{ "unlink", op_unlink },
+	{ "perm", op_perm },
 	{ "pty", op_pty },
 	{ "mode", op_mode },
 	{ "ptsopen", op_ptsopen },

@@ -11,6 +11,7 @@
 #include "io.h"
 
 #define MESSAGES 4
+#define LARGE	 (1 << 20)
 
 union control {
 	struct cmsghdr h;
@@ -166,11 +167,22 @@ static void vector(struct fz_call *c, struct mmsghdr *m, struct iovec *v,
 		m[i].msg_hdr.msg_iov = &v[i];
 		m[i].msg_hdr.msg_iovlen = 1;
 	}
-	if (fz_has(c, "fault2"))
-		v[1].iov_base = (void *)16;
+	for (int i = 1; i < c->n; i++) {
+		int k = c->w[i][strlen(c->w[i]) - 1] - '1';
+
+		if (k < 0 || k >= MESSAGES)
+			continue;
+		if (!strncmp(c->w[i], "fault", 5))
+			v[k].iov_base = (void *)16;
+		if (!strncmp(c->w[i], "large", 5))
+			v[k].iov_len = LARGE;
+	}
 }
 
-/* recvmmsg A K N FLAGS [NNNms] [fault2], sendmmsg A K N FLAGS [fault2] */
+/*
+ * recvmmsg A K N FLAGS [NNNms] [faultI], sendmmsg A K N FLAGS [faultI] [largeI]: message
+ * I lies nowhere, or is more than there is ever room for
+ */
 static void op_recvmmsg(struct fz_call *c)
 {
 	size_t n = (size_t)fz_num(c, 3);
@@ -199,8 +211,8 @@ static void op_recvmmsg(struct fz_call *c)
 static void op_sendmmsg(struct fz_call *c)
 {
 	size_t n = (size_t)fz_num(c, 3);
-	char *b =
-		memset(fz_buffer(c, MESSAGES * n + 1), letter(c), MESSAGES * n);
+	size_t room = MESSAGES * n + LARGE;
+	char *b = memset(fz_buffer(c, room), letter(c), room);
 	struct mmsghdr m[MESSAGES];
 	struct iovec v[MESSAGES];
 	int fd = fz_fd(c, 1);

@@ -135,6 +135,15 @@ static void op_group(struct fz_call *c)
 	fz_ret(c, setpgid(0, 0));
 }
 
+/* joins ACTOR OTHER: into the group that OTHER's process has, or begins */
+static void op_joins(struct fz_call *c)
+{
+	int k = (int)fz_num(c, 1), other = (int)fz_num(c, 2);
+
+	fz_ret(c, setpgid(fz_shared->slot[k].pid,
+			  k == other ? 0 : getpgid(fz_shared->slot[other].pid)));
+}
+
 /* front A: the own group into the foreground */
 static void op_front(struct fz_call *c)
 {
@@ -163,6 +172,7 @@ const struct fz_op fz_task_ops[] = {
 	{ "wait", op_wait },
 	{ "session", op_session },
 	{ "group", op_group },
+	{ "joins", op_joins },
 	{ "front", op_front },
 	{ "setattr", op_setattr },
 	{ 0 },
