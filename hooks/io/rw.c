@@ -151,10 +151,10 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 			if (!tells_end(k, ready))
 				return read_fifo(k, ready, nr, a);
 		}
-		if (nr == SYS_readv && a[2] > 1 && is_watch(k->fd))
-			return read_pieces(k, a);
 		fib_store(&fib_self()->sig.kicked, false, relaxed);
-		r = fib_io_polled(&io, shows_end(k) ? len : 0, nr, a);
+		r = nr == SYS_readv && a[2] > 1 && is_watch(k->fd) ?
+			    read_pieces(k, a) :
+			    fib_io_polled(&io, shows_end(k) ? len : 0, nr, a);
 		if (fib_unlikely(r == -FIB_ERESTARTSYS) && looks_again(k))
 			r = -EAGAIN;
 		if (k->tty == FIB_TTY_NOT)
