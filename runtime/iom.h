@@ -141,7 +141,8 @@
  *	leave: lock; unlink; unlock
  *
  * A try that began before (D) has the old number, which stays what it is until
- * (F) has seen the try's end. One that begins after (D) has the duplicate's.
+ * (F) has seen the try's end. One that begins after (D) has the duplicate's. A try that
+ * waits in the kernel after all is kicked at (F), and goes on by that as well.
  * Who comes to (C) after (G) is told by closes, and others are linked at (D).
  *
  * The first try of all comes before it is known whether the call is going to wait,

@@ -107,14 +107,37 @@ void fib_iom_let_go(struct fib_hold *h)
 		fib_iom_guest_leave(s);
 }
 
+#define TRY_NS 10000000 /* a long time */
+
+/*
+ * A try waits in the kernel all the same: another one has taken what it had seen, and who
+ * is to bring more may be our caller. A kick ends it.
+ */
+static void end_tries(const struct fib_sched *sched)
+{
+	const struct fib_worker *self = fib_worker_self();
+
+	if (!fib_host.kick || fib_filtered())
+		return;
+	for (uint32_t i = 0; i < fib_load(&sched->workers, acquire); i++) {
+		struct fib_worker *w = sched->worker[i];
+
+		if (w != self && !fib_load(&w->idle, relaxed))
+			fib_host.kick(w);
+	}
+}
+
 /* (F) */
 static void wait_for_tries(struct fib_fd *s)
 {
+	static const struct timespec ts = { 0, TRY_NS };
 	uint32_t n;
 
 	fib_add(&s->evicting, 1, seq_cst);
 	while ((n = fib_load(&s->tries, seq_cst)))
-		fib_raw(SYS_futex, &s->tries, FUTEX_WAIT_PRIVATE, n, 0);
+		if (fib_raw(SYS_futex, &s->tries, FUTEX_WAIT_PRIVATE, n, &ts) ==
+		    -ETIMEDOUT)
+			end_tries(fib_sched_of(s));
 	fib_sub(&s->evicting, 1, relaxed);
 }
 
