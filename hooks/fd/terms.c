@@ -301,18 +301,6 @@ bool fib_fd_short_is_last(int fd)
 	return k && (k->kind == FIB_FD_TCP || both_at_home(k, k->slot));
 }
 
-/* A datagram socket is shut by its own file alone, unix_shutdown(): here by nobody else. */
-static bool shuts_itself(const struct fib_known *k)
-{
-	const struct fib_desc *d = fib_load(&k->desc, acquire);
-	int type = 0, len = sizeof(type);
-
-	return k->kind == FIB_FD_LOCAL && d && fib_desc_is_ours(d) &&
-	       !fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_TYPE, &type,
-			&len) &&
-	       type == SOCK_DGRAM;
-}
-
 /*
  * Another process may shut a unix socket for sending: unix_poll() says nothing of it, and
  * who waits is woken natively (unix_shutdown()). What has no bytes is nothing to a
@@ -323,7 +311,7 @@ static unsigned ask_whether_shut(const struct fib_known *k,
 {
 	if (!(events & FIB_IO_WRITE) ||
 	    (k->kind != FIB_FD_STREAM && k->kind != FIB_FD_LOCAL) ||
-	    both_at_home(k, s) || shuts_itself(k))
+	    both_at_home(k, s))
 		return 0;
 	if (k->kind == FIB_FD_STREAM &&
 	    fib_raw(SYS_sendto, s->fd, NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL, 0,
