@@ -74,12 +74,6 @@ const char *fib_tell_error(int err);
 /* What standard output was when the library was loaded, as fib_stderr. */
 extern struct fib_file fib_stdout;
 
-/**
- * Before the first thread: become fibers, unless that is not wanted, not
- * possible (said once), or done already.
- */
-void fib_activate(void);
-
 /* --- obstacle.c --- */
 struct fib_found {
 	bool filtered;	  /* by seccomp */
@@ -98,6 +92,13 @@ const char *fib_obstacle(bool early, struct fib_found *found);
 extern const char fib_obstacle_later[];
 /** The reason that @what failed with @err (-errno); until the next one is asked for. */
 const char *fib_because(const char *what, long err);
+
+/* --- activate.c, and what it needs --- */
+/**
+ * Before the first thread: become fibers, unless that is not wanted, not
+ * possible (said once), or done already.
+ */
+void fib_activate(void);
 /** Has the program installed a filter by itself? */
 bool fib_filter_is_own(void);
 /** Is a signal handler under way, in a process with one thread and @mask? */

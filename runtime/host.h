@@ -72,6 +72,8 @@
  *	fib_host_waiter(f, own)	where the caller @f waits by fib_io_park(): @own, on
  *				its stack, or somewhere else
  *	fib_host_prefetch_waiter(s)	an edge is going to wake the first there
+ *	fib_host_holds(w)	may the fiber of worker @w have a try under way that holds
+ *				its file? Another thread asks
  *	fib_host_moved(w)	the number is closed, and @w stays with the file;
  *				under the slot's lock
  *	fib_host_control(s, op, ev)	epoll_ctl(2)

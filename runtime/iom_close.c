@@ -111,7 +111,8 @@ void fib_iom_let_go(struct fib_hold *h)
 
 /*
  * A try waits in the kernel all the same: another one has taken what it had seen, and who
- * is to bring more may be our caller. A kick ends it.
+ * is to bring more may be our caller. A kick ends it. (Who holds no file has none, and
+ * keeps its place in the kernel's queues.)
  */
 static void end_tries(const struct fib_sched *sched)
 {
@@ -122,7 +123,7 @@ static void end_tries(const struct fib_sched *sched)
 	for (uint32_t i = 0; i < fib_load(&sched->workers, acquire); i++) {
 		struct fib_worker *w = sched->worker[i];
 
-		if (w != self && !fib_load(&w->idle, relaxed))
+		if (w != self && fib_host_holds(w))
 			fib_host.kick(w);
 	}
 }

@@ -25,6 +25,13 @@ static inline void fib_host_prefetch_waiter(struct fib_fd *s)
 	__builtin_prefetch(&f->run);
 }
 
+static inline bool fib_host_holds(struct fib_worker *w)
+{
+	const struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
+
+	return f && fib_load(fib_shared(&f->io.hold), relaxed);
+}
+
 /* A stop would have it begin anew, and find another file: hooks/signal/stop.c. */
 static inline void fib_host_moved(struct fib_waiter *w)
 {

@@ -18,6 +18,11 @@ static inline void fib_host_prefetch_waiter(struct fib_fd *s)
 {
 }
 
+static inline bool fib_host_holds(struct fib_worker *w)
+{
+	return false;
+}
+
 static inline void fib_host_moved(struct fib_waiter *w)
 {
 }
