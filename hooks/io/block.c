@@ -360,8 +360,7 @@ static long block(struct fib_io *io)
 	if (fib_unlikely(is_undone(io)))
 		return -EPIPE;
 	/* Only a handler ends a call of which a part may be done. */
-	if (r >= 0 || (r == -EINTR && !fib_stop_ended() && !fib_cancel_cuts() &&
-		       fib_attention_clear(fib_self())))
+	if (r >= 0 || (r == -EINTR && !fib_stop_ended() && fib_part_goes_on()))
 		/* Another fiber has put it under a filter: it begins anew. */
 		return fib_unlikely(fib_filtered()) ? -FIB_ERESTARTNOINTR : 0;
 	return fib_io_failed(io, r);
@@ -442,11 +441,10 @@ const struct fib_io_rules fib_io_hooked = { limit, block, at_once,
 					    fib_io_refuses, fib_io_was_told };
 
 /* What call @nr was ended by is for no handler, and not for a cancel. */
-static bool is_kick(struct fib *f, long r, struct fib_rest *rest, long *nr,
-		    long v[6])
+static bool is_kick(long r, struct fib_rest *rest, long *nr, long v[6])
 {
 	if (r == -EINTR || r == -FIB_ERESTARTNOINTR)
-		return !fib_cancel_cuts() && fib_attention_clear(f);
+		return fib_part_goes_on();
 	return rest && (r > 0 || (r == 0 && rest->nothing)) &&
 	       rest->next(rest, r, nr, v);
 }
@@ -497,7 +495,7 @@ bool fib_io_as_it_is(struct fib_known *k, long nr, const long a[6], long *r)
 			fib_fd_nonblock(k);
 		return true;
 	}
-	if (!fib_stop_ended() && is_kick(f, *r, NULL, NULL, NULL)) {
+	if (!fib_stop_ended() && is_kick(*r, NULL, NULL, NULL)) {
 		wait_on(f, k, began);
 		return false;
 	}
@@ -563,7 +561,7 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 		fib_store(&f->sig.kicked, false, relaxed);
 		r = in_kernel(nr, v);
 		if (!f->io.hold || fib_stop_ended() ||
-		    !is_kick(f, r, rest, &nr, v))
+		    !is_kick(r, rest, &nr, v))
 			break;
 		if (line && line->ends &&
 		    fib_load(&line->limit.fired, acquire)) {

@@ -12,12 +12,10 @@
 
 bool fib_io_was_cut(void)
 {
-	struct fib *f = fib_self();
-
-	if (!fib_load(&f->sig.kicked, relaxed))
+	if (!fib_load(&fib_self()->sig.kicked, relaxed))
 		return false;
 	fib_part_done();
-	return !fib_cancel_cuts() && fib_attention_clear(f);
+	return fib_part_goes_on();
 }
 
 bool fib_io_goes_on(long r, size_t asked)
@@ -25,7 +23,7 @@ bool fib_io_goes_on(long r, size_t asked)
 	if (r > 0)
 		return (size_t)r == asked || fib_io_was_cut();
 	return (r == -EINTR || r == -FIB_ERESTARTNOINTR) && !fib_stop_ended() &&
-	       !fib_cancel_cuts() && fib_attention_clear(fib_self());
+	       fib_part_goes_on();
 }
 
 long fib_io_write_rest(struct fib_fd *s, uint32_t closes,
@@ -152,13 +150,11 @@ static bool nothing_came(struct fib_rest *rest, long r, long *nr, long v[6])
 {
 	struct nothing *c = fib_container_of(rest, struct nothing, rest);
 	const struct msghdr *h = &c->h;
-	struct fib *f = fib_self();
 
 	(void)r;
 	(void)nr;
-	if (!fib_load(&f->sig.kicked, relaxed) || fib_cancel_cuts() ||
-	    !fib_attention_clear(f) ||
-	    fib_io_ready((int)v[0], POLLIN | POLLRDHUP))
+	if (!fib_load(&fib_self()->sig.kicked, relaxed) ||
+	    !fib_part_goes_on() || fib_io_ready((int)v[0], POLLIN | POLLRDHUP))
 		return false;
 	/* What the kernel has written there says how much room there is. */
 	return !c->user ||

@@ -79,8 +79,7 @@ static bool goes_on(long r)
 {
 	struct fib *f = fib_self();
 
-	if ((r != -EINTR && r != -FIB_ERESTARTNOINTR) || fib_cancel_cuts() ||
-	    !fib_attention_clear(f))
+	if ((r != -EINTR && r != -FIB_ERESTARTNOINTR) || !fib_part_goes_on())
 		return false;
 	if (fib_xchg(&f->sig.preempt, false, relaxed))
 		fib_sched_preempted();

@@ -54,24 +54,8 @@ static bool signal_waits(const struct fib *f)
 	return fib_load(&f->sig.pending, relaxed) & 1ull << 31;
 }
 
-void fib_cancel_begin(void)
-{
-	struct fib *f = fib_self();
-
-	if (fib_likely(!fib_cancel_is_near()) || f->io.part)
-		return;
-	let_go(f);
-	/* The signal may be what tells libc that there is a cancel. */
-	fib_signal_deliver_cancel(f);
-	test_cancel(f);
-}
-
-void fib_cancel_end(void)
-{
-	fib_cancel_begin();
-}
-
-bool fib_cancel_cuts(void)
+/* Is a call that has had a part of its effect to be cut short? */
+static bool cancel_cuts(void)
 {
 	struct fib *f = fib_self();
 	int state = PTHREAD_CANCEL_DISABLE;
@@ -84,6 +68,51 @@ bool fib_cancel_cuts(void)
 	fib_libc.setcancelstate(state, &state);
 	fib_libc.setcancelstate(state, &(int){ 0 });
 	return state == PTHREAD_CANCEL_ENABLE;
+}
+
+void fib_cancel_begin(void)
+{
+	struct fib *f = fib_self();
+
+	if (fib_likely(!fib_cancel_is_near()))
+		return;
+	if (f->io.part) {
+		/* A kick at the door of the call has taken the attention away. */
+		if (cancel_cuts())
+			fib_store(&f->attention, 1, seq_cst);
+		return;
+	}
+	let_go(f);
+	/* The signal may be what tells libc that there is a cancel. */
+	fib_signal_deliver_cancel(f);
+	test_cancel(f);
+}
+
+void fib_cancel_end(void)
+{
+	fib_cancel_begin();
+}
+
+/*
+ * A cancel is noted first, and then gives attention: what was taken away here with it is
+ * seen by the second look. Of a signal that libc sends before it, this may be the rest.
+ */
+static bool goes_on(struct fib *f, bool (*ends)(void))
+{
+	if (ends())
+		return false;
+	FIB_CHAOS_POINT(goes_on);
+	if (!fib_attention_clear(f))
+		return false;
+	if (fib_likely(!ends()))
+		return true;
+	fib_store(&f->attention, 1, seq_cst);
+	return false;
+}
+
+bool fib_part_goes_on(void)
+{
+	return goes_on(fib_self(), cancel_cuts);
 }
 
 int fib_io_wait(struct fib_io *io)
@@ -232,7 +261,7 @@ long fib_blocking_counted(long nr, const long a[6], _Atomic int *count)
 
 bool fib_wait_goes_on(struct fib *f)
 {
-	if (fib_cancel_is_near() || !fib_attention_clear(f))
+	if (!goes_on(f, fib_cancel_is_near))
 		return false;
 	if (fib_xchg(&f->sig.preempt, false, relaxed))
 		fib_sched_preempted();

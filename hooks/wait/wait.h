@@ -38,7 +38,7 @@
 /** fib_io_park(), as a cancellation point: it may unwind. */
 int fib_io_wait(struct fib_io *io);
 
-/** A park of the caller's, @f, was ended by what is for no handler. */
+/** A park of the caller's, @f, was ended by what is for no handler and no cancel. */
 bool fib_wait_goes_on(struct fib *f);
 
 /** Park until @deadline_ns or a signal: -ETIMEDOUT or -EINTR. */
@@ -69,7 +69,7 @@ static inline void fib_part_done(void)
 {
 	fib_self()->io.part = true;
 }
-/** Is it to be cut short? */
-bool fib_cancel_cuts(void);
+/** What has ended its wait, or cut it short, is for no handler and no cancel. */
+bool fib_part_goes_on(void);
 
 #endif
