@@ -216,9 +216,6 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		}
 		fib_iom_waits_locked(s, observer ? FIB_IO_OTHERS : events);
 		fib_store(&s->fresh, FIB_FRESH_NEW, relaxed);
-		if (fib_unlikely(s->fd >
-				 fib_load(&fib_iom_watched_top, relaxed)))
-			fib_store(&fib_iom_watched_top, s->fd, relaxed);
 	}
 	fib_unlock(&s->lock);
 	return r;

@@ -23,8 +23,13 @@ void fib_iom_lost_locked(struct fib_fd *s);
 /* What fib_fd.waiting says. */
 static inline void fib_iom_waits_locked(struct fib_fd *s, uint8_t events)
 {
+	int top = fib_load(&fib_iom_watched_top, relaxed);
+
 	fib_store(&s->waiting, fib_load(&s->waiting, relaxed) | events,
 		  relaxed);
+	while (fib_unlikely(s->fd > top) &&
+	       !fib_cas(&fib_iom_watched_top, &top, s->fd, relaxed))
+		;
 }
 static inline void fib_iom_waits_not_locked(struct fib_fd *s, uint8_t events)
 {

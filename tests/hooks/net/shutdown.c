@@ -19,6 +19,12 @@ static void *writer(void *arg)
 	return NULL;
 }
 
+static void *waits_for_room(void *arg)
+{
+	CHECK_ERR(send(*(int *)arg, "x", 1, MSG_NOSIGNAL), EPIPE);
+	return NULL;
+}
+
 static void *acceptor(void *arg)
 {
 	CHECK_ERR(accept(*(int *)arg, NULL, NULL), EINVAL);
@@ -56,6 +62,18 @@ int main(void)
 		t_close(sv[1]);
 		t_say("%s", tcp ? "tcp" : "unix");
 	}
+	/* unix_poll() tells nothing of this, and the sender's number is closed. */
+	t_pair(sv);
+	while (send(sv[1], "filled", 6, MSG_DONTWAIT) > 0)
+		;
+	th[0] = t_thread(waits_for_room, &sv[1]);
+	t_settle();
+	t_close(sv[1]);
+	CHECK(shutdown(sv[0], SHUT_RD) == 0);
+	t_join(th[0]);
+	t_close(sv[0]);
+	t_say("closed, and shut by its peer");
+
 	l = t_listen(&port);
 	for (int i = 0; i < 4; i++)
 		th[i] = t_thread(acceptor, &l);
