@@ -318,8 +318,10 @@ void fib_iom_evict(struct fib_fd *s, struct fib_fd *to)
 	}
 	to->turns = s->turns;
 	fib_store(&to->guests, moved, relaxed);
-	if (moved)
+	if (moved) {
 		fib_iom_register_locked(to, FIB_IO_BOTH);
+		fib_store(&to->fresh, FIB_FRESH_NEW, relaxed);
+	}
 	fib_unlock(&to->lock);
 	fib_unlock(&s->lock);
 	if (!moved)

@@ -306,14 +306,11 @@ bool fib_fd_short_is_last(int fd)
  * who waits is woken natively (unix_shutdown()). What has no bytes is nothing to a
  * stream, but for that; of packets the next one itself is to try.
  */
-static unsigned ask_whether_shut(const struct fib_known *k,
-				 const struct fib_fd *s, uint8_t events)
+static unsigned ask_whether_shut(uint8_t kind, const struct fib_fd *s)
 {
-	if (!(events & FIB_IO_WRITE) ||
-	    (k->kind != FIB_FD_STREAM && k->kind != FIB_FD_LOCAL) ||
-	    both_at_home(k, s))
+	if (kind != FIB_FD_STREAM && kind != FIB_FD_LOCAL)
 		return 0;
-	if (k->kind == FIB_FD_STREAM &&
+	if (kind == FIB_FD_STREAM &&
 	    fib_raw(SYS_sendto, s->fd, NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL, 0,
 		    0) != -EPIPE)
 		return FIB_LATE_AGAIN;
@@ -331,6 +328,11 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 	struct fib_known *k = fib_fd_record_known(s->fd);
 	unsigned r = 0;
 
+	/* They stay with a file whose number is closed: of that no record is left. */
+	if (fib_load(&s->guests, relaxed))
+		return events & FIB_IO_WRITE ?
+			       ask_whether_shut(fib_fd_find_kind(s->fd), s) :
+			       0;
 	if (k && fib_fd_is_current(k)) {
 		if (was_not_empty(k, s, events))
 			r = FIB_LATE_NEWS;
@@ -338,7 +340,8 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 		if (!events)
 			return r;
 		r |= ask_late(k, s, events, true);
-		r |= ask_whether_shut(k, s, events);
+		if ((events & FIB_IO_WRITE) && !both_at_home(k, s))
+			r |= ask_whether_shut(k->kind, s);
 	}
 	return r;
 }

@@ -44,6 +44,7 @@ int main(void)
 {
 	pthread_t th[4];
 	int sv[2], l, port;
+	pid_t pid = 0;
 
 	for (int tcp = 0; tcp < 2; tcp++) {
 		if (tcp)
@@ -63,16 +64,23 @@ int main(void)
 		t_say("%s", tcp ? "tcp" : "unix");
 	}
 	/* unix_poll() tells nothing of this, and the sender's number is closed. */
-	t_pair(sv);
-	while (send(sv[1], "filled", 6, MSG_DONTWAIT) > 0)
-		;
-	th[0] = t_thread(waits_for_room, &sv[1]);
-	t_settle();
-	t_close(sv[1]);
-	CHECK(shutdown(sv[0], SHUT_RD) == 0);
-	t_join(th[0]);
-	t_close(sv[0]);
-	t_say("closed, and shut by its peer");
+	for (int child = 0; child < 2; child++) {
+		t_pair(sv);
+		while (send(sv[1], "filled", 6, MSG_DONTWAIT) > 0)
+			;
+		th[0] = t_thread(waits_for_room, &sv[1]);
+		t_settle();
+		t_close(sv[1]);
+		if (!child)
+			CHECK(shutdown(sv[0], SHUT_RD) == 0);
+		else if ((pid = fork()) == 0)
+			_exit(shutdown(sv[0], SHUT_RD) != 0);
+		if (child)
+			t_wait_ok(pid);
+		t_join(th[0]);
+		t_close(sv[0]);
+		t_say("closed, and shut by its peer");
+	}
 
 	l = t_listen(&port);
 	for (int i = 0; i < 4; i++)
