@@ -106,8 +106,8 @@ static long find_room(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 	struct fifo_write *w = fib_container_of(p, struct fifo_write, p);
 	long r = -EAGAIN;
 
-	/* O_NONBLOCK counts for each wait. */
-	p->io.limited = false;
+	/* O_NONBLOCK counts for each part: pipe_part() of rw.c. */
+	p->io.limited &= p->waited;
 	if (!fib_iom_claim(p->io.s, FIB_IO_WRITE)) {
 		drop(w);
 		return r;

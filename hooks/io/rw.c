@@ -366,10 +366,11 @@ long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
 }
 
 /*
- * pipe_write() of the kernel: O_NONBLOCK counts for each part, and a reader that
- * has gone makes a signal, whatever was written before. A splice() takes RWF_NOWAIT
- * from the file for ever, pipe_clear_nowait(). Who was woken by another writer goes on
- * if there is a buffer left, and not where there is room in the last one.
+ * pipe_write() of the kernel: O_NONBLOCK counts for each part, not for who has waited and
+ * finds no room (wait_event() of pipe_writable()), and a reader that has gone makes a
+ * signal, whatever was written before. A splice() takes RWF_NOWAIT from the file for ever,
+ * pipe_clear_nowait(). Who was woken by another writer goes on if there is a buffer left,
+ * and not where there is room in the last one.
  */
 static long pipe_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 {
@@ -377,7 +378,7 @@ static long pipe_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 	long r = full ? -EAGAIN :
 			fib_raw(SYS_pwritev2, fd, v, n, -1, -1, RWF_NOWAIT);
 
-	p->io.limited = false;
+	p->io.limited &= p->waited;
 	p->refused = r == -EOPNOTSUPP;
 	if (r == -EPIPE)
 		fib_signal_raise(fib_self(), SIGPIPE, true);
