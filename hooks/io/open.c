@@ -116,14 +116,14 @@ void fib_open_news(void)
 	} while (n > 0);
 }
 
-/* Once; while one does so others have to do without. */
+/* Once; while one does so others have to do without, as where it would be in the way. */
 static bool is_ready(void)
 {
 	int none = NONE, fd, own;
 
 	if (fib_likely(fib_load(&state, acquire) == READY))
 		return true;
-	if (!fib_cas(&state, &none, BEGUN, seq_cst))
+	if (!fib_fd_has_reach() || !fib_cas(&state, &none, BEGUN, seq_cst))
 		return false;
 	fd = (int)fib_raw(SYS_inotify_init1, IN_NONBLOCK | IN_CLOEXEC);
 	if (fd < 0)
