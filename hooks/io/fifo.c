@@ -62,7 +62,7 @@ bool fib_io_is_too_much(struct fib_known *k, const struct iovec *iov, int n)
 
 /*
  * What it takes without waiting. pipe_write() begins with what is more than whole pages,
- * if the last page has room for that: as it has if none was read in part.
+ * if the last page has room for that: as it has if none was read in part, or spliced.
  */
 static size_t room(const struct fib_parts *p, int fd, size_t left)
 {

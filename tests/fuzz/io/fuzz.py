@@ -290,8 +290,8 @@ def documented_alone(d, calls):
     if d.signature().startswith("atmark of tcp") and \
             any(re.search("rcvlowat [2-9]", s) for s in d.steps[:d.phase]):
         return "SO_RCVLOWAT and urgent data: docs/COMPATIBILITY.md"
-    if re.match("write.* of fifo: done -> done", d.signature()) and \
-            "vmsplice" in calls and less_than_a_page(d):
+    if re.match("write.* of (fifo|pipe): done -> done", d.signature()) and \
+            splices_pages(d) and less_than_a_page(d):
         return "what a full FIFO takes: docs/IO.md"
     if re.match("mq(recv|send).*blocks -> -1 EAGAIN|"
                 "p?read[v2]* of fifo.*: blocks -> -1 EAGAIN", d.signature()) and \
@@ -299,7 +299,8 @@ def documented_alone(d, calls):
         return "who stands in line for a queue: docs/COMPATIBILITY.md"
     if splices_by_position(d):
         return "splice(), and where the file stands: docs/COMPATIBILITY.md"
-    if re.match("accept.*: .* -> -1 EMFILE", d.signature()) and "nofile" in calls:
+    if re.match("accept.*: .* -> -1 EMFILE", d.signature()) and \
+            ("nofile" in calls or beyond_table(d)):
         return "a limit that is lowered under accept(): docs/COMPATIBILITY.md"
     if re.match("(p?read|vread).* of pty.*: -1 EAGAIN -> blocks", d.signature()) and \
             {"nonblock", "fionbio"} & set(calls):
@@ -347,6 +348,25 @@ def splices_by_position(d):
     return False
 
 
+def splices_pages(d):
+    """Is there a page in a FIFO, or a pipe that takes RWF_NOWAIT no more, that has room
+    and takes nothing?"""
+    steps = [s.split() for s in d.steps[:d.phase + 1]]
+    pipes = {x for w in steps if w[1] in ("fifo", "pipe") for x in w[2:4]}
+    return any({"vmsplice", "splice", "sendfile", "tee"} & set(w) and pipes & set(w[2:])
+               for w in steps)
+
+
+def beyond_table(d):
+    """Natively the number is one that the limit of a table step has not any more."""
+    limits = [int(s.split()[2]) for s in d.steps[:d.phase + 1]
+              if s.split()[1] == "table"]
+    one, other = (dict(x.split(" = ", 1) for x in line.split("\t")[1:] if " = " in x)
+                  for line in d.lines())
+    return any(other[k] == "-1 EMFILE" and re.match(r"\d", one.get(k, "")) and
+               int(one[k].split()[0]) >= n for k in other for n in limits)
+
+
 def less_than_a_page(d):
     """Has the kernel written that much more, hooked?"""
     one, other = ([int(x.split(" = ")[1].split()[0]) for x in line.split("\t")[1:]
@@ -377,7 +397,8 @@ def same_signals(one, other):
 
 
 def swapped(d):
-    """(i, k): natively step @i is over, and hooked @k, with the same result."""
+    """(i, k): natively step @i is over, and hooked @k, with the same result, or with
+    a number of its own."""
     if isinstance(d, races.Race):
         return None
     a, b = (dict(x.split(" = ", 1) for x in line.split("\t")[1:] if " = " in x)
@@ -386,9 +407,11 @@ def swapped(d):
     if len(one) != 1 or len(other) != 1:
         return None
     i, k = one.pop(), other.pop()
-    if not i.isdigit() or not k.isdigit() or a[i] != b[k]:
+    if not i.isdigit() or not k.isdigit():
         return None
-    return int(i), int(k)
+    accept = all(d.steps[int(x)].split()[1].startswith("accept") for x in (i, k)) and \
+        a[i][0] != "-" and b[k][0] != "-"
+    return (int(i), int(k)) if a[i] == b[k] or accept else None
 
 
 def forked_waits(d):
