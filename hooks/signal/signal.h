@@ -264,14 +264,17 @@ uint32_t fib_signal_continues(void);
 
 /** @w's sleep has ended by a signal, or by a stop. */
 void fib_signal_interrupted(struct fib_worker *w);
-/** The call under way ends with EINTR when the process is stopped in its wait. */
+/**
+ * The call under way ends with EINTR when the process is stopped in its wait. What a stop
+ * has done to it stays: it may have been woken beside that, and wait once more.
+ */
 static inline void fib_stop_ends(void)
 {
-	fib_store(&fib_self()->io.stop, FIB_STOP_ENDS, seq_cst);
-}
-static inline bool fib_stop_ends_it(void)
-{
-	return fib_load(&fib_self()->io.stop, relaxed) == FIB_STOP_ENDS;
+	struct fib *f = fib_self();
+	uint8_t stop = fib_load(&f->io.stop, relaxed);
+
+	if (stop != FIB_STOP_ENDED && stop != FIB_STOP_REPEATED)
+		fib_cas(&f->io.stop, &stop, FIB_STOP_ENDS, seq_cst);
 }
 /** It begins anew then. Without a fence: the wait has a locked instruction of its own. */
 static inline void fib_stop_repeats(void)
@@ -281,7 +284,7 @@ static inline void fib_stop_repeats(void)
 /** So it does, unless it ends: it may be non-blocking by then, or ask for something else. */
 static inline void fib_stop_may_repeat(void)
 {
-	if (!fib_stop_ends_it())
+	if (fib_load(&fib_self()->io.stop, relaxed) == FIB_STOP_NOTHING)
 		fib_stop_repeats();
 }
 /** Has it ended? */

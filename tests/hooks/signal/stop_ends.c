@@ -3,7 +3,8 @@
  * (signal(7)): epoll_wait(), sigtimedwait(), semop(), socket calls with a time
  * limit, and what has done a part. Others begin anew, by the number that they were
  * called with, whatever file that is by then, whatever a futex is by then, and whether
- * they may wait by then. SIGCONT alone ends none.
+ * they may wait by then: all of them, also who has been passed a wake-up for nothing.
+ * SIGCONT alone ends none.
  *
  * t-case: end
  * t-case: on
@@ -11,6 +12,7 @@
  * t-case: words
  * t-case: children
  * t-case: changed
+ * t-case: behind
  * t-no-stats: the stopped child leaves by _exit()
  */
 #include "../calls.h"
@@ -356,6 +358,36 @@ static void changed(int to, int from)
 	CHECK(kill(pid, SIGKILL) == 0 && t_wait(pid) != -1);
 }
 
+/* Each wakes the next one when it is over; the first has had what there was. */
+static void behind(int to, int from)
+{
+	enum { EACH = 4 };
+	struct t_call limited[EACH], c[EACH];
+	int udp[2], p[2];
+
+	t_udp_pair(udp);
+	limit(udp[0], SO_RCVTIMEO);
+	t_pipe(p);
+	for (int i = 0; i < EACH; i++) {
+		t_begin(&limited[i], recvs, &udp[0]);
+		t_begin(&c[i], reads, &p[0]);
+	}
+	CHECK(send(udp[1], "x", 1, 0) == 1);
+	t_put(p[1], 'x');
+	CHECK(t_end(&limited[0]) == 1);
+	CHECK(t_end(&c[0]) == 1);
+	nonblock(p[0]);
+	for (int i = 1; i < EACH; i++) {
+		t_waits(&limited[i]);
+		t_waits(&c[i]);
+	}
+	be_stopped(to, from);
+	for (int i = 1; i < EACH; i++) {
+		CHECK(t_end(&limited[i]) == -EINTR);
+		CHECK(t_end(&c[i]) == -EAGAIN);
+	}
+}
+
 static long reaps(void *arg)
 {
 	siginfo_t info;
@@ -413,6 +445,8 @@ static int in_child(const char *how, int to, int from)
 		moved(to, from);
 	else if (!strcmp(how, "changed"))
 		changed(to, from);
+	else if (!strcmp(how, "behind"))
+		behind(to, from);
 	else if (!strcmp(how, "words"))
 		words(to, from);
 	else if (!strcmp(how, "children"))
