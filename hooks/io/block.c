@@ -574,7 +574,10 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 	}
 	if (line)
 		fib_line_leave(line);
-	if (f->io.hold)
+	/* As a guest it was there before it held, and says goodbye later. */
+	if (f->io.hold && io->moved)
+		fib_iom_unhold(&hold);
+	else if (f->io.hold)
 		fib_iom_let_go(&hold);
 	f->io.hold = NULL;
 	return rest && rest->done ? rest->done : r;
