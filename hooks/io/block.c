@@ -395,7 +395,8 @@ static long read_after_poll(struct fib_known *k, long nr, const long a[6])
 /*
  * An edge says that there is something for who reads a FIFO or a terminal, which know of no
  * way not to wait, or poll has said so; it need not be asked again. Where another process
- * has taken that, the call waits in the kernel.
+ * has taken that, the call waits in the kernel. (Whom another reader has woken that had it
+ * before is told of nothing.)
  */
 static long read_as_told(struct fib_io *io, long nr, const long a[6])
 {
@@ -405,7 +406,7 @@ static long read_as_told(struct fib_io *io, long nr, const long a[6])
 	long r;
 
 	if (io->ev != FIB_IO_READ || io->asks ||
-	    !(fib_fd_takes_nowait(k) || fib_fd_is_terminal(k)) ||
+	    !(fib_fd_takes_nowait(k) || fib_fd_is_terminal(k)) || io->handed ||
 	    !(io->woken || fib_io_is_polled(io->s)))
 		return -ENOSYS;
 	if (k->misled) {
