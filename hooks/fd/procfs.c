@@ -208,6 +208,12 @@ bool fib_procfs_is(int fd, const char *name)
 	       !memcmp(text, name, n);
 }
 
+bool fib_procfs_is_watch(int fd)
+{
+	return fib_procfs_is(fd, "anon_inode:inotify") ||
+	       fib_procfs_is(fd, "anon_inode:[fanotify]");
+}
+
 /* --- signalfds that were there before ------------------------------------ */
 
 /* What @fd shows, if it is a signalfd: the line "sigmask:" of proc(5). */

@@ -18,6 +18,8 @@ bool fib_procfs_of_thread(const char *path, int flags,
 long fib_procfs_list(int fd, void *buf, size_t room, bool *elsewhere);
 /** Is @fd what /proc calls @name? */
 bool fib_procfs_is(int fd, const char *name);
+/** Is @fd of inotify or fanotify? If fib_fd_asks(). */
+bool fib_procfs_is_watch(int fd);
 /** The signals that the process's signalfds show. */
 uint64_t fib_procfs_signalfds(void);
 

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
+#include "hooks/fd/procfs.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
@@ -316,6 +317,36 @@ static long __attribute__((noinline, cold)) wait_early(struct fib_io *io)
 	return fib_filtered() ? -FIB_ERESTARTNOINTR : 0;
 }
 
+/* n_tty_read() lets in one reader at a time, who sleeps until something is there. */
+static bool is_first_at_master(const struct fib_io *io)
+{
+	return io->ev == FIB_IO_READ && !fib_iom_has_reader(io->s, io->turn) &&
+	       fib_job_is_master(io->s->fd);
+}
+
+/*
+ * Each time that they are woken, n_tty_read(), inotify_read() and fanotify_read() look at
+ * O_NONBLOCK again, before they look at signals.
+ */
+static bool ends_by_nonblock(struct fib_io *io)
+{
+	struct fib_known *k = fib_fd_of(io->s);
+
+	return (k->kind == FIB_FD_POLLED || k->kind == FIB_FD_NOWAIT) &&
+	       fib_fd_nonblock(k) &&
+	       (is_first_at_master(io) ||
+		(fib_fd_asks() && fib_procfs_is_watch(k->fd)));
+}
+
+/* The one before it at a master has left; only now it looks, for the first time. */
+static bool is_let_in_late(struct fib_io *io)
+{
+	struct fib_known *k = fib_fd_of(io->s);
+
+	return k->kind == FIB_FD_POLLED && fib_fd_nonblock(k) &&
+	       is_first_at_master(io);
+}
+
 static long block(struct fib_io *io)
 {
 	long r;
@@ -325,6 +356,8 @@ static long block(struct fib_io *io)
 	r = limit_again(io);
 	if (fib_unlikely(r))
 		return r;
+	if (fib_unlikely(io->handed) && is_let_in_late(io))
+		return -EAGAIN;
 	if (fib_unlikely(is_shut(io))) {
 		if (!(*io->flags & MSG_DONTWAIT)) /* it is O_NONBLOCK by now */
 			return -EAGAIN;
@@ -363,6 +396,8 @@ static long block(struct fib_io *io)
 	if (r >= 0 || (r == -EINTR && !fib_stop_ended() && fib_part_goes_on()))
 		/* Another fiber has put it under a filter: it begins anew. */
 		return fib_unlikely(fib_filtered()) ? -FIB_ERESTARTNOINTR : 0;
+	if (r == -EINTR && !fib_cancel_is_near() && ends_by_nonblock(io))
+		return -EAGAIN;
 	return fib_io_failed(io, r);
 }
 

@@ -56,18 +56,6 @@ static long read_fifo(struct fib_known *k, short ready, long nr,
 /* The kernel is too old, or a filter has it not. */
 static _Atomic bool no_preadv2;
 
-static bool is_watch(int fd)
-{
-	return fib_fd_asks() && (fib_procfs_is(fd, "anon_inode:inotify") ||
-				 fib_procfs_is(fd, "anon_inode:[fanotify]"));
-}
-
-/* inotify_read() and fanotify_read() look at O_NONBLOCK again before they do at signals. */
-static bool looks_again(struct fib_known *k)
-{
-	return fib_fd_nonblock(k) && is_watch(k->fd);
-}
-
 /*
  * A master's side is in raw mode, and whatever comes behind a read that was short makes
  * an edge: n_tty_read(), __receive_buf().
@@ -152,15 +140,15 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 				return read_fifo(k, ready, nr, a);
 		}
 		fib_store(&fib_self()->sig.kicked, false, relaxed);
-		r = nr == SYS_readv && a[2] > 1 && is_watch(k->fd) ?
+		r = nr == SYS_readv && a[2] > 1 && fib_fd_asks() &&
+				    fib_procfs_is_watch(k->fd) ?
 			    read_pieces(k, a) :
 			    fib_io_polled(&io, shows_end(k) ? len : 0, nr, a);
-		if (fib_unlikely(r == -FIB_ERESTARTSYS) && looks_again(k))
-			r = -EAGAIN;
 		if (k->tty == FIB_TTY_NOT)
 			r = fib_io_whole_read(nr, a, r);
-		/* A handler ends it: read_nothing() is next. */
-		if (fib_unlikely(r < 0) && k->kind == FIB_FD_POLLED)
+		/* A handler ends the first: read_nothing() is next, or block(). */
+		if (fib_unlikely(r < 0) && k->kind == FIB_FD_POLLED &&
+		    !fib_iom_has_reader(io.s, io.turn))
 			fib_iom_pass(io.s, FIB_IO_READ);
 		return r;
 	}

@@ -303,8 +303,9 @@ def documented_alone(d, calls):
             ("nofile" in calls or beyond_table(d)):
         return "a limit that is lowered under accept(): docs/COMPATIBILITY.md"
     if re.match("(p?read|vread).* of pty.*: -1 EAGAIN -> blocks", d.signature()) and \
-            {"nonblock", "fionbio"} & set(calls):
-        return "O_NONBLOCK under several readers of a master: docs/COMPATIBILITY.md"
+            {"nonblock", "fionbio"} & set(calls) and \
+            {"dup", "dup2", "dup3", "dupfd"} & set(calls):
+        return "O_NONBLOCK under readers of a master by several numbers: docs/COMPATIBILITY.md"
     if re.match("epp?wait.*: blocks -> done", d.signature()) and "pipe" in calls and \
             any(s.split()[1] == "epadd" and " et" in s for s in d.steps):
         return "EPOLLET, and a write that waits: docs/COMPATIBILITY.md"
