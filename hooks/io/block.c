@@ -347,6 +347,17 @@ static bool is_let_in_late(struct fib_io *io)
 	       is_first_at_master(io);
 }
 
+/*
+ * A stop has come in the call, whose wait has ended: signal_pending() is true until the
+ * call returns, and no other wait begins.
+ */
+static long __attribute__((noinline, cold)) was_stopped(struct fib_io *io)
+{
+	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)
+		fib_store(&fib_self()->io.stop, FIB_STOP_ENDED, relaxed);
+	return fib_io_failed(io, -EINTR);
+}
+
 static long block(struct fib_io *io)
 {
 	long r;
@@ -376,6 +387,8 @@ static long block(struct fib_io *io)
 		return -FIB_IO_ELSEWHERE;
 	if (io->ev == FIB_IO_READ)
 		hint_room(io);
+	if (fib_unlikely(fib_stop_came()))
+		return was_stopped(io);
 	fib_io_waits(io->opens);
 	/* sock_intr_errno(); and whoever has done a part leaves it at that */
 	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)

@@ -292,6 +292,12 @@ static inline bool fib_stop_ended(void)
 {
 	return fib_load(&fib_self()->io.stop, relaxed) == FIB_STOP_ENDED;
 }
+/** Has it ended, or is it to begin anew? */
+static inline bool fib_stop_came(void)
+{
+	return fib_stop_ended() || fib_load(&fib_self()->io.stop, relaxed) ==
+					   FIB_STOP_REPEATED;
+}
 /**
  * Call @nr, in the kernel: fib_raw_intr(), which tells what a kick was from what
  * the kernel ends by itself.

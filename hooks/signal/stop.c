@@ -26,7 +26,8 @@
  * wait for a word that is another, for a group that is, by a path, and to poll and its
  * like: these (FIB_STOP_REPEATS) end their wait as if a handler had to run, find none, and
  * are repeated (look_for_signals() of hooks/dispatch.c). Who waits for a child by its id
- * goes on.
+ * goes on. Where such a wait has ended, and the call has done a part all the same, it
+ * waits for no other (was_stopped() of hooks/io/block.c).
  */
 #include "hooks/signal/state.h"
 

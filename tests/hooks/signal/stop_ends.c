@@ -13,6 +13,7 @@
  * t-case: children
  * t-case: changed
  * t-case: behind
+ * t-case: messages
  * t-no-stats: the stopped child leaves by _exit()
  */
 #include "../calls.h"
@@ -388,6 +389,45 @@ static void behind(int to, int from)
 	}
 }
 
+static long sends_two(void *arg)
+{
+	struct iovec v = { big, 50000 };
+	struct mmsghdr m[2] = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		m[i].msg_hdr.msg_iov = &v;
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	return sendmmsg(*(int *)arg, m, 2, 0);
+}
+
+/*
+ * There is some room, less than the sender is woken for: a stop has it look. One message
+ * goes, and the next, which would wait, does not.
+ */
+static void messages(int to, int from)
+{
+	enum { N = 3 };
+	static const int types[N] = { SOCK_DGRAM, SOCK_SEQPACKET, SOCK_DGRAM };
+	struct t_call c[N];
+	int sv[N][2];
+	char b[2];
+
+	for (int i = 0; i < N; i++) {
+		CHECK(socketpair(AF_UNIX, types[i], 0, sv[i]) == 0);
+		if (i == 2)
+			limit(sv[i][0], SO_SNDTIMEO);
+		while (send(sv[i][0], b, 1, MSG_DONTWAIT) == 1)
+			;
+		t_begin(&c[i], sends_two, &sv[i][0]);
+		CHECK(recv(sv[i][1], b, sizeof(b), 0) == 1);
+		t_waits(&c[i]);
+	}
+	be_stopped(to, from);
+	for (int i = 0; i < N; i++)
+		t_ended("sendmmsg", &c[i]);
+}
+
 static long reaps(void *arg)
 {
 	siginfo_t info;
@@ -447,6 +487,8 @@ static int in_child(const char *how, int to, int from)
 		changed(to, from);
 	else if (!strcmp(how, "behind"))
 		behind(to, from);
+	else if (!strcmp(how, "messages"))
+		messages(to, from);
 	else if (!strcmp(how, "words"))
 		words(to, from);
 	else if (!strcmp(how, "children"))
