@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/un.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
@@ -424,6 +425,23 @@ static long note_deferred(struct fib_known *k, long r)
 }
 
 /*
+ * unix_dgram_connect() wakes those who wait for room in a datagram socket that had a peer,
+ * whatever poll says of it: where there is some, what they send goes to the new one.
+ */
+static long connect_kernel(struct fib_known *k, const long a[6])
+{
+	struct sockaddr_un was;
+	int len = sizeof(was);
+	bool had = k->kind == FIB_FD_LOCAL &&
+		   !fib_raw(SYS_getpeername, k->fd, &was, &len);
+	long r = fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
+
+	if (had && r == 0)
+		fib_iom_nudge_writers(&fib_sched);
+	return r;
+}
+
+/*
  * There is no flag for one connect that does not block, and what comes of one
  * depends on what else is done with the socket meanwhile: the kernel waits, but
  * for what connect_tcp() can do. (A datagram's is done at once.)
@@ -442,9 +460,8 @@ long fib_sys_connect(int fd, const void *addr, unsigned addrlen)
 		return undo(k, a);
 	if (k->kind == FIB_FD_TCP)
 		return note_deferred(k, connect_tcp(k, a));
-	r = k->kind == FIB_FD_STREAM ?
-		    fib_io_connect_unix(k, a) :
-		    fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
+	r = k->kind == FIB_FD_STREAM ? fib_io_connect_unix(k, a) :
+				       connect_kernel(k, a);
 	ask_again(k);
 	if (r == 0 && k->kind == FIB_FD_STREAM)
 		fib_io_connected(k->slot);

@@ -1,11 +1,13 @@
 /*
  * A datagram for a unix socket that has no room, by a socket that is connected to it, and
  * meanwhile to none, or to another one: the send waits for the one that it has named, and
- * uses no processor meanwhile.
+ * uses no processor meanwhile. Where it waits for room in its own buffer, and there is some,
+ * it goes on then.
  *
  * t-case: none
  * t-case: other
  * t-case: other_full
+ * t-case: own
  */
 #include "../calls.h"
 
@@ -50,13 +52,59 @@ static void take_all(int fd, const char *name)
 	t_say("%s: %d datagrams", name, n);
 }
 
+static long send_connected(void *arg)
+{
+	return send(*(int *)arg, "last", 4, 0);
+}
+
+static long nothing(void *arg)
+{
+	return arg != NULL;
+}
+
+/* There is room for it by then, less than it is woken for. */
+static void own_room(const char *name, const struct sockaddr *to, size_t len,
+		     int by_twin)
+{
+	struct t_call c;
+	int sv[2], by;
+	char b;
+
+	CHECK_0(socketpair(AF_UNIX, SOCK_DGRAM, 0, sv));
+	while (send(sv[0], "x", 1, MSG_DONTWAIT) == 1)
+		;
+	CHECK(errno == EAGAIN);
+	by = by_twin ? dup(sv[0]) : sv[0];
+	t_begin(&c, send_connected, &sv[0]);
+	t_read(sv[1], &b, 1);
+	t_waits(&c);
+	CHECK_0(connect(by, to, (socklen_t)len));
+	t_ended(name, &c);
+	t_close(sv[0]);
+	t_close(sv[1]);
+	if (by_twin)
+		t_close(by);
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
 	const char *how = argc == 2 ? argv[1] : "";
 	int a = receiver(&here), b = receiver(&there);
 	struct t_call c;
+	char last[4];
 
+	if (!strcmp(how, "own")) {
+		t_begin(&c, nothing, NULL); /* hooked: what is made is known */
+		CHECK_0(t_end(&c));
+		own_room("none", &none, sizeof(none), 0);
+		own_room("another", (struct sockaddr *)&there, sizeof(there),
+			 0);
+		own_room("a twin's", &none, sizeof(none), 1);
+		t_read(b, last, sizeof(last));
+		t_say("to the other one: %.4s", last);
+		return 0;
+	}
 	from = socket(AF_UNIX, SOCK_DGRAM, 0);
 	fill(&here);
 	if (!strcmp(how, "other_full"))
