@@ -306,6 +306,8 @@ bool fib_fd_had_connect(struct fib_known *k);
 _Atomic uint32_t *fib_fd_begun(struct fib_known *k);
 /** Changes of @k by others that were found so far: desc.h (A). */
 uint32_t fib_fd_found(struct fib_known *k);
+/** How many sends wait for room at the receiver of a unix datagram. */
+extern _Atomic int fib_fd_for_receivers;
 /** No other process can change what is known of @k. */
 bool fib_fd_is_ours_alone(struct fib_known *k);
 /** The caller waits for @events of @k where the monitor does not ask for it: ask. */

@@ -301,6 +301,26 @@ bool fib_fd_short_is_last(int fd)
 	return k && (k->kind == FIB_FD_TCP || both_at_home(k, k->slot));
 }
 
+_Atomic int fib_fd_for_receivers;
+
+/*
+ * A datagram socket is shut by its own file alone, unix_shutdown(): here by nobody else.
+ * But poll says nothing of its receiver while more than a quarter of its own buffer is
+ * used, and that may come later than the wait.
+ */
+static bool shuts_itself(const struct fib_known *k)
+{
+	const struct fib_desc *d = fib_load(&k->desc, acquire);
+	int type = 0, len = sizeof(type);
+
+	return k->kind == FIB_FD_LOCAL &&
+	       !fib_load(&fib_fd_for_receivers, acquire) && d &&
+	       fib_desc_is_ours(d) &&
+	       !fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_TYPE, &type,
+			&len) &&
+	       type == SOCK_DGRAM;
+}
+
 /*
  * Another process may shut a unix socket for sending: unix_poll() says nothing of it, and
  * who waits is woken natively (unix_shutdown()). What has no bytes is nothing to a
@@ -340,8 +360,10 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 		if (!events)
 			return r;
 		r |= ask_late(k, s, events, true);
+		/* One that shuts itself may be another's as well by then. */
 		if ((events & FIB_IO_WRITE) && !both_at_home(k, s))
-			r |= ask_whether_shut(k->kind, s);
+			r |= shuts_itself(k) ? FIB_LATE_AGAIN :
+					       ask_whether_shut(k->kind, s);
 	}
 	return r;
 }

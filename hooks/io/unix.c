@@ -192,11 +192,24 @@ static long stand(struct sending *s)
 	return fib_filtered() ? -FIB_ERESTARTNOINTR : 0;
 }
 
+/* Natively it has its buffer by now, and waits for no room in its own socket any more. */
+static void note_receiver(void)
+{
+	struct fib *f = fib_self();
+
+	if (f->io.counted)
+		return;
+	f->io.counted = &fib_fd_for_receivers;
+	fib_add(&fib_fd_for_receivers, 1, release);
+}
+
 /* It would wait: 0 when it is to be tried again. */
 static long wait(struct sending *s)
 {
 	long r;
 
+	if (s->full == FULL_RECEIVER)
+		note_receiver();
 	if (s->full == FULL_RECEIVER && s->has_line && !s->place.in_line)
 		return stand(s);
 	if (s->full == FULL_SENDER)
@@ -253,6 +266,7 @@ static long send_told(struct sending *s, bool *left)
 	} while (r == -EAGAIN && !*left &&
 		 ((r = wait(s)) == 0 || goes_on(s, &r)));
 	fib_line_leave(&s->place);
+	fib_desc_queue_leave(f);
 	if (f->io.hold)
 		fib_iom_let_go(&s->hold);
 	f->io.hold = NULL;

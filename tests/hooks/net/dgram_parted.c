@@ -8,6 +8,7 @@
  * t-case: other
  * t-case: other_full
  * t-case: own
+ * t-case: crowded
  */
 #include "../calls.h"
 
@@ -86,6 +87,31 @@ static void own_room(const char *name, const struct sockaddr *to, size_t len,
 		t_close(by);
 }
 
+/*
+ * While it waits for room at its peer others take much of its socket's own buffer, which
+ * poll does not call writable then: it goes when that one has room.
+ */
+static void crowded(int to)
+{
+	static char large[30000];
+	int other = receiver(&there), by = socket(AF_UNIX, SOCK_DGRAM, 0);
+	struct t_call c;
+
+	from = by;
+	fill(&here);
+	CHECK_0(connect(by, (struct sockaddr *)&here, sizeof(here)));
+	t_begin(&c, send_connected, &by);
+	for (int i = 0; i < 3; i++)
+		CHECK(sendto(by, large, sizeof(large), MSG_DONTWAIT,
+			     (struct sockaddr *)&there,
+			     sizeof(there)) == sizeof(large));
+	t_waits(&c);
+	take_all(to, "crowded");
+	t_ended("sent", &c);
+	t_close(other);
+	t_close(by);
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -94,9 +120,13 @@ int main(int argc, char **argv)
 	struct t_call c;
 	char last[4];
 
+	t_begin(&c, nothing, NULL); /* hooked: what is made is known */
+	CHECK_0(t_end(&c));
+	if (!strcmp(how, "crowded")) {
+		crowded(a);
+		return 0;
+	}
 	if (!strcmp(how, "own")) {
-		t_begin(&c, nothing, NULL); /* hooked: what is made is known */
-		CHECK_0(t_end(&c));
 		own_room("none", &none, sizeof(none), 0);
 		own_room("another", (struct sockaddr *)&there, sizeof(there),
 			 0);

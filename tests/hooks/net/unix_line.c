@@ -5,6 +5,7 @@
  *
  * t-case: order
  * t-case: large
+ * t-case: own
  * t-case: limit_connect
  * t-case: limit_peer
  * t-case: limit_named
@@ -148,6 +149,36 @@ static void large(const char *what, enum how how)
 	t_close(to);
 }
 
+/*
+ * Its own buffer is full: who waits for that goes on when three quarters of it are free,
+ * and not as soon as there is some room.
+ */
+static void own(const char *what, enum how how)
+{
+	enum { SIZE = 2000, SNDBUF = 8192 };
+	static char text[SIZE];
+	struct one o;
+	struct t_call c;
+	int to = bind_one(SOCK_DGRAM), size = SNDBUF, n = 0;
+
+	o = sender(how, 1);
+	CHECK(setsockopt(o.fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) ==
+	      0);
+	while (sendto(o.fd, text, sizeof(text), MSG_DONTWAIT,
+		      (struct sockaddr *)&at, sizeof(at)) == sizeof(text))
+		n++;
+	CHECK(errno == EAGAIN && n > 2);
+	t_begin(&c, transmit, &o);
+	CHECK(recv(to, text, sizeof(text), 0) == sizeof(text));
+	for (int i = 0; i < 5; i++)
+		t_waits(&c);
+	while (--n)
+		CHECK(recv(to, text, sizeof(text), 0) == sizeof(text));
+	t_ended(what, &c);
+	t_close(o.fd);
+	t_close(to);
+}
+
 /* --- connections ------------------------------------------------------------- */
 
 static long call_connect(void *arg)
@@ -259,6 +290,9 @@ static void *run(void *arg)
 	if (!strcmp(how, "large")) {
 		large("a peer", SEND);
 		large("a named one", SENDTO);
+	} else if (!strcmp(how, "own")) {
+		own("by a peer's", SEND);
+		own("by a named one's", SENDTO);
 	} else if (!strcmp(how, "limit_connect")) {
 		connect_limits();
 	} else if (!strcmp(how, "limit_peer")) {
