@@ -421,6 +421,11 @@ struct fib_fd *fib_iom_unhold(struct fib_hold *h);
  */
 struct fib_fd *fib_iom_move(struct fib_fd *s, struct fib_hold *h,
 			    struct fib_fd *to);
+/**
+ * Another process may change from now on what nobody else had: the monitor asks anew for
+ * those who wait to write, of whom it knew that there was nothing to ask for.
+ */
+void fib_iom_ask_anew(void);
 /** Whoever waits to write to any descriptor is to try again. */
 void fib_iom_nudge_writers(struct fib_sched *s);
 /** Who has begun to try at @s, and does not wait yet, is to try again. */

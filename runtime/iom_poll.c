@@ -347,11 +347,21 @@ static void look_at_locked(struct fib_fd *s, struct look *l)
 	fib_store(&s->fresh, fresh, relaxed);
 }
 
+static _Atomic uint32_t anew; /* how often it was said */
+
+void fib_iom_ask_anew(void)
+{
+	fib_add(&anew, 1, release);
+}
+
 uint64_t fib_iom_look(struct fib_sched *sched, uint64_t now_ns,
 		      uint64_t period_ns, bool late)
 {
 	static int at;
 	static uint64_t next_ns = FIB_NEVER;
+	static uint32_t said;
+	static bool all; /* since then, in this round */
+	uint32_t now_said = fib_load(&anew, acquire);
 	int top = fib_load(&fib_iom_watched_top, relaxed);
 	struct look l = { .now_ns = now_ns,
 			  .soon_ns = now_ns + period_ns,
@@ -359,13 +369,23 @@ uint64_t fib_iom_look(struct fib_sched *sched, uint64_t now_ns,
 			  .calls = LOOK_CALLS,
 			  .late = late };
 
+	if (at == 0) {
+		all = said != now_said;
+		said = now_said;
+	}
 	for (unsigned n = 0; n < LOOK_SLOTS && at <= top; n++, at++) {
 		struct fib_fd *s = fib_iom_peek(sched, at);
+		bool again;
 
 		if (!s) {
 			at |= FIB_FD_CHUNK - 1;
-		} else if (fib_load(&s->fresh, relaxed)) {
+			continue;
+		}
+		again = all && (fib_load(&s->waiting, relaxed) & FIB_IO_WRITE);
+		if (again || fib_load(&s->fresh, relaxed)) {
 			fib_lock(&s->lock);
+			if (again)
+				fib_store(&s->fresh, FIB_FRESH_NEW, relaxed);
 			look_at_locked(s, &l);
 			fib_unlock(&s->lock);
 		}
@@ -375,5 +395,5 @@ uint64_t fib_iom_look(struct fib_sched *sched, uint64_t now_ns,
 	if (at <= top)
 		return l.soon_ns;
 	at = 0;
-	return l.next_ns;
+	return said == now_said ? l.next_ns : l.soon_ns;
 }

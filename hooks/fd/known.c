@@ -22,6 +22,7 @@ void fib_fd_shared(void)
 {
 	fib_desc_shared();
 	fib_add(&fib_fd_strangers, 1, seq_cst);
+	fib_iom_ask_anew();
 }
 
 void fib_fd_unseen(void)

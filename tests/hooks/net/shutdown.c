@@ -43,8 +43,8 @@ static void *poller(void *arg)
 int main(void)
 {
 	pthread_t th[4];
-	int sv[2], l, port;
-	pid_t pid = 0;
+	int sv[2], hold[2], l, port;
+	pid_t pid = 0, other;
 
 	for (int tcp = 0; tcp < 2; tcp++) {
 		if (tcp)
@@ -81,6 +81,31 @@ int main(void)
 		t_close(sv[0]);
 		t_say("closed, and shut by its peer");
 	}
+
+	/* It waits, and has been looked at, before another process has the socket. */
+	t_pipe(hold);
+	CHECK((pid = fork()) >= 0);
+	if (pid == 0)
+		_exit((t_close(hold[1]), t_eof(hold[0]), 0));
+	th[1] = t_thread(reader, &hold[0]);
+	t_pair(sv);
+	while (send(sv[1], "filled", 6, MSG_DONTWAIT) > 0)
+		;
+	th[0] = t_thread(waits_for_room, &sv[1]);
+	for (int i = 0; i < 10; i++)
+		t_settle();
+	CHECK((other = fork()) >= 0);
+	if (other == 0) {
+		t_close(hold[1]);
+		CHECK(shutdown(sv[1], SHUT_WR) == 0);
+		_exit((t_eof(hold[0]), 0));
+	}
+	t_join(th[0]);
+	t_close(hold[1]);
+	t_join(th[1]);
+	t_wait_ok(pid);
+	t_wait_ok(other);
+	t_say("shared, and shut by another process");
 
 	l = t_listen(&port);
 	for (int i = 0; i < 4; i++)
