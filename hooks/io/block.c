@@ -338,8 +338,8 @@ static bool ends_by_nonblock(struct fib_io *io)
 		(fib_fd_asks() && fib_procfs_is_watch(k->fd)));
 }
 
-/* The one before it at a master has left; only now it looks, for the first time. */
-static bool is_let_in_late(struct fib_io *io)
+/* The one before it at a master has left, or what has woken it is another's by now. */
+static bool looks_again(struct fib_io *io)
 {
 	struct fib_known *k = fib_fd_of(io->s);
 
@@ -367,7 +367,7 @@ static long block(struct fib_io *io)
 	r = limit_again(io);
 	if (fib_unlikely(r))
 		return r;
-	if (fib_unlikely(io->handed) && is_let_in_late(io))
+	if (fib_unlikely(io->came) && looks_again(io))
 		return -EAGAIN;
 	if (fib_unlikely(is_shut(io))) {
 		if (!(*io->flags & MSG_DONTWAIT)) /* it is O_NONBLOCK by now */
