@@ -294,6 +294,10 @@ def documented_alone(d, calls):
     if re.match("write.* of (fifo|pipe): done -> done", d.signature()) and \
             splices_pages(d) and less_than_a_page(d):
         return "what a full FIFO takes: docs/IO.md"
+    if re.match("fifo.*: done -> done", d.signature()) and \
+            {"tkill", "kill"} & set(calls) and \
+            sum(bool(re.search(r"fifo \w+ w$", s)) for s in d.steps[:d.phase]) > 1:
+        return "who opens a FIFO behind another one: docs/COMPATIBILITY.md"
     if re.match("mq(recv|send).*blocks -> -1 EAGAIN|"
                 "p?read[v2]* of fifo.*: blocks -> -1 EAGAIN", d.signature()) and \
             {"nonblock", "fionbio"} & set(calls):
