@@ -94,8 +94,8 @@ void fib_cancel_end(void)
 }
 
 /*
- * A cancel is noted first, and then gives attention: what was taken away here with it is
- * seen by the second look. Of a signal that libc sends before it, this may be the rest.
+ * A cancel is noted first, and then gives attention: one whose attention is taken away here
+ * is seen by the second look. (Without it, that of libc's signal, which comes before.)
  */
 static bool goes_on(struct fib *f, bool (*ends)(void))
 {
