@@ -100,10 +100,33 @@ static long end_it(struct fib_known *k, long nr, const long a[6])
 	return r;
 }
 
+/* Of AF_UNIX, where FIB_FD_LOCAL is SOCK_SEQPACKET as well. */
+static bool has_datagrams(const struct fib_known *k)
+{
+	int type, len = sizeof(type);
+
+	return k->kind == FIB_FD_LOCAL &&
+	       fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_TYPE, &type,
+		       &len) == 0 &&
+	       type == SOCK_DGRAM;
+}
+
 /*
- * unix_shutdown() wakes those who wait for room on either side, and unix_poll() has
- * nothing to say to them: there is no edge.
+ * unix_shutdown() wakes those who wait for room on either side, of datagrams on its own
+ * alone, and unix_poll() has nothing to say to them: there is no edge.
  */
+static void shutdown_wakes(struct fib_known *k)
+{
+	bool own = k && has_datagrams(k);
+
+	if (own)
+		fib_fd_find_twin(k);
+	if (own && !(fib_load(&k->twin, relaxed) & FIB_TWIN_HAS))
+		fib_iom_pass(k->slot, FIB_IO_WRITE);
+	else
+		fib_iom_nudge_writers(&fib_sched);
+}
+
 long fib_sys_shutdown(int fd, int how)
 {
 	struct fib_known *k = fib_io_socket(fd);
@@ -115,7 +138,7 @@ long fib_sys_shutdown(int fd, int how)
 	if (k)
 		ask_again(k);
 	if (r == 0)
-		fib_iom_nudge_writers(&fib_sched);
+		shutdown_wakes(k);
 	return r;
 }
 

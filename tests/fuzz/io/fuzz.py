@@ -236,6 +236,9 @@ def documented_alone(d, calls):
             (re.search(": (-1 )?EFAULT -> ", d.signature()) or
              "+err" in d.lines()[0] and "+err" not in d.lines()[1]):
         return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
+    if calls.count("recvmmsg") > 1 and "tkill" in calls and \
+            re.match("recvmmsg.*: done -> blocks", d.signature()):
+        return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
     if "recvmmsg" in calls and "(null)" in d.lines()[0]: # ERESTARTSYS
         return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
     if re.match("p?(poll|select).*: done -> blocks", d.signature()) and \
@@ -255,6 +258,10 @@ def documented_alone(d, calls):
         return "a signal of O_ASYNC without a handler: docs/COMPATIBILITY.md"
     if "epoll" in calls and reader_was_faster(d):
         return "who reads beside an epoll_wait(): docs/COMPATIBILITY.md"
+    if writer_was_faster(d):
+        return "who writes beside a poll(): docs/COMPATIBILITY.md"
+    if by_processes(d):
+        return "who waits in several processes: docs/COMPATIBILITY.md"
     # Whether flush_to_ldisc() is behind when a line that has no end is dropped.
     if re.match("fill of (pty|ptsopen)[a-z ]*: (blocks|endless|EAGAIN) -> ",
                 d.signature()):
@@ -268,7 +275,9 @@ def documented_alone(d, calls):
     if "owner" in calls and same_signals(*d.lines()) and \
             len(re.findall(r"\tactor [1-9] had SIG", d.lines()[0])) > 1:
         return "which of two threads has a SIGIO: the kernel's race"
-    if "signalfd" in calls and " had SIG" in d.lines()[1] and \
+    if "signalfd" in calls and \
+            (" had SIG" in d.lines()[1] or
+             any(re.search(r"action \w+ ign", s) for s in d.steps[:d.phase])) and \
             (re.search(": done -> (-1 EINTR|blocks)", d.signature()) or
              any(" opens " in s for s in d.steps[:d.phase])):
         return "who reads a signalfd has the signal open: docs/COMPATIBILITY.md"
@@ -345,6 +354,23 @@ def reader_was_faster(d):
                     "accept.*: blocks -> (done|-1 EFAULT)", d.signature()) and \
         any(re.match("v?(read|recv|accept)", d.steps[int(k)].split()[1])
             for k in taken if int(k) < d.phase)
+
+
+def writer_was_faster(d):
+    """The same of a poll for room, that a write which waits has had."""
+    return re.match("p?(poll|select) of (fifo|pipe|pair|unix|tcp).*: done -> blocks",
+                    d.signature()) and \
+        re.search(r"\t\d+ = 1 \+?w", d.lines()[0]) and \
+        any(re.match("v?writ|pwrit|send", s.split()[1])
+            for i, s in enumerate(d.steps[:d.phase])
+            if f"\t{i} = " not in d.lines()[0])
+
+
+def by_processes(d):
+    """Is it which of two calls is served, of two processes?"""
+    pair = swapped(d)
+    return pair and len({d.steps[i][0] if d.steps[i][0] in "567" else "0"
+                         for i in pair}) > 1
 
 
 def splices_by_position(d):

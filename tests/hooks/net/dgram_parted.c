@@ -8,6 +8,7 @@
  * t-case: other
  * t-case: other_full
  * t-case: own
+ * t-case: shut
  * t-case: crowded
  */
 #include "../calls.h"
@@ -87,6 +88,39 @@ static void own_room(const char *name, const struct sockaddr *to, size_t len,
 		t_close(by);
 }
 
+/* The peer's, and another one's: it waits until three quarters are free. */
+static void shut(const char *name, int own, int by_twin)
+{
+	struct t_call c;
+	int sv[2], other[2], by;
+	char b;
+
+	CHECK_0(socketpair(AF_UNIX, SOCK_DGRAM, 0, sv));
+	CHECK_0(socketpair(AF_UNIX, SOCK_DGRAM, 0, other));
+	while (send(sv[0], "x", 1, MSG_DONTWAIT) == 1)
+		;
+	CHECK(errno == EAGAIN);
+	by = by_twin ? dup(sv[0]) : sv[0];
+	t_begin(&c, send_connected, &sv[0]);
+	t_read(sv[1], &b, 1);
+	t_waits(&c);
+	CHECK_0(shutdown(other[0], SHUT_RDWR));
+	CHECK_0(shutdown(own ? by : sv[1], SHUT_RDWR));
+	if (!own) {
+		t_rests();
+		t_waits(&c);
+		while (recv(sv[1], &b, 1, MSG_DONTWAIT) == 1)
+			;
+	}
+	t_ended(name, &c);
+	for (int i = 0; i < 2; i++) {
+		t_close(sv[i]);
+		t_close(other[i]);
+	}
+	if (by_twin)
+		t_close(by);
+}
+
 /*
  * While it waits for room at its peer others take much of its socket's own buffer, which
  * poll does not call writable then: it goes when that one has room.
@@ -133,6 +167,12 @@ int main(int argc, char **argv)
 		own_room("a twin's", &none, sizeof(none), 1);
 		t_read(b, last, sizeof(last));
 		t_say("to the other one: %.4s", last);
+		return 0;
+	}
+	if (!strcmp(how, "shut")) {
+		shut("the peer is shut", 0, 0);
+		shut("it is shut", 1, 0);
+		shut("its twin is shut", 1, 1);
 		return 0;
 	}
 	from = socket(AF_UNIX, SOCK_DGRAM, 0);

@@ -1,5 +1,5 @@
 /* shutdown() wakes this process's own blocked readers, writers, acceptors. */
-#include "t.h"
+#include "../calls.h"
 
 static void *reader(void *arg)
 {
@@ -19,10 +19,9 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-static void *waits_for_room(void *arg)
+static long waits_for_room(void *arg)
 {
-	CHECK_ERR(send(*(int *)arg, "x", 1, MSG_NOSIGNAL), EPIPE);
-	return NULL;
+	return send(*(int *)arg, "x", 1, MSG_NOSIGNAL);
 }
 
 static void *acceptor(void *arg)
@@ -44,6 +43,7 @@ int main(void)
 {
 	pthread_t th[4];
 	int sv[2], hold[2], l, port;
+	struct t_call c;
 	pid_t pid = 0, other;
 
 	for (int tcp = 0; tcp < 2; tcp++) {
@@ -68,8 +68,7 @@ int main(void)
 		t_pair(sv);
 		while (send(sv[1], "filled", 6, MSG_DONTWAIT) > 0)
 			;
-		th[0] = t_thread(waits_for_room, &sv[1]);
-		t_settle();
+		t_begin(&c, waits_for_room, &sv[1]);
 		t_close(sv[1]);
 		if (!child)
 			CHECK(shutdown(sv[0], SHUT_RD) == 0);
@@ -77,9 +76,8 @@ int main(void)
 			_exit(shutdown(sv[0], SHUT_RD) != 0);
 		if (child)
 			t_wait_ok(pid);
-		t_join(th[0]);
+		t_ended("closed, and shut by its peer", &c);
 		t_close(sv[0]);
-		t_say("closed, and shut by its peer");
 	}
 
 	/* It waits, and has been looked at, before another process has the socket. */
@@ -91,7 +89,7 @@ int main(void)
 	t_pair(sv);
 	while (send(sv[1], "filled", 6, MSG_DONTWAIT) > 0)
 		;
-	th[0] = t_thread(waits_for_room, &sv[1]);
+	t_begin(&c, waits_for_room, &sv[1]);
 	for (int i = 0; i < 10; i++)
 		t_settle();
 	CHECK((other = fork()) >= 0);
@@ -100,12 +98,11 @@ int main(void)
 		CHECK(shutdown(sv[1], SHUT_WR) == 0);
 		_exit((t_eof(hold[0]), 0));
 	}
-	t_join(th[0]);
+	t_ended("shared, and shut by another process", &c);
 	t_close(hold[1]);
 	t_join(th[1]);
 	t_wait_ok(pid);
 	t_wait_ok(other);
-	t_say("shared, and shut by another process");
 
 	l = t_listen(&port);
 	for (int i = 0; i < 4; i++)
