@@ -358,12 +358,16 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 		      struct timespec *timeout)
 {
 	struct fib_known *k = fib_io_socket(fd);
-	long a[6] = { fd, (long)vec, n, flags, (long)timeout };
+	long a[6] = { fd, (long)vec, n, 0, (long)timeout };
 	uint64_t deadline = FIB_NEVER;
 	bool first;
 	int64_t ns;
 	long r;
 
+	/* With MSG_ERRQUEUE do_recvmmsg() does not look at the socket's error. */
+	if (!(flags & MSG_ERRQUEUE))
+		flags = fib_io_heeded(k, flags);
+	a[3] = flags;
 	if (!k || (flags & NEVER_BLOCKS) || !n)
 		return receive_now(k, 0, SYS_recvmmsg, a, flags);
 	if (!timeout && (n == 1 || (flags & MSG_WAITFORONE)))

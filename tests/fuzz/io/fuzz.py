@@ -336,8 +336,11 @@ def documented_alone(d, calls):
             set(calls if calls[-1] in ("cancel", "tkill") else calls[-1:]):
         return "a datagram socket that is another's: docs/COMPATIBILITY.md"
     if re.match("(send|v?write|pwritev2).* of (pair (dgram|seqpacket)|unixdgram)"
-                ".*: blocks -> done", d.signature()) and "sendfd" in calls:
-        return "room in a socket that is in a message: docs/COMPATIBILITY.md"
+                ".*: blocks -> done", d.signature()) and \
+            ("sendfd" in calls or
+             calls[-1] in ("close", "closerange", "dup2", "dup3")):
+        return "room in a socket that others have, or that is closed: " \
+            "docs/COMPATIBILITY.md"
     # Whatever the worker has moved on by then: mptcp_sendmsg() is the kernel's own.
     if re.match("(send|v?write|pwritev2).* of mptcp: blocks -> done", d.signature()):
         return "what a full MPTCP socket takes: the kernel's race"
