@@ -188,7 +188,8 @@ def documented(d):
         return "a thread that has forked waits for epoll in the kernel: " \
             "docs/COMPATIBILITY.md"
     steps = [x.split() for x in d.steps[:d.phase + 1]]
-    if re.search("blocks -> (done|-1 EFAULT)|: done -> blocks", d.signature()) and \
+    if re.search("blocks -> (done|-1 EFAULT)|: done -> (blocks|-1 EAGAIN)",
+                 d.signature()) and \
             any(re.search("dgram|seqpacket|udp|raw|netlink|epoll", " ".join(x[1:]))
                 for x in steps) and \
             any("peek" in x[3:] and x[0].isdigit() for x in steps):
@@ -258,6 +259,11 @@ def documented_alone(d, calls):
         return "a signal of O_ASYNC without a handler: docs/COMPATIBILITY.md"
     if "epoll" in calls and reader_was_faster(d):
         return "who reads beside an epoll_wait(): docs/COMPATIBILITY.md"
+    # unix_stream_data_wait() and sk_wait_data() wake all who wait.
+    if re.match("(vread|recv).* waitall of (pair stream|unix|tcp).*: blocks -> ",
+                d.signature()) and \
+            sum("waitall" in s for s in d.steps[:d.phase]) > 1:
+        return "which of several has what has come: the kernel's race"
     if writer_was_faster(d):
         return "who writes beside a poll(): docs/COMPATIBILITY.md"
     if by_processes(d):
