@@ -81,11 +81,14 @@ static inline struct fib *fib_host_pop(struct fib_worker *w, bool before)
 	return fib_runq_pop(&w->lock, &w->lib.pinned, &w->lib.npinned);
 }
 
-/* Fibers that @w alone may run, which sleeps. */
+/*
+ * Fibers that @w alone may run, which sleeps: in that order. It may get up, run them, and
+ * lie down in between.
+ */
 static inline bool fib_host_sleeper_has_work(const struct fib_worker *w)
 {
-	return fib_load(&w->lib.npinned, relaxed) &&
-	       fib_load(&w->idle, relaxed);
+	return fib_load(&w->idle, acquire) &&
+	       fib_load(&w->lib.npinned, relaxed);
 }
 
 /* --- idle -------------------------------------------------------------------- */

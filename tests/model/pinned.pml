@@ -12,6 +12,7 @@
  *          NO_PASS     who took a wake-up and has work keeps it to itself
  *          NO_NOTIFY   who makes way does not send the wake-up on
  *          LATE_SEQ    who makes way looks first, then at the futex
+ *          WORK_FIRST  it looks for what is queued before it looks who sleeps
  *          EARLY_WAY   who gets up looks for those first, then is up
  */
 #define WORKERS 2
@@ -101,7 +102,13 @@ inline make_way(w) /* i is 0, before and after */
 		 moved[w] = false;
 #else
 		 moved[w] = false;
-		 if :: !WAITS(i) -> break :: else fi;
+#ifdef WORK_FIRST
+		 if :: !pinned[i] -> break :: else fi;
+		 if :: !idle[i] -> break :: else fi;
+#else
+		 if :: !idle[i] -> break :: else fi;
+		 if :: !pinned[i] -> break :: else fi;
+#endif
 #endif
 		 moved[w]
 	      od;
