@@ -318,6 +318,8 @@ int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
 	fib_list_for_each (it, &a->waiters) {
 		struct waiter *w = fib_container_of(it, struct waiter, node);
 
+		if (woken >= nwake && moved >= nmove)
+			break;
 		if (w->uaddr != from)
 			continue;
 		if (w->pi_tid || w->requeue_to) {
@@ -327,12 +329,10 @@ int fib_futex_requeue(uint32_t *from, uint32_t *to, int nwake, int nmove,
 		if (woken < nwake) {
 			fib_futex_wake_locked(a, w);
 			woken++;
-		} else if (moved < nmove) {
+		} else {
 			moved++;
 			if (from != to)
 				fib_futex_move_locked(a, b, w, to);
-		} else {
-			break;
 		}
 	}
 	fib_futex_unlock_two(a, b);

@@ -47,7 +47,7 @@ long fib_sys_futex_wake(uint32_t *uaddr, unsigned long mask, int n,
 		return r;
 	more = fib_sys_futex(uaddr, old_op(FUTEX_WAKE_BITSET, flags),
 			     (uint32_t)(n - r), 0, NULL, (uint32_t)mask);
-	return more > 0 ? r + more : r;
+	return more < 0 ? more : r + more;
 }
 
 /*
@@ -106,5 +106,5 @@ long fib_sys_futex_requeue(const void *words, unsigned flags, int wakes,
 			     old_op(FUTEX_CMP_REQUEUE, w[0].flags),
 			     (uint32_t)wakes, (uintptr_t)moves,
 			     (uint32_t *)w[1].uaddr, (uint32_t)w[0].val);
-	return more > 0 ? r + more : r;
+	return more < 0 ? more : r + more;
 }

@@ -2,6 +2,7 @@
  * FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: a condition variable whose
  * mutex is a PI one. Who returns owns the mutex; and what is refused.
  */
+#include "../calls.h"
 #include "futex.h"
 #include <limits.h>
 #include <stdatomic.h>
@@ -10,7 +11,12 @@
 #define PRIV	FUTEX_PRIVATE_FLAG
 #define WAITERS 6
 
-static _Atomic uint32_t cond, mutex;
+/* Linux 6.7 */
+#define SYS_FUTEX_WAKE	  454
+#define SYS_FUTEX_REQUEUE 456
+#define NEW_FLAGS	  (2 /* of 32 bits */ | FUTEX_PRIVATE_FLAG)
+
+static _Atomic uint32_t cond, mutex, other;
 static _Atomic int waiting, inside, got;
 
 static void lock(void)
@@ -99,6 +105,24 @@ static void *plain(void *arg)
 	return NULL;
 }
 
+/* While one waits to be moved. Who is to wake and move nobody does not look. */
+static void no_other_calls(void)
+{
+	struct futex_waitv v[2] = { { 0, (uintptr_t)&cond, NEW_FLAGS, 0 },
+				    { 0, (uintptr_t)&other, NEW_FLAGS, 0 } };
+
+	CHECK_0(futex((void *)&cond, FUTEX_REQUEUE | PRIV, 0, NULL, &other, 0));
+	CHECK_0(futex((void *)&cond, FUTEX_CMP_REQUEUE | PRIV, 0, NULL, &other,
+		      0));
+	CHECK_ERR(futex((void *)&cond, FUTEX_REQUEUE | PRIV, 0, (void *)1,
+			&other, 0),
+		  EINVAL);
+	T_RESULT("futex_wake",
+		 syscall(SYS_FUTEX_WAKE, &cond, ~0u, 1, NEW_FLAGS));
+	T_RESULT("futex_requeue", syscall(SYS_FUTEX_REQUEUE, v, 0, 0, 1));
+	T_RESULT("of nobody", syscall(SYS_FUTEX_REQUEUE, v, 0, 0, 0));
+}
+
 static void refusals(void)
 {
 	pthread_t th;
@@ -141,6 +165,7 @@ static void refusals(void)
 		r = futex(&cond, FUTEX_WAKE | PRIV, 1, NULL, NULL, 0);
 	} while (r == 0);
 	CHECK(r < 0 && errno == EINVAL);
+	no_other_calls();
 	move(1);
 	t_join(th);
 	t_say("refusals as they should be");
