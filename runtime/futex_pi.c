@@ -258,12 +258,10 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 
 			if (w->uaddr != uaddr || !w->pi_tid)
 				continue;
-			if (next) {
-				is |= FUTEX_WAITERS;
-				break;
-			}
 			next = w;
-			is |= w->pi_tid;
+			/* wake_futex_pi(): be there more of them or not */
+			is |= w->pi_tid | FUTEX_WAITERS;
+			break;
 		}
 		r = swap(uaddr, was, is);
 		if (r == 0)

@@ -320,7 +320,8 @@ def documented_alone(d, calls):
     if splices_by_position(d):
         return "splice(), and where the file stands: docs/COMPATIBILITY.md"
     if re.match("accept.*: .* -> -1 EMFILE", d.signature()) and \
-            ("nofile" in calls or beyond_table(d)):
+            ("nofile" in calls or beyond_table(d) or
+             "table" in calls and "-1 EFAULT -> " in d.signature()):
         return "a limit that is lowered under accept(): docs/COMPATIBILITY.md"
     if re.match("(p?read|vread).* of pty.*: -1 EAGAIN -> blocks", d.signature()) and \
             {"nonblock", "fionbio"} & set(calls) and \
@@ -369,7 +370,7 @@ def writer_was_faster(d):
     """The same of a poll for room, that a write which waits has had."""
     return re.match("p?(poll|select) of (fifo|pipe|pair|unix|tcp).*: done -> blocks",
                     d.signature()) and \
-        re.search(r"\t\d+ = 1 \+?w", d.lines()[0]) and \
+        re.search(r"\t\d+ = 1 \+(w|out)", d.lines()[0]) and \
         any(re.match("v?writ|pwrit|send", s.split()[1])
             for i, s in enumerate(d.steps[:d.phase])
             if f"\t{i} = " not in d.lines()[0])

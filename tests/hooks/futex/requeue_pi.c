@@ -171,6 +171,26 @@ static void refusals(void)
 	t_say("refusals as they should be");
 }
 
+static void *next_owner(void *arg)
+{
+	lock();
+	t_say("handed on: %x", mutex & ~FUTEX_TID_MASK);
+	unlock();
+	return arg;
+}
+
+static void handed_on(void)
+{
+	pthread_t th;
+
+	lock();
+	th = t_thread(next_owner, NULL);
+	while (!(mutex & FUTEX_WAITERS))
+		sched_yield();
+	unlock();
+	t_join(th);
+}
+
 int main(void)
 {
 	broadcast(true);
@@ -178,5 +198,6 @@ int main(void)
 	t_join(t_thread(timed, NULL));
 	t_say("timed out");
 	refusals();
+	handed_on();
 	return 0;
 }
