@@ -323,6 +323,21 @@ def documented_alone(d, calls):
             ("nofile" in calls or beyond_table(d) or
              "table" in calls and "-1 EFAULT -> " in d.signature()):
         return "a limit that is lowered under accept(): docs/COMPATIBILITY.md"
+    if re.match("(p?w|vw)rite.* of fifo: blocks -> done", d.signature()) and \
+            any(re.search(r" (p?write\S*|vwrite) \w+ \d{4,}", s)
+                for s in d.steps[:d.phase]):
+        return "a small write beside larger ones that wait: docs/COMPATIBILITY.md"
+    if re.match("(p?w|vw)rite.* of pipe packet: done -> blocks", d.signature()) and \
+            "tkill" in calls:
+        return "who writes packets to a full pipe: docs/COMPATIBILITY.md"
+    if re.match("(p?read|vread|recv).* of tcp.*: -1 EFAULT -> -1 EBADF",
+                d.signature()) and {"close", "dup2", "dup3"} & set(calls):
+        return "memory that is not there, and a number that is closed: " \
+            "docs/COMPATIBILITY.md"
+    # The one that it wakes lets the next one in before it has all others stop.
+    if re.match("(p?read|vread).* of pty.*: blocks -> -1 EAGAIN", d.signature()) and \
+            d.steps[d.phase].startswith("* stop"):
+        return "a reader that goes on when a stop comes: the kernel's race"
     if re.match("(p?read|vread).* of pty.*: -1 EAGAIN -> blocks", d.signature()) and \
             {"nonblock", "fionbio"} & set(calls) and \
             {"dup", "dup2", "dup3", "dupfd"} & set(calls):
