@@ -105,28 +105,26 @@ static bool has_datagrams(const struct fib_known *k)
 {
 	int type, len = sizeof(type);
 
-	return k->kind == FIB_FD_LOCAL &&
+	return k && k->kind == FIB_FD_LOCAL &&
 	       fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_TYPE, &type,
 		       &len) == 0 &&
 	       type == SOCK_DGRAM;
+}
+
+/* Who waits for room at @k is to try again, whatever poll says of it. */
+static void nudge_own_writers(struct fib_known *k)
+{
+	fib_fd_find_twin(k);
+	if (fib_load(&k->twin, relaxed) & FIB_TWIN_HAS)
+		fib_iom_nudge_writers(&fib_sched);
+	else
+		fib_iom_pass(k->slot, FIB_IO_WRITE);
 }
 
 /*
  * unix_shutdown() wakes those who wait for room on either side, of datagrams on its own
  * alone, and unix_poll() has nothing to say to them: there is no edge.
  */
-static void shutdown_wakes(struct fib_known *k)
-{
-	bool own = k && has_datagrams(k);
-
-	if (own)
-		fib_fd_find_twin(k);
-	if (own && !(fib_load(&k->twin, relaxed) & FIB_TWIN_HAS))
-		fib_iom_pass(k->slot, FIB_IO_WRITE);
-	else
-		fib_iom_nudge_writers(&fib_sched);
-}
-
 long fib_sys_shutdown(int fd, int how)
 {
 	struct fib_known *k = fib_io_socket(fd);
@@ -137,8 +135,10 @@ long fib_sys_shutdown(int fd, int how)
 	r = fib_raw(SYS_shutdown, fd, how);
 	if (k)
 		ask_again(k);
-	if (r == 0)
-		shutdown_wakes(k);
+	if (r == 0 && has_datagrams(k))
+		nudge_own_writers(k);
+	else if (r == 0)
+		fib_iom_nudge_writers(&fib_sched);
 	return r;
 }
 
@@ -460,7 +460,7 @@ static long connect_kernel(struct fib_known *k, const long a[6])
 	long r = fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_connect, a);
 
 	if (had && r == 0)
-		fib_iom_nudge_writers(&fib_sched);
+		nudge_own_writers(k);
 	return r;
 }
 

@@ -2,7 +2,8 @@
  * A datagram for a unix socket that has no room, by a socket that is connected to it, and
  * meanwhile to none, or to another one: the send waits for the one that it has named, and
  * uses no processor meanwhile. Where it waits for room in its own buffer, and there is some,
- * it goes on then.
+ * it goes on then, or is told that its socket has been shut; not when another one is parted
+ * or shut.
  *
  * t-case: none
  * t-case: other
@@ -91,6 +92,7 @@ static void own_room(const char *name, const struct sockaddr *to, size_t len,
 /* The peer's, and another one's: it waits until three quarters are free. */
 static void shut(const char *name, int own, int by_twin)
 {
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
 	struct t_call c;
 	int sv[2], other[2], by;
 	char b;
@@ -104,6 +106,7 @@ static void shut(const char *name, int own, int by_twin)
 	t_begin(&c, send_connected, &sv[0]);
 	t_read(sv[1], &b, 1);
 	t_waits(&c);
+	CHECK_0(connect(other[1], &none, sizeof(none)));
 	CHECK_0(shutdown(other[0], SHUT_RDWR));
 	CHECK_0(shutdown(own ? by : sv[1], SHUT_RDWR));
 	if (!own) {
