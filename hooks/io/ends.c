@@ -99,6 +99,10 @@ static long wait(struct fib_ends *e)
 {
 	if (!e->held && !hold(e))
 		return -FIB_ERESTARTNOINTR;
+	if (fib_unlikely(e->unsure)) {
+		e->unsure = false;
+		return 0;
+	}
 	e->waited |= e->wait == &e->out;
 	hand_on(e->wait == &e->out ? &e->in : &e->out);
 	return e->wait->rules->block(e->wait);

@@ -146,6 +146,7 @@ struct fib_ends {
 	long done;
 	bool whole; /* it goes on until nothing is left */
 	bool held;
+	bool unsure; /* for which end to wait: another try says, when they are held */
 	bool waited; /* for the output, since something was moved */
 	/* of splice.c */
 	struct fib_known *from, *to;

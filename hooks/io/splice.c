@@ -458,6 +458,27 @@ long fib_sys_sendfile(int to, int from, void *at, size_t count)
 /* --- splice, tee, vmsplice ------------------------------------------------- */
 
 /*
+ * Of a pipe that is empty poll does not say that it has ended, if it is a FIFO that has had
+ * no writer. What is to be read into cannot be written to.
+ */
+static bool has_ended(int in)
+{
+	static const char nowhere;
+	struct iovec v = { (void *)&nowhere, 1 };
+
+	return fib_raw(SYS_vmsplice, in, &v, 1, SPLICE_NONBLOCK) == 0;
+}
+
+/* ipipe_prep() does not wait for what never comes. Asked once both ends are held. */
+static bool does_not_wait(struct fib_ends *e, int in)
+{
+	if (!is_pipe(e->from) || fib_fd_access(e->from) != O_RDONLY)
+		return false;
+	e->unsure = !e->held;
+	return e->held && has_ended(in);
+}
+
+/*
  * EAGAIN: for which end would the call have waited? False: for none now. Pipes
  * that are read come before the output, else it is the other way round. Who has
  * moved something does not wait for more to come (splice_to_socket()).
@@ -468,6 +489,8 @@ static bool find_end(struct fib_ends *e, int in, int out)
 	bool in_waits = e->in.s && !fib_io_ready(in, POLLIN);
 	bool out_waits = e->out.s && !fib_io_ready(out, POLLOUT);
 
+	if (in_waits && out_waits && does_not_wait(e, in))
+		in_waits = false;
 	if (in_waits && (in_first || !out_waits))
 		e->wait = e->nb_in || e->done ? NULL : &e->in;
 	else if (out_waits)

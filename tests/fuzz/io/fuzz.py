@@ -188,7 +188,7 @@ def documented(d):
         return "a thread that has forked waits for epoll in the kernel: " \
             "docs/COMPATIBILITY.md"
     steps = [x.split() for x in d.steps[:d.phase + 1]]
-    if re.search("blocks -> (done|-1 EFAULT)|: done -> (blocks|-1 EAGAIN)",
+    if re.search("blocks -> (done|-1 EFAULT)|: done -> (blocks|-1 EAGAIN|done)",
                  d.signature()) and \
             any(re.search("dgram|seqpacket|udp|raw|netlink|epoll", " ".join(x[1:]))
                 for x in steps) and \
@@ -211,8 +211,8 @@ def documented(d):
                 d.ended() & set(range(at)):
             return no_number
     elif {"table", "nofile"} & set(calls) and \
-            calls[-1] in ("close", "dup2") and \
-            "blocks ->" in d.signature():
+            (calls[-1] in ("close", "dup2") and "blocks ->" in d.signature() or
+             {"close", "dup2"} & set(calls[:-1])):
         return no_number
     return None
 
@@ -236,6 +236,9 @@ def documented_alone(d, calls):
     if any("fault" in s for s in d.steps[:d.phase]) and "recvmmsg" in calls and \
             (re.search(": (-1 )?EFAULT -> ", d.signature()) or
              "+err" in d.lines()[0] and "+err" not in d.lines()[1]):
+        return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
+    if any("fault" in s for s in d.steps[:d.phase]) and \
+            re.match("recvmmsg.*: done -> -1 EFAULT", d.signature()):
         return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
     if calls.count("recvmmsg") > 1 and "tkill" in calls and \
             re.match("recvmmsg.*: done -> blocks", d.signature()):
@@ -334,6 +337,9 @@ def documented_alone(d, calls):
                 d.signature()) and {"close", "dup2", "dup3"} & set(calls):
         return "memory that is not there, and a number that is closed: " \
             "docs/COMPATIBILITY.md"
+    if re.match("(p?w|vw)rite.* of (fifo|pipe).*: done -> blocks", d.signature()) and \
+            d.steps[d.phase].startswith("* cont"):
+        return "a stop that finds no worker idle: docs/COMPATIBILITY.md"
     # The one that it wakes lets the next one in before it has all others stop.
     if re.match("(p?read|vread).* of pty.*: blocks -> -1 EAGAIN", d.signature()) and \
             d.steps[d.phase].startswith("* stop"):
