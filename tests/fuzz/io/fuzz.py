@@ -212,7 +212,10 @@ def documented(d):
             return no_number
     elif {"table", "nofile"} & set(calls) and \
             (calls[-1] in ("close", "dup2") and "blocks ->" in d.signature() or
-             {"close", "dup2"} & set(calls[:-1])):
+             {"close", "dup2"} & set(calls[:-1]) and
+             (re.search("-1 (EIO|EPIPE)$", d.signature()) or
+              len(re.findall(r"\+(err|hup)", d.lines()[1])) >
+              len(re.findall(r"\+(err|hup)", d.lines()[0])))):
         return no_number
     return None
 
@@ -330,8 +333,10 @@ def documented_alone(d, calls):
             any(re.search(r" (p?write\S*|vwrite) \w+ \d{4,}", s)
                 for s in d.steps[:d.phase]):
         return "a small write beside larger ones that wait: docs/COMPATIBILITY.md"
-    if re.match("(p?w|vw)rite.* of pipe packet: done -> blocks", d.signature()) and \
-            "tkill" in calls:
+    if re.match("((p?w|vw)rite|p?read|vread).* of pipe packet: done -> (blocks|done)",
+                d.signature()) and \
+            sum(bool(re.match(r"[1-9] (sub )?v?writ", s)) for s in d.steps) > \
+            (not {"tkill", "nonblock"} & set(calls)):
         return "who writes packets to a full pipe: docs/COMPATIBILITY.md"
     if re.match("(p?read|vread|recv).* of tcp.*: -1 EFAULT -> -1 EBADF",
                 d.signature()) and {"close", "dup2", "dup3"} & set(calls):
