@@ -1,10 +1,16 @@
 /*
  * Flags that a kind of socket does not look at: unix_dgram_recvmsg(),
  * unix_stream_recvmsg() and netlink_recvmsg() know of no queue of errors, udp_recvmsg()
- * of nothing urgent, and one datagram is all that they wait for.
+ * of nothing urgent, and one datagram is all that they wait for. packet_recvmsg() refuses
+ * most flags, and so does not wait.
  */
 #include <netinet/in.h>
 #include "hooks/io/io.h"
+
+/* One that packet_recvmsg() refuses though it is none of its business is tried. */
+#define TRIED                                                                  \
+	(MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT | MSG_ERRQUEUE | MSG_NOSIGNAL |   \
+	 MSG_CMSG_CLOEXEC | MSG_WAITFORONE)
 
 int fib_io_heeded(const struct fib_known *k, int flags)
 {
@@ -14,6 +20,8 @@ int fib_io_heeded(const struct fib_known *k, int flags)
 		return flags;
 	if (fib_fd_has_messages(k))
 		looked_at |= MSG_WAITALL;
+	if (k->kind == FIB_FD_DGRAM)
+		looked_at |= ~TRIED;
 	if (!(flags & looked_at))
 		return flags;
 	if (k->kind == FIB_FD_LOCAL)
@@ -29,5 +37,7 @@ int fib_io_heeded(const struct fib_known *k, int flags)
 		if (!(flags & MSG_ERRQUEUE))
 			flags &= ~MSG_OOB;
 	}
+	if (domain == AF_PACKET && (flags & ~TRIED))
+		flags |= MSG_DONTWAIT;
 	return flags;
 }

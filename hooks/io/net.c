@@ -126,6 +126,16 @@ static bool may_have_less(struct fib_io *io, const struct fib_known *k, long r)
 	       !fib_filtered() && !fib_io_lost(io);
 }
 
+/*
+ * Does poll tell when a recvmmsg() with rare flags goes on? Not of who only looks at what
+ * has woken it, which would keep that from others, nor of who asks a stream for no bytes.
+ */
+static bool poll_tells(const struct fib_known *k, const long a[6], long flags)
+{
+	return !(flags & MSG_PEEK) && !fib_io_is_first_refused((void *)a[1]) &&
+	       (fib_fd_has_messages(k) || !has_no_room(a));
+}
+
 /* As fib_io_receive(), but that @io stays where it has moved to. */
 static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 		    long nr, long a[6], long *flags)
@@ -142,9 +152,7 @@ static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
 	if (fib_unlikely((*flags & ~PLAIN_RECV) || lowat > 1)) {
 		if (nr != SYS_recvmmsg)
 			return fib_io_receive_much(k, nr, a, *flags, lowat);
-		/* Who only looks at what has woken it would keep it from others. */
-		first = lowat <= 1 && !(*flags & MSG_PEEK) &&
-			!fib_io_is_first_refused((void *)a[1]);
+		first = lowat <= 1 && poll_tells(k, a, *flags);
 		return fib_io_in_kernel(k, FIB_IO_READ, first, nr, a);
 	}
 	*flags |= MSG_DONTWAIT;
@@ -313,7 +321,7 @@ static long receive_each(struct fib_known *k, struct mmsghdr *vec, unsigned n,
 			break;
 		io = FIB_HOOK_IO(k, FIB_IO_READ);
 		a[1] = (long)&vec[i];
-		a[3] = flags & ~MSG_WAITFORONE;
+		a[3] = flags;
 		a[2] = n - i;
 		/* The kernel would wait for all of them. */
 		if (deadline != FIB_NEVER &&
@@ -373,8 +381,7 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 	if (!timeout && (n == 1 || (flags & MSG_WAITFORONE)))
 		return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
 	if ((flags & ~PLAIN_RECV) || fib_fd_timed(k) || fib_fd_nonblock(k)) {
-		first = !timeout && !(flags & MSG_PEEK) &&
-			!fib_io_is_first_refused(vec);
+		first = !timeout && poll_tells(k, a, flags);
 		return fib_io_in_kernel(k, FIB_IO_READ, first, SYS_recvmmsg, a);
 	}
 	if (timeout) {
