@@ -633,6 +633,17 @@ static bool has_control(const struct mmsghdr *v, unsigned n)
 	return false;
 }
 
+/*
+ * Nothing is to be sent, only looked for the way: of all that is said to be sent
+ * nothing is taken, and so ___sys_sendmmsg() ends with the first.
+ */
+#define ONLY_PROBES 0x10 /* MSG_PROBE */
+
+static bool only_probes(const struct fib_known *k, int flags)
+{
+	return (flags & ONLY_PROBES) && k->kind == FIB_FD_DGRAM;
+}
+
 /* One message after the other, and none after one that went in part. */
 long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 {
@@ -643,7 +654,7 @@ long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 	unsigned i;
 	long r = 0;
 
-	if (!k || (flags & MSG_DONTWAIT)) {
+	if (!k || (flags & MSG_DONTWAIT) || only_probes(k, flags)) {
 		long a[6] = { fd, (long)vec, n, flags };
 
 		if (has_control(v, n))

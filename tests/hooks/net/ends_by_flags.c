@@ -1,11 +1,12 @@
 /*
  * Receives that end at once, or earlier than poll tells, by their flags: recvmmsg() with
  * MSG_WAITFORONE and a time limit of a socket that is shut; of no bytes from a stream, with
- * a rare flag; what packet_recvmsg() refuses.
+ * a rare flag; what packet_recvmsg() refuses. And sends that only look for a way.
  *
  * t-case: one
  * t-case: nothing
  * t-case: refused
+ * t-case: probe
  */
 #include <linux/if_packet.h>
 #include "../calls.h"
@@ -149,11 +150,37 @@ static void *refused(void *arg)
 	return arg;
 }
 
+/* MSG_PROXY is MSG_PROBE to the kernel. */
+static void *probe(void *arg)
+{
+	struct mmsghdr m[N];
+	struct iovec v[N];
+	int sv[2];
+	char b;
+
+	t_udp_pair(sv);
+	memset(m, 0, sizeof(m));
+	for (int i = 0; i < N; i++) {
+		v[i] = (struct iovec){ "x", i == N - 1 };
+		m[i].msg_hdr.msg_iov = &v[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	T_RESULT("two without bytes", sendmmsg(sv[0], m, N, MSG_PROXY));
+	v[0].iov_len = 1;
+	T_RESULT("a byte", sendmmsg(sv[0], m, N, MSG_PROXY));
+	T_RESULT("one", send(sv[0], "x", 1, MSG_PROXY));
+	T_RESULT("got", recv(sv[1], &b, 1, MSG_DONTWAIT));
+	t_close(sv[0]);
+	t_close(sv[1]);
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = { { "one", one },
 					       { "nothing", nothing },
-					       { "refused", refused } };
+					       { "refused", refused },
+					       { "probe", probe } };
 
 	CHECK(argc == 2);
 	t_run_case(cases, T_LEN(cases), argv[1]);
