@@ -503,8 +503,21 @@ long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
 	return write_file(k, iov, (int)n, SYS_writev, a);
 }
 
-/* With these flags a call on a terminal is as without. */
+/*
+ * With these flags a call on a terminal is as without, and on a socket or a pipe:
+ * sock_read_iter(), pipe_write() and their kin do not look at them.
+ */
 #define PLAIN_FLAGS (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND)
+
+static int heeded(int fd, int flags)
+{
+	const struct fib_known *k;
+
+	if (fib_likely(!flags) || (flags & ~PLAIN_FLAGS))
+		return flags;
+	k = fib_fd_know(fd);
+	return k && (fib_fd_is_socket(k) || k->kind == FIB_FD_PIPE) ? 0 : flags;
+}
 
 static long job_vector(int fd, uint8_t ev, const struct iovec *iov, unsigned n,
 		       int flags)
@@ -519,7 +532,7 @@ static long job_vector(int fd, uint8_t ev, const struct iovec *iov, unsigned n,
 
 /*
  * Without a position these are readv() and writev(), do_preadv() of the kernel;
- * with one they are for files that do not wait. Flags are the kernel's.
+ * with one they are for files that do not wait. Other flags are the kernel's.
  */
 long fib_sys_preadv2(int fd, const struct iovec *iov, unsigned n,
 		     unsigned long low, unsigned long high, int flags)
@@ -527,7 +540,7 @@ long fib_sys_preadv2(int fd, const struct iovec *iov, unsigned n,
 	const long a[6] = { fd, (long)iov, n, (long)low, (long)high, flags };
 	long r = 0;
 
-	if (low == ~0ul && !flags)
+	if (low == ~0ul && !heeded(fd, flags))
 		return fib_sys_readv(fd, iov, n);
 	if (low == ~0ul)
 		r = job_vector(fd, FIB_IO_READ, iov, n, flags);
@@ -540,7 +553,7 @@ long fib_sys_pwritev2(int fd, const struct iovec *iov, unsigned n,
 	const long a[6] = { fd, (long)iov, n, (long)low, (long)high, flags };
 	long r = 0;
 
-	if (low == ~0ul && !flags)
+	if (low == ~0ul && !heeded(fd, flags))
 		return fib_sys_writev(fd, iov, n);
 	if (low == ~0ul)
 		r = job_vector(fd, FIB_IO_WRITE, iov, n, flags);

@@ -16,6 +16,9 @@
  * t-case: preadv2_tcp
  * t-case: pwritev2_unix
  * t-case: pwritev2_tcp
+ * t-case: preadv2_flags
+ * t-case: preadv2_tcp_flags
+ * t-case: pwritev2_flags
  */
 #include "held.h"
 #include <sys/sendfile.h>
@@ -144,6 +147,22 @@ static long call_pwritev2(void)
 	return pwritev2(out[1], &v, 1, -1, 0);
 }
 
+/* Which neither a pipe nor a socket looks at. */
+static long call_preadv2_flags(void)
+{
+	char c;
+	struct iovec v = { &c, 1 };
+
+	return preadv2(in[0], &v, 1, -1, RWF_HIPRI | RWF_APPEND);
+}
+
+static long call_pwritev2_flags(void)
+{
+	struct iovec v = { big, 10 };
+
+	return pwritev2(out[1], &v, 1, -1, RWF_SYNC | RWF_DSYNC);
+}
+
 static const struct wait waits[] = {
 	{ "read", setup_pipes, call_read, feed, 0 },
 	{ "sendfile", setup_stream, call_sendfile, NULL, 1 },
@@ -160,6 +179,9 @@ static const struct wait waits[] = {
 	{ "preadv2_tcp", setup_tcp, call_preadv2, feed, 0 },
 	{ "pwritev2_unix", setup_stream, call_pwritev2, NULL, 1 },
 	{ "pwritev2_tcp", setup_tcp_full, call_pwritev2, NULL, 1 },
+	{ "preadv2_flags", setup_pipes, call_preadv2_flags, feed, 0 },
+	{ "preadv2_tcp_flags", setup_tcp, call_preadv2_flags, feed, 0 },
+	{ "pwritev2_flags", setup_full, call_pwritev2_flags, NULL, 1 },
 };
 
 int main(int argc, char **argv)
