@@ -300,6 +300,8 @@ void fib_io_tells(long r);
 bool fib_io_was_told(struct fib_io *io);
 /** flags.c: @flags of a receive without those that socket @k does not look at. */
 int fib_io_heeded(const struct fib_known *k, int flags);
+/** The same of a send. */
+int fib_io_heeded_send(const struct fib_known *k, int flags);
 /** net.c: @r, which a send with @flags returns. */
 long fib_io_sent(long r, long flags);
 /** poll.c: the mask of ppoll and its like; 0 or -errno. */

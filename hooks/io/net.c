@@ -561,6 +561,8 @@ long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,
 		fd, (long)buf, (long)len, flags, (long)addr, (long)addrlen
 	};
 
+	if (k)
+		a[3] = fib_io_heeded_send(k, flags);
 	return k ? fib_io_send(k, a) :
 		   fib_io_sent(fib_pass(SYS_sendto, a), flags);
 }
@@ -617,6 +619,7 @@ long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	if (!k)
 		return fib_io_sent(fib_raw(SYS_sendmsg, fd, msg, flags), flags);
+	flags = fib_io_heeded_send(k, flags);
 	return send_message(k, fd, (struct msghdr *)msg, flags, &whole);
 }
 
@@ -654,6 +657,8 @@ long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 	unsigned i;
 	long r = 0;
 
+	if (k)
+		flags = fib_io_heeded_send(k, flags);
 	if (!k || (flags & MSG_DONTWAIT) || only_probes(k, flags)) {
 		long a[6] = { fd, (long)vec, n, flags };
 

@@ -6,6 +6,7 @@
  * t-case: pipe
  * t-case: dgram
  * t-case: recvmmsg
+ * t-case: flags
  * t-case: accept
  * t-case: epoll
  * t-case: fifo
@@ -103,6 +104,19 @@ static void feed(int fd)
 		t_put(fd, 'x');
 		wait_served(i);
 	}
+}
+
+/* With a flag that udp_recvmsg() does not look at, and a limit, or without. */
+static long receive_oddly(void)
+{
+	static _Atomic int calls;
+	struct timespec hour = { 3600, 0 };
+	char c;
+	struct iovec v = { &c, 1 };
+	struct mmsghdr m = { .msg_hdr = { .msg_iov = &v, .msg_iovlen = 1 } };
+
+	return calls++ % 2 ? recv(at, &c, 1, 0) :
+			     recvmmsg(at, &m, 1, MSG_EOR, &hour);
 }
 
 static void run_recvmmsg(int p[2])
@@ -211,6 +225,15 @@ int main(int argc, char **argv)
 		begin_all();
 		feed(p[1]);
 		end_all("datagrams");
+		return 0;
+	}
+	if (!strcmp(how, "flags")) {
+		t_udp_pair(p);
+		at = p[0];
+		one = receive_oddly;
+		begin_all();
+		feed(p[1]);
+		end_all("flags");
 		return 0;
 	}
 	if (!strcmp(how, "recvmmsg")) {

@@ -19,6 +19,8 @@
  * t-case: preadv2_flags
  * t-case: preadv2_tcp_flags
  * t-case: pwritev2_flags
+ * t-case: recv_flags
+ * t-case: send_flags
  */
 #include "held.h"
 #include <sys/sendfile.h>
@@ -163,6 +165,19 @@ static long call_pwritev2_flags(void)
 	return pwritev2(out[1], &v, 1, -1, RWF_SYNC | RWF_DSYNC);
 }
 
+/* Nor a receive of TCP, nor a unix socket. */
+static long call_recv_flags(void)
+{
+	char c;
+
+	return recv(in[0], &c, 1, MSG_EOR | MSG_MORE);
+}
+
+static long call_send_flags(void)
+{
+	return send(out[1], big, 10, MSG_EOR | MSG_ZEROCOPY);
+}
+
 static const struct wait waits[] = {
 	{ "read", setup_pipes, call_read, feed, 0 },
 	{ "sendfile", setup_stream, call_sendfile, NULL, 1 },
@@ -182,6 +197,8 @@ static const struct wait waits[] = {
 	{ "preadv2_flags", setup_pipes, call_preadv2_flags, feed, 0 },
 	{ "preadv2_tcp_flags", setup_tcp, call_preadv2_flags, feed, 0 },
 	{ "pwritev2_flags", setup_full, call_pwritev2_flags, NULL, 1 },
+	{ "recv_flags", setup_tcp, call_recv_flags, feed, 0 },
+	{ "send_flags", setup_stream, call_send_flags, NULL, 1 },
 };
 
 int main(int argc, char **argv)
