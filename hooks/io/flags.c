@@ -22,6 +22,8 @@
 	(MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_ERRQUEUE | MSG_WAITFORONE |  \
 	 MSG_CMSG_CLOEXEC)
 
+#define MPTCP 262 /* IPPROTO_MPTCP */
+
 int fib_io_heeded_send(const struct fib_known *k, int flags)
 {
 	bool local = k->kind == FIB_FD_LOCAL || k->kind == FIB_FD_STREAM;
@@ -57,6 +59,10 @@ int fib_io_heeded(const struct fib_known *k, int flags)
 		if (!(flags & MSG_ERRQUEUE))
 			flags &= ~MSG_OOB;
 	}
+	/* mptcp_recvmsg() knows of nothing urgent, and waits. */
+	if (k->kind == FIB_FD_OTHER && !(flags & MSG_ERRQUEUE) &&
+	    fib_io_option(k, SO_PROTOCOL, 0) == MPTCP)
+		flags &= ~MSG_OOB;
 	if (domain == AF_PACKET && (flags & ~TRIED))
 		flags |= MSG_DONTWAIT;
 	return flags;

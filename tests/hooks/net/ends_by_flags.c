@@ -1,12 +1,14 @@
 /*
  * Receives that end at once, or earlier than poll tells, by their flags: recvmmsg() with
  * MSG_WAITFORONE and a time limit of a socket that is shut; of no bytes from a stream, with
- * a rare flag; what packet_recvmsg() refuses. And sends that only look for a way.
+ * a rare flag; what packet_recvmsg() refuses. And sends that only look for a way;
+ * MSG_OOB, of which MPTCP knows nothing.
  *
  * t-case: one
  * t-case: nothing
  * t-case: refused
  * t-case: probe
+ * t-case: urgent
  */
 #include <linux/if_packet.h>
 #include "../calls.h"
@@ -175,12 +177,41 @@ static void *probe(void *arg)
 	return arg;
 }
 
+/* It waits, and so a stop ends it. */
+static void *urgent(void *arg)
+{
+	struct timeval tv = { 15, 0 };
+	struct get g = { .flags = MSG_OOB, .room = 16 };
+	struct t_call c;
+	int sv[2];
+	pid_t pid;
+
+	mptcp_pair(sv);
+	g.fd = sv[0];
+	CHECK_0(setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	t_begin(&c, receives, &g);
+	t_waits(&c);
+	CHECK((pid = fork()) >= 0);
+	if (!pid) {
+		CHECK_0(kill(getppid(), SIGSTOP));
+		usleep(50000);
+		CHECK_0(kill(getppid(), SIGCONT));
+		_exit(0);
+	}
+	t_wait_ok(pid);
+	t_ended("stopped", &c);
+	t_close(sv[0]);
+	t_close(sv[1]);
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = { { "one", one },
 					       { "nothing", nothing },
 					       { "refused", refused },
-					       { "probe", probe } };
+					       { "probe", probe },
+					       { "urgent", urgent } };
 
 	CHECK(argc == 2);
 	t_run_case(cases, T_LEN(cases), argv[1]);
