@@ -196,20 +196,47 @@ void fib_fd_leave_hidden(void)
 		fib_store(&ours[i], 0, relaxed);
 }
 
-void fib_fd_close_hidden(void)
+/* Mostly they stand in a row. */
+static void close_row(unsigned first, unsigned last)
 {
+	if (last > first && !fib_raw(SYS_close_range, first, last, 0))
+		return;
+	for (unsigned fd = first; fd <= last; fd++)
+		fib_raw(SYS_close, fd);
+}
+
+/* The lowest from @fd on; UINT_MAX: none. (What is reserved is a table of its own.) */
+static unsigned lowest_of_ours(unsigned fd)
+{
+	unsigned low = UINT_MAX;
+
+	for (unsigned i = 0; i < fib_load(&ours_top, acquire); i++) {
+		unsigned o = (unsigned)fib_load(&ours[i], relaxed);
+
+		if (o && o >= fd && o < low)
+			low = o;
+	}
+	return low;
+}
+
+void fib_fd_close_hidden(bool rows)
+{
+	unsigned first = lowest_of_ours(0), last;
+
 	fib_reserved_reset();
 	fib_store(&reserve, -1, relaxed);
 	fib_lock_init(&move_lock, MOVE);
 	fib_store(&users[0], 0, relaxed);
 	fib_store(&users[1], 0, relaxed);
 	fib_fd_exposed = false;
-	for (unsigned i = 0; i < fib_load(&ours_top, relaxed); i++) {
-		int fd = fib_xchg(&ours[i], 0, relaxed);
-
-		if (fd)
-			fib_raw(SYS_close, fd);
+	for (; first != UINT_MAX; first = lowest_of_ours(last + 1)) {
+		last = first;
+		while (rows && lowest_of_ours(last + 1) == last + 1)
+			last++;
+		close_row(first, last);
 	}
+	for (unsigned i = 0; i < fib_load(&ours_top, relaxed); i++)
+		fib_store(&ours[i], 0, relaxed);
 }
 
 void fib_fd_lose(int fd)
@@ -244,14 +271,8 @@ bool fib_fd_is_ours(int fd)
 
 unsigned fib_fd_next_of_ours(unsigned fd)
 {
-	unsigned next = UINT_MAX;
+	unsigned next = lowest_of_ours(fd);
 
-	for (unsigned i = 0; i < fib_load(&ours_top, acquire); i++) {
-		unsigned o = (unsigned)fib_load(&ours[i], relaxed);
-
-		if (o && o >= fd && o < next)
-			next = o;
-	}
 	if (fd < next) {
 		unsigned o = fib_reserved_next(fd, next);
 

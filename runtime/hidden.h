@@ -74,7 +74,7 @@ unsigned fib_fd_next_of_ours(unsigned fd);
 void fib_fd_unhide(int fd);
 /** In a child that shares its parent's table of descriptors: they are not ours. */
 void fib_fd_leave_hidden(void);
-/** In a fork child: close all. */
-void fib_fd_close_hidden(void);
+/** In a fork child: close all; @rows: by close_range(). */
+void fib_fd_close_hidden(bool rows);
 
 #endif

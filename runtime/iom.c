@@ -670,5 +670,4 @@ void fib_iom_reset(struct fib_sched *s)
 	s->iom.epfd = s->iom.wakefd = -1;
 	fib_store(&s->iom.leaving, 0, relaxed);
 	fib_lock_init(&s->iom.chunk_lock, CHUNK);
-	fib_fd_close_hidden();
 }

@@ -156,7 +156,8 @@ static void own_name(const struct fib *f)
  * With CLONE_FILES in @flags its descriptors are the parent's as well, which still
  * uses those of the library.
  */
-static void begin_child(struct fib *f, unsigned long flags)
+static void begin_child(struct fib *f, unsigned long flags,
+			const struct fib_acts *few)
 {
 	if (flags & CLONE_VFORK)
 		fib_stack_forget();
@@ -166,7 +167,7 @@ static void begin_child(struct fib *f, unsigned long flags)
 		fib_fd_leave_hidden();
 	own_name(f);
 	fib_signal_timer_forget();
-	fib_runtime_fork_child(f);
+	fib_runtime_fork_child(f, few);
 }
 
 /*
@@ -197,7 +198,7 @@ void fib_clone_child(struct fib_regs *regs)
 				       NULL;
 
 	if (!(CHILD_FLAGS(regs) & CLONE_VM) && w && w->cur) {
-		begin_child(w->cur, CHILD_FLAGS(regs));
+		begin_child(w->cur, CHILD_FLAGS(regs), NULL);
 		return;
 	}
 	/* Of a process that runs unhooked, under a filter: it makes no call. */
@@ -212,6 +213,8 @@ struct fork {
 	uint64_t mask;
 	unsigned long flags;
 	int open[2]; /* fib_open_fork_begin() */
+	struct fib_acts few;
+	bool cleared; /* the child's actions, but for these few */
 };
 
 /*
@@ -253,7 +256,7 @@ static long fork_end(struct fork *k, struct fib *f, long pid)
 		fib_open_fork_made(k->open);
 	}
 	if (pid == 0)
-		begin_child(f, k->flags);
+		begin_child(f, k->flags, k->cleared ? &k->few : NULL);
 	else if (k->flags & CLONE_VFORK)
 		fib_block_leave();
 	else
@@ -264,16 +267,43 @@ static long fork_end(struct fork *k, struct fib *f, long pid)
 	return pid;
 }
 
+/*
+ * libc's fork(): the kernel takes our actions from the child, which saves it as many calls
+ * (Linux 5.5). False: not so.
+ */
+static bool fork_cleared(struct fork *k, const struct fib_regs *r, long *pid)
+{
+	const long a[6] = FIB_REGS_ARGS(r);
+	struct clone_args c = {
+		.flags = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID |
+			 CLONE_CLEAR_SIGHAND,
+		.child_tid = (uint64_t)a[3],
+		.exit_signal = SIGCHLD,
+	};
+
+	if (!k->cleared)
+		return false;
+	*pid = fib_raw(SYS_clone3, &c, sizeof(c));
+	k->cleared = *pid != -ENOSYS && *pid != -EINVAL && *pid != -EPERM;
+	return k->cleared;
+}
+
 /* As fork: the child goes on here, on a copy of this stack; or on one of its own. */
 static long fork_process(struct fib *f, struct fib_regs *r,
 			 struct clone_args *c, unsigned long flags,
 			 bool own_stack)
 {
+	const unsigned long plain =
+		CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
 	struct fork k;
+	long pid;
 
+	k.cleared = !c && flags == plain && !own_stack && fib_fd_asks() &&
+		    fib_signal_few_acts(&k.few);
 	fork_begin(&k, flags, own_stack);
-	return fork_end(&k, f,
-			clone_process(r, c, fib_load(&f->sig.mask, relaxed)));
+	if (!fork_cleared(&k, r, &pid))
+		pid = clone_process(r, c, fib_load(&f->sig.mask, relaxed));
+	return fork_end(&k, f, pid);
 }
 
 static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
@@ -334,6 +364,7 @@ long fib_sys_fork(void)
 
 	/* Where no kernel thread is to be had, the child is a worker's. */
 	fib_bind_self();
+	k.cleared = false;
 	fork_begin(&k, 0, false);
 	return fork_end(&k, f, fib_raw(SYS_fork));
 }
@@ -347,6 +378,7 @@ long fib_sys_vfork(void)
 	if (fib_filtered())
 		return fib_sys_fork();
 	fib_bind_self();
+	k.cleared = false;
 	fork_begin(&k, CLONE_VFORK, false);
 	return fork_end(&k, f,
 			fib_raw(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0));
@@ -476,6 +508,13 @@ static long await_child(long nr, const long a[6])
 	return r;
 }
 
+/* Who has a kernel thread to himself may wait there without a try, if nothing is to end that. */
+static bool looks_first(long nr, const long a[6], const struct fib_place *p)
+{
+	return p || nr != SYS_wait4 || (a[2] & WNOHANG) ||
+	       fib_load(&fib_self()->attention, acquire);
+}
+
 /*
  * As do_wait() of the kernel, which looks at the children before it looks at
  * signals: a child's SIGCHLD does not end the wait for that child. The kernel
@@ -486,10 +525,11 @@ static long await_child(long nr, const long a[6])
 static long wait_for(long nr, long a[6], struct fib_place *p,
 		     bool (*try)(const long a[6], long *r))
 {
-	bool inside = false, attention = false;
+	bool inside = false, attention = false, tried = looks_first(nr, a, p);
 	long r;
 
-	while (!try(a, &r)) {
+	while (!tried || !try(a, &r)) {
+		tried = true;
 		name_group(nr, a);
 		if (attention) {
 			r = -EINTR;

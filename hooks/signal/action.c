@@ -22,6 +22,7 @@ int fib_signal_set_action(int sig, const struct fib_kernel_sigaction *new,
 		fib_sig_act[sig] = *new;
 		fib_sig_act[sig].mask &= ~FIB_UNBLOCKABLE;
 		fib_sig_act[sig].flags &= KNOWN_FLAGS;
+		fib_sig_cancel_set |= sig == FIB_SIGCANCEL;
 		fib_sig_update_handled(sig);
 		if (fib_sig_is_ignored(sig))
 			fib_sig_flush_locked(FIB_SIG(sig));

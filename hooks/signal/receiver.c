@@ -121,11 +121,25 @@ static void drop_ignored_locked(int sig)
 	fib_unlock(&fib_sig_lock);
 }
 
-/* @pended: it was blocked until now, and is dropped in its turn if it is ignored. */
+/*
+ * What the kernel sends of a child is for the process, and pends once (legacy_queue());
+ * what was sent to the kernel thread alone comes before it (dequeue_signal()).
+ */
+static bool is_last(const siginfo_t *info)
+{
+	return info->si_signo == SIGCHLD && info->si_code > 0 &&
+	       !(fib_signal_timer_signals() & FIB_SIG(SIGCHLD));
+}
+
+/*
+ * False: no other is behind it. @pended: it was blocked until now, and is dropped in its
+ * turn if it is ignored.
+ */
 static bool forward_one_locked(int sig, bool pended)
 {
 	uint64_t set = FIB_SIG(sig);
 	struct timespec now = { 0, 0 };
+	bool more = true;
 	siginfo_t info;
 
 	if (fib_signal_dequeue_process(set, &info) != sig) {
@@ -133,13 +147,14 @@ static bool forward_one_locked(int sig, bool pended)
 			return false;
 		continues += sig == SIGCONT;
 		note_sender(&info);
+		more = !is_last(&info);
 	}
 	if (!fib_sig_send_process(sig, &info, pended)) {
 		FIB_CHAOS_POINT(signal_pend);
 		/* Blocked just now. */
 		fib_sig_queue_process(sig, &info);
 	}
-	return true;
+	return more;
 }
 
 /*

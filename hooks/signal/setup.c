@@ -131,11 +131,43 @@ void fib_signal_thread_init(struct fib_worker *w)
 	fib_sig_kernel_mask(fib_signal_worker_mask());
 }
 
+/* Ours, or one that the kernel was not told of: fib_signal_set_action() */
+static bool differs_in_kernel(int sig)
+{
+	return (FIB_SIG(sig) & FIB_FAULTS) || sig == FIB_KICK ||
+	       (sig == FIB_SIGCANCEL && fib_sig_cancel_set);
+}
+
 static void restore_kernel_actions(void)
 {
 	for (int sig = 1; sig <= FIB_KICK; sig++)
-		if ((FIB_SIG(sig) & FIB_FAULTS) || sig >= FIB_SIGCANCEL)
+		if (differs_in_kernel(sig))
 			fib_raw(SYS_rt_sigaction, sig, &fib_sig_act[sig], 0, 8);
+}
+
+/* Is that what flush_signal_handlers() of kernel/signal.c leaves of it? */
+static bool is_cleared(int sig, const struct fib_kernel_sigaction *a)
+{
+	bool kept = a->handler == (uintptr_t)SIG_IGN && !differs_in_kernel(sig);
+
+	return (!a->handler || kept) && !a->flags && !a->restorer && !a->mask;
+}
+
+bool fib_signal_few_acts(struct fib_acts *few)
+{
+	few->n = 0;
+	fib_lock(&fib_sig_lock);
+	for (int sig = 1; sig <= 64 && few->n <= FIB_ACTS_FEW; sig++) {
+		if (is_cleared(sig, &fib_sig_act[sig]))
+			continue;
+		if (few->n < FIB_ACTS_FEW) {
+			few->sig[few->n] = sig;
+			few->act[few->n] = fib_sig_act[sig];
+		}
+		few->n++;
+	}
+	fib_unlock(&fib_sig_lock);
+	return few->n <= FIB_ACTS_FEW;
 }
 
 void fib_signal_vfork_child(const struct fib *f)
@@ -149,9 +181,13 @@ void fib_signal_vfork_child(const struct fib *f)
 	fib_raw(SYS_sigaltstack, &ss, 0);
 }
 
-void fib_signal_fork_child(struct fib *f)
+void fib_signal_fork_child(struct fib *f, const struct fib_acts *few)
 {
-	restore_kernel_actions();
+	if (!few)
+		restore_kernel_actions();
+	for (unsigned i = 0; few && i < few->n; i++)
+		fib_raw(SYS_rt_sigaction, few->sig[i], &few->act[i], 0, 8);
+	fib_sig_cancel_set = false;
 	fib_sig_children_forget();
 	fib_sig_to_kernel(f);
 }

@@ -72,6 +72,9 @@ struct fib_kernel_sigaction {
 	uint64_t mask;
 };
 
+/* In the kernel one more is ours: FIB_FAULTS, and FIB_KICK. */
+#define FIB_ACTS_FEW 6
+
 /* --- setup.c: kernel threads, processes, programs ------------------------- */
 
 /** What signals ask of the families above. */
@@ -98,8 +101,19 @@ extern int fib_signal_pid;
 void fib_signal_thread_init(struct fib_worker *w);
 /** What a worker blocks. */
 uint64_t fib_signal_worker_mask(void);
-/** In a fork child: the kernel's state becomes what the program expects of @f. */
-void fib_signal_fork_child(struct fib *f);
+/** The actions that are not plain defaults, or plainly ignored, if they are few. */
+struct fib_acts {
+	unsigned n;
+	int sig[FIB_ACTS_FEW];
+	struct fib_kernel_sigaction act[FIB_ACTS_FEW];
+};
+/** False: they are more, and a child has less to do if it begins with ours. */
+bool fib_signal_few_acts(struct fib_acts *few);
+/**
+ * In a fork child: the kernel's state becomes what the program expects of @f. If
+ * CLONE_CLEAR_SIGHAND has taken all handlers and flags away, of these @few; or NULL.
+ */
+void fib_signal_fork_child(struct fib *f, const struct fib_acts *few);
 /**
  * In a child that has our memory, and actions of its own: these are the program's. If it
  * has an alternate stack, that is @f's; else that is NULL.

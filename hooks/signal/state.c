@@ -3,6 +3,7 @@
 
 struct fib_lock fib_sig_lock = FIB_LOCK(SIGNAL);
 struct fib_kernel_sigaction fib_sig_act[65];
+bool fib_sig_cancel_set;
 int fib_signal_pid;
 const struct fib_signal_host *fib_sig_host FIB_SEALED;
 _Atomic uint64_t fib_signal_handled;

@@ -25,6 +25,8 @@ struct fib_siginfo_node {
 
 extern struct fib_lock fib_sig_lock; /* the table below, and all queues */
 extern struct fib_kernel_sigaction fib_sig_act[65];
+extern bool
+	fib_sig_cancel_set; /* SIGCANCEL's, of which the kernel has not been told */
 extern const struct fib_signal_host *fib_sig_host;
 
 /* fib_sig_act[@sig] has been written. */

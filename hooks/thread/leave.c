@@ -15,12 +15,16 @@
 #include "hooks/signal/signal.h"
 #include "hooks/thread/thread.h"
 #include "runtime/futex.h"
+#include "runtime/hidden.h"
 
-void fib_runtime_fork_child(struct fib *f)
+void fib_runtime_fork_child(struct fib *f, const struct fib_acts *few)
 {
+	bool filtered = fib_filtered();
+
 	fib_locks_forget();
 	fib_sched_forget(&fib_sched);
 	fib_iom_reset(&fib_sched);
+	fib_fd_close_hidden(!filtered);
 	fib_fd_known_reset();
 	fib_futex_reset();
 	fib_reset_all();
@@ -34,7 +38,7 @@ void fib_runtime_fork_child(struct fib *f)
 	f->hook.restore_mask = FIB_MASK_NONE;
 	if (fib_libc.fork_child)
 		fib_libc.fork_child();
-	fib_signal_fork_child(f);
+	fib_signal_fork_child(f, few);
 }
 
 /* What natively would be in the kernel's queue goes there. All are blocked. */
@@ -83,7 +87,7 @@ bool fib_runtime_leave(void)
 		fib_raw(SYS_set_robust_list, f->thread.robust_head,
 			sizeof(struct robust_list_head));
 	fib_stats_keep();
-	fib_runtime_fork_child(f);
+	fib_runtime_fork_child(f, NULL);
 	fib_stats_resume();
 	return true;
 }

@@ -34,8 +34,9 @@ void fib_end_process(int status);
  * thread from now on, and no fiber any more. False: it is not, or cannot be.
  */
 bool fib_runtime_leave(void);
-/** The calling process is a fork child, and was fiber @f. */
-void fib_runtime_fork_child(struct fib *f);
+/** The calling process is a fork child, and was fiber @f: fib_signal_fork_child(). */
+struct fib_acts;
+void fib_runtime_fork_child(struct fib *f, const struct fib_acts *few);
 
 /* --- dedicated.c ------------------------------------------------------------ */
 

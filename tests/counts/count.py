@@ -132,8 +132,8 @@ DOZES, DOZE_MORE = (5, 45), 6.8
 # Who is to have a signal is not looked for among thousands each time: 9 to 13 times as much it was.
 CROWD = 4
 # What is reset in a child is copied: page faults of a fork and its child. And calls more: the
-# child closes what is the library's, and gives its signals back.
-FORKS, FORK_FAULTS, FORK_CALLS = 100, 27, 25.5
+# child closes what is the library's, in one, and gives its signals back; and SIGCHLD is taken.
+FORKS, FORK_FAULTS, FORK_CALLS = 100, 27, 13
 
 # Two threads of which one runs at a time: calls a turn, where other workers are
 # idle. To wake one each time is 0.2 at least.
