@@ -652,16 +652,15 @@ long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
 {
 	struct fib_known *k = fib_io_socket(fd);
 	uint32_t closes = k ? fib_load(&k->slot->closes, relaxed) : 0;
+	long a[6] = { fd, (long)vec, n, flags }, r = 0;
 	struct mmsghdr *v = vec;
 	bool whole = true;
 	unsigned i;
-	long r = 0;
 
 	if (k)
-		flags = fib_io_heeded_send(k, flags);
-	if (!k || (flags & MSG_DONTWAIT) || only_probes(k, flags)) {
-		long a[6] = { fd, (long)vec, n, flags };
-
+		a[3] = flags = fib_io_heeded_send(k, flags);
+	if (!k || (flags & MSG_DONTWAIT) || only_probes(k, flags) ||
+	    never_waits(k, &a[3])) {
 		if (has_control(v, n))
 			fib_fd_shared();
 		r = k ? fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_sendmmsg,

@@ -6,6 +6,8 @@
  *				for some signal
  *	often empty ROUNDS	two reads of a socket older than the first thread, which
  *				O_NONBLOCK says are not to wait
+ *	often several ROUNDS	two messages by sendmmsg, and by recvmmsg, of sockets with
+ *				O_NONBLOCK
  *	often sleep ROUNDS	a sleep and a poll that nothing ends, in a thread that
  *				has made a child
  *	often nothing ROUNDS	a poll of no descriptor that is not to wait, and one that is
@@ -76,6 +78,22 @@ static void empty(void)
 		CHECK_ERR(read(quiet[0], &c, 1), EAGAIN);
 		CHECK_ERR(recv(quiet[0], &c, 1, 0), EAGAIN);
 	}
+}
+
+static void several(void)
+{
+	char c[2] = "x";
+	struct iovec v[2] = { { c, 1 }, { c + 1, 1 } };
+	struct mmsghdr m[2] = {
+		{ .msg_hdr = { .msg_iov = v, .msg_iovlen = 1 } },
+		{ .msg_hdr = { .msg_iov = v + 1, .msg_iovlen = 1 } }
+	};
+	int p[2];
+
+	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, p));
+	for (long i = 0; i < rounds; i++)
+		CHECK(sendmmsg(p[0], m, 2, MSG_NOSIGNAL) == 2 &&
+		      recvmmsg(p[1], m, 2, 0, NULL) == 2);
 }
 
 static void sleeps(void)
@@ -346,7 +364,7 @@ static const struct {
 	{ "masked", masked },	{ "action", action },	 { "kill", own_signal },
 	{ "sigwait", signals }, { "glimpse", glimpses }, { "alarm", alarms },
 	{ "nap", nap },		{ "doze", doze },	 { "crowd", crowd },
-	{ "fork", forks },
+	{ "fork", forks },	{ "several", several },
 };
 
 int main(int argc, char **argv)
