@@ -118,6 +118,8 @@ static bool moved(struct fib_ends *e, long r)
 	/* as fib_io_parts(): the next part is behind the others */
 	e->in.turn = e->out.turn = 0;
 	fib_part_done();
+	if (e->out.s)
+		fib_fd_wrote(fib_fd_of(e->out.s), r);
 	return e->whole && e->left &&
 	       ((size_t)r == e->asked || fib_io_was_cut());
 }

@@ -457,6 +457,22 @@ long fib_sys_sendfile(int to, int from, void *at, size_t count)
 
 /* --- splice, tee, vmsplice ------------------------------------------------- */
 
+/* The kernel refuses it (tcp_read_sock()), and poll tells of connections. */
+static bool is_listening(int fd)
+{
+	int val = 0, len = sizeof(val);
+
+	return !fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &val,
+			&len) &&
+	       val;
+}
+
+static bool has_nothing(const struct fib_ends *e, int in)
+{
+	return !fib_io_ready(in, POLLIN) &&
+	       !(e->from->kind == FIB_FD_TCP && is_listening(in));
+}
+
 /*
  * Of a pipe that is empty poll does not say that it has ended, if it is a FIFO that has had
  * no writer. What is to be read into cannot be written to.
@@ -486,7 +502,7 @@ static bool does_not_wait(struct fib_ends *e, int in)
 static bool find_end(struct fib_ends *e, int in, int out)
 {
 	bool in_first = !e->out.s || is_pipe(e->from);
-	bool in_waits = e->in.s && !fib_io_ready(in, POLLIN);
+	bool in_waits = e->in.s && has_nothing(e, in);
 	bool out_waits = e->out.s && !fib_io_ready(out, POLLOUT);
 
 	if (in_waits && out_waits && does_not_wait(e, in))
@@ -555,20 +571,11 @@ static long to_stream(struct fib_ends *e, int in, int out)
 static long from_tcp(struct fib_ends *e, int in, int out)
 {
 	e->asked = e->left;
-	if (!fib_io_ready(in, POLLIN) && fib_io_ready(out, POLLOUT)) {
+	if (has_nothing(e, in) && fib_io_ready(out, POLLOUT)) {
 		e->wait = &e->in;
 		return -EAGAIN;
 	}
 	return call_now(e, in, out);
-}
-
-static bool is_listening(int fd)
-{
-	int val = 0, len = sizeof(val);
-
-	return !fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &val,
-			&len) &&
-	       val;
 }
 
 /*
@@ -603,7 +610,7 @@ static bool choose(struct fib_ends *e, bool now, bool offsets)
 	e->nb_in = in;
 	if (!in)
 		e->part = from_tcp;
-	return !fib_fd_timed(e->from) && !offsets && !is_listening(e->from->fd);
+	return !fib_fd_timed(e->from) && !offsets;
 }
 
 static long between(struct fib_ends *e, int from, int to, bool now,

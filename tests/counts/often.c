@@ -8,6 +8,9 @@
  *				O_NONBLOCK says are not to wait
  *	often several ROUNDS	two messages by sendmmsg, and by recvmmsg, of sockets with
  *				O_NONBLOCK
+ *	often relay ROUNDS	what a connection with O_NONBLOCK has, through a pipe to another
+ *				one, by splice
+ *	often spill ROUNDS	a file's beginning, by splice into a pipe, which is read
  *	often sleep ROUNDS	a sleep and a poll that nothing ends, in a thread that
  *				has made a child
  *	often nothing ROUNDS	a poll of no descriptor that is not to wait, and one that is
@@ -94,6 +97,40 @@ static void several(void)
 	for (long i = 0; i < rounds; i++)
 		CHECK(sendmmsg(p[0], m, 2, MSG_NOSIGNAL) == 2 &&
 		      recvmmsg(p[1], m, 2, 0, NULL) == 2);
+}
+
+static void relay(void)
+{
+	int p[2], from[2], to[2];
+	char c[8];
+
+	t_tcp_pair(from);
+	t_tcp_pair(to);
+	CHECK(!pipe2(p, O_NONBLOCK) && !fcntl(from[1], F_SETFL, O_NONBLOCK) &&
+	      !fcntl(to[0], F_SETFL, O_NONBLOCK) &&
+	      !fcntl(to[1], F_SETFL, O_NONBLOCK));
+	for (long i = 0; i < rounds; i++) {
+		CHECK(send(from[0], "abc", 3, 0) == 3);
+		CHECK(splice(from[1], NULL, p[1], NULL, 4096,
+			     SPLICE_F_NONBLOCK) == 3);
+		CHECK(splice(p[0], NULL, to[0], NULL, 3, SPLICE_F_NONBLOCK) ==
+		      3);
+		CHECK(recv(to[1], c, sizeof(c), 0) == 3);
+	}
+}
+
+static void spill(void)
+{
+	int p[2], fd = open(name, O_RDONLY);
+	char c[8];
+
+	CHECK(fd >= 0 && !pipe(p));
+	for (long i = 0; i < rounds; i++) {
+		loff_t at = 0;
+
+		CHECK(splice(fd, &at, p[1], NULL, 4, 0) == 4);
+		CHECK(read(p[0], c, sizeof(c)) == 4);
+	}
 }
 
 static void sleeps(void)
@@ -364,7 +401,8 @@ static const struct {
 	{ "masked", masked },	{ "action", action },	 { "kill", own_signal },
 	{ "sigwait", signals }, { "glimpse", glimpses }, { "alarm", alarms },
 	{ "nap", nap },		{ "doze", doze },	 { "crowd", crowd },
-	{ "fork", forks },	{ "several", several },
+	{ "fork", forks },	{ "several", several },	 { "relay", relay },
+	{ "spill", spill },
 };
 
 int main(int argc, char **argv)
