@@ -93,6 +93,17 @@ static long fetch_args(struct clone_args *c, uintptr_t user, size_t size)
 #define CHILD_MASK(regs)  (*fib_regs_scratch(regs, 1)) /* of signals */
 
 /*
+ * No flag of clone3(): its actions were cleared here, and CHILD_MASK is where the parent,
+ * which waits, has a struct beside.
+ */
+#define CHILD_CLEARED (1ul << 63)
+
+struct beside {
+	uint64_t mask;
+	struct fib_acts few; /* the program's */
+};
+
+/*
  * Where the child's registers lie on its new stack. Where there is no memory,
  * the child dies of it as natively, if the kernel makes one at all.
  */
@@ -118,7 +129,7 @@ static uintptr_t lay_child(const struct fib_regs *r, uintptr_t stack,
  * would run our frames on it. @c: what clone3() was told, else NULL.
  */
 static long clone_process(const struct fib_regs *r, struct clone_args *c,
-			  uint64_t mask)
+			  uint64_t mask, unsigned long own)
 {
 	const long a[6] = FIB_REGS_ARGS(r);
 	uintptr_t at;
@@ -137,9 +148,34 @@ static long clone_process(const struct fib_regs *r, struct clone_args *c,
 		c->flags &= ~(uint64_t)CLONE_VM;
 		return fib_raw(SYS_clone3, c, size);
 	}
-	at = lay_child(r, c->stack + c->stack_size, c->flags, mask);
+	at = lay_child(r, c->stack + c->stack_size, c->flags | own, mask);
 	c->stack_size = at - c->stack;
+	if (own)
+		c->flags |= CLONE_CLEAR_SIGHAND;
 	return fib_regs_clone(SYS_clone3, (long)c, (long)size, 0, 0, 0);
+}
+
+/* clone3(), or CLONE_CLEAR_SIGHAND, to the kernel, or to who has a say in it. */
+static bool is_unknown(long pid)
+{
+	return pid == -ENOSYS || pid == -EINVAL || pid == -EPERM;
+}
+
+/* As posix_spawn() makes one: with its actions cleared, as fork_cleared(), if possible. */
+static long clone_beside(const struct fib_regs *r, struct clone_args *c,
+			 uint64_t mask)
+{
+	struct beside b = { .mask = mask };
+	struct clone_args with;
+	long pid;
+
+	if (!c || !(c->flags & CLONE_VFORK) ||
+	    (c->flags & (CLONE_SIGHAND | CLONE_CLEAR_SIGHAND)) ||
+	    !fib_fd_asks() || !fib_signal_few_acts(&b.few))
+		return clone_process(r, c, mask, 0);
+	with = *c;
+	pid = clone_process(r, &with, (uintptr_t)&b, CHILD_CLEARED);
+	return is_unknown(pid) ? clone_process(r, c, mask, 0) : pid;
 }
 
 /* The child is called as the thread that has made it, not as a worker. */
@@ -167,7 +203,7 @@ static void begin_child(struct fib *f, unsigned long flags,
 		fib_fd_leave_hidden();
 	own_name(f);
 	fib_signal_timer_forget();
-	fib_runtime_fork_child(f, few);
+	fib_runtime_fork_child(f, flags & CLONE_CLEAR_SIGHAND, few);
 }
 
 /*
@@ -176,7 +212,8 @@ static void begin_child(struct fib *f, unsigned long flags,
  * does; an alternate stack, if it is on its parent's; and a name. Without CLONE_VFORK
  * the parent is on its way: who it is, is known if it has that worker to itself.
  */
-static void begin_beside(struct fib_worker *w, unsigned long flags)
+static void begin_beside(struct fib_worker *w, unsigned long flags,
+			 const struct fib_acts *few)
 {
 	bool waits = flags & CLONE_VFORK;
 	struct fib *f = waits ? w->cur : w->bound;
@@ -184,7 +221,8 @@ static void begin_beside(struct fib_worker *w, unsigned long flags)
 	if (w->process.filtered)
 		return;
 	if (!(flags & CLONE_SIGHAND))
-		fib_signal_vfork_child(waits ? f : NULL);
+		fib_signal_vfork_child(waits ? f : NULL,
+				       flags & CLONE_CLEAR_SIGHAND, few);
 	if (f)
 		own_name(f);
 }
@@ -196,6 +234,7 @@ void fib_clone_child(struct fib_regs *regs)
 	struct fib_worker *w = fib_load(&fib_symtab.active, relaxed) ?
 				       fib_worker_self() :
 				       NULL;
+	const struct beside *b = NULL;
 
 	if (!(CHILD_FLAGS(regs) & CLONE_VM) && w && w->cur) {
 		begin_child(w->cur, CHILD_FLAGS(regs), NULL);
@@ -204,9 +243,12 @@ void fib_clone_child(struct fib_regs *regs)
 	/* Of a process that runs unhooked, under a filter: it makes no call. */
 	if (!w)
 		return;
-	begin_beside(w, CHILD_FLAGS(regs));
+	if (CHILD_FLAGS(regs) & CHILD_CLEARED)
+		b = (const struct beside *)CHILD_MASK(regs);
+	begin_beside(w, CHILD_FLAGS(regs), b ? &b->few : NULL);
 	fib_worker_set(NULL);
-	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &CHILD_MASK(regs), 0, 8);
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK,
+		b ? &b->mask : &CHILD_MASK(regs), 0, 8);
 }
 
 struct fork {
@@ -284,7 +326,7 @@ static bool fork_cleared(struct fork *k, const struct fib_regs *r, long *pid)
 	if (!k->cleared)
 		return false;
 	*pid = fib_raw(SYS_clone3, &c, sizeof(c));
-	k->cleared = *pid != -ENOSYS && *pid != -EINVAL && *pid != -EPERM;
+	k->cleared = !is_unknown(*pid);
 	return k->cleared;
 }
 
@@ -302,7 +344,7 @@ static long fork_process(struct fib *f, struct fib_regs *r,
 		    fib_signal_few_acts(&k.few);
 	fork_begin(&k, flags, own_stack);
 	if (!fork_cleared(&k, r, &pid))
-		pid = clone_process(r, c, fib_load(&f->sig.mask, relaxed));
+		pid = clone_process(r, c, fib_load(&f->sig.mask, relaxed), 0);
 	return fork_end(&k, f, pid);
 }
 
@@ -328,7 +370,7 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 		fib_shared_word((const uint32_t *)ctid);
 	if (flags & CLONE_VFORK)
 		fib_block_enter(false);
-	pid = clone_process(r, c, fib_load(&f->sig.mask, relaxed));
+	pid = clone_beside(r, c, fib_load(&f->sig.mask, relaxed));
 	child_made(f, flags, pid, false);
 	if (flags & CLONE_VFORK)
 		fib_block_leave();
@@ -395,7 +437,7 @@ bool fib_clone_foreign(struct fib_regs *r)
 		    !a[1] :
 		    fetch_args(&c, (uintptr_t)a[0], (size_t)a[1]) || !c.stack)
 		return false;
-	fib_regs_set_result(r, clone_process(r, is_clone ? NULL : &c, 0));
+	fib_regs_set_result(r, clone_process(r, is_clone ? NULL : &c, 0, 0));
 	return true;
 }
 
@@ -418,7 +460,7 @@ uint64_t fib_vfork_prepare(void)
 void fib_vfork_child(void)
 {
 	if (fib_caller())
-		begin_beside(fib_worker_self(), CLONE_VM | CLONE_VFORK);
+		begin_beside(fib_worker_self(), CLONE_VM | CLONE_VFORK, NULL);
 }
 
 /* --- exec ---------------------------------------------------------------- */

@@ -170,23 +170,41 @@ bool fib_signal_few_acts(struct fib_acts *few)
 	return few->n <= FIB_ACTS_FEW;
 }
 
-void fib_signal_vfork_child(const struct fib *f)
+/* What the program ignores is left, but where ours was in its place. */
+static void ignore_cleared(void)
+{
+	for (int sig = 1; sig <= FIB_KICK; sig++)
+		if (differs_in_kernel(sig) &&
+		    fib_sig_act[sig].handler == (uintptr_t)SIG_IGN)
+			fib_sig_kernel_action(sig, (uintptr_t)SIG_IGN);
+}
+
+static void restore_actions(bool cleared, const struct fib_acts *few)
+{
+	if (!few && cleared)
+		ignore_cleared();
+	else if (!few)
+		restore_kernel_actions();
+	for (unsigned i = 0; few && i < few->n; i++)
+		fib_raw(SYS_rt_sigaction, few->sig[i], &few->act[i], 0, 8);
+}
+
+void fib_signal_vfork_child(const struct fib *f, bool cleared,
+			    const struct fib_acts *few)
 {
 	stack_t ss;
 
-	restore_kernel_actions();
+	restore_actions(cleared, few);
 	if (!f)
 		return;
 	ss = fib_altstack_get(f);
 	fib_raw(SYS_sigaltstack, &ss, 0);
 }
 
-void fib_signal_fork_child(struct fib *f, const struct fib_acts *few)
+void fib_signal_fork_child(struct fib *f, bool cleared,
+			   const struct fib_acts *few)
 {
-	if (!few)
-		restore_kernel_actions();
-	for (unsigned i = 0; few && i < few->n; i++)
-		fib_raw(SYS_rt_sigaction, few->sig[i], &few->act[i], 0, 8);
+	restore_actions(cleared, few);
 	fib_sig_cancel_set = false;
 	fib_sig_children_forget();
 	fib_sig_to_kernel(f);

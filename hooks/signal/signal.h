@@ -110,15 +110,18 @@ struct fib_acts {
 /** False: they are more, and a child has less to do if it begins with ours. */
 bool fib_signal_few_acts(struct fib_acts *few);
 /**
- * In a fork child: the kernel's state becomes what the program expects of @f. If
- * CLONE_CLEAR_SIGHAND has taken all handlers and flags away, of these @few; or NULL.
+ * In a fork child: the kernel's state becomes what the program expects of @f. @cleared: but
+ * for actions, which the program has had CLONE_CLEAR_SIGHAND take away. @few: that was done
+ * here, and these are the program's; or NULL.
  */
-void fib_signal_fork_child(struct fib *f, const struct fib_acts *few);
+void fib_signal_fork_child(struct fib *f, bool cleared,
+			   const struct fib_acts *few);
 /**
- * In a child that has our memory, and actions of its own: these are the program's. If it
- * has an alternate stack, that is @f's; else that is NULL.
+ * In a child that has our memory, and actions of its own: these are the program's, as
+ * above. If it has an alternate stack, that is @f's; else that is NULL.
  */
-void fib_signal_vfork_child(const struct fib *f);
+void fib_signal_vfork_child(const struct fib *f, bool cleared,
+			    const struct fib_acts *few);
 /**
  * Before an exec of @f, the caller: the kernel gets what the new program starts
  * with. False: something is to be delivered first.

@@ -17,7 +17,8 @@
 #include "runtime/futex.h"
 #include "runtime/hidden.h"
 
-void fib_runtime_fork_child(struct fib *f, const struct fib_acts *few)
+void fib_runtime_fork_child(struct fib *f, bool cleared,
+			    const struct fib_acts *few)
 {
 	bool filtered = fib_filtered();
 
@@ -38,7 +39,7 @@ void fib_runtime_fork_child(struct fib *f, const struct fib_acts *few)
 	f->hook.restore_mask = FIB_MASK_NONE;
 	if (fib_libc.fork_child)
 		fib_libc.fork_child();
-	fib_signal_fork_child(f, few);
+	fib_signal_fork_child(f, cleared, few);
 }
 
 /* What natively would be in the kernel's queue goes there. All are blocked. */
@@ -87,7 +88,7 @@ bool fib_runtime_leave(void)
 		fib_raw(SYS_set_robust_list, f->thread.robust_head,
 			sizeof(struct robust_list_head));
 	fib_stats_keep();
-	fib_runtime_fork_child(f, NULL);
+	fib_runtime_fork_child(f, false, NULL);
 	fib_stats_resume();
 	return true;
 }

@@ -36,7 +36,8 @@ void fib_end_process(int status);
 bool fib_runtime_leave(void);
 /** The calling process is a fork child, and was fiber @f: fib_signal_fork_child(). */
 struct fib_acts;
-void fib_runtime_fork_child(struct fib *f, const struct fib_acts *few);
+void fib_runtime_fork_child(struct fib *f, bool cleared,
+			    const struct fib_acts *few);
 
 /* --- dedicated.c ------------------------------------------------------------ */
 

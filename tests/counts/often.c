@@ -31,9 +31,11 @@
  *				was made; prints how many times the CPU time of it 2000 others
  *				make that do not
  *	often fork ROUNDS	a child that ends; prints the page faults of both
+ *	often spawn ROUNDS	a program that ends, by posix_spawn, not hooked
  */
 #include "t.h"
 #include <dirent.h>
+#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -391,6 +393,18 @@ static void forks(void)
 	t_say("%ld", (faults() - before) / rounds);
 }
 
+static void spawns(void)
+{
+	char *argv[] = { "true", NULL }, *env[] = { NULL };
+
+	for (long i = 0; i < rounds; i++) {
+		pid_t pid;
+
+		CHECK_0(posix_spawnp(&pid, argv[0], NULL, NULL, argv, env));
+		t_wait_ok(pid);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*make)(void);
@@ -401,8 +415,8 @@ static const struct {
 	{ "masked", masked },	{ "action", action },	 { "kill", own_signal },
 	{ "sigwait", signals }, { "glimpse", glimpses }, { "alarm", alarms },
 	{ "nap", nap },		{ "doze", doze },	 { "crowd", crowd },
-	{ "fork", forks },	{ "several", several },	 { "relay", relay },
-	{ "spill", spill },
+	{ "fork", forks },	{ "spawn", spawns },	 { "several", several },
+	{ "relay", relay },	{ "spill", spill },
 };
 
 int main(int argc, char **argv)

@@ -1,9 +1,13 @@
 /*
  * A fork child has the actions of its parent, with their flags and masks: few that are
  * not plain, many, and those of signals that faults raise; and so has a grandchild, and
- * what a child with a thread of its own forks. What it does not handle ends it.
+ * what a child with a thread of its own forks. What it does not handle ends it. One that is
+ * made by clone3() with CLONE_CLEAR_SIGHAND has none but what is ignored, and so has what
+ * posix_spawn() starts.
  */
 #include "t.h"
+#include <linux/sched.h>
+#include <spawn.h>
 #include <sys/resource.h>
 
 static void handler(int sig)
@@ -69,10 +73,67 @@ static void deeper(void)
 	in_child(with_thread);
 }
 
+static void compare_cleared(void)
+{
+	for (int sig = 1; sig < 65; sig++) {
+		struct sigaction a;
+
+		if (sig == 32 || sig == 33)
+			continue;
+		CHECK(!sigaction(sig, NULL, &a) && !a.sa_flags);
+		CHECK(a.sa_handler ==
+		      (had[sig].sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL));
+	}
+}
+
+static void in_cleared(void)
+{
+	struct clone_args c = { .flags = CLONE_CLEAR_SIGHAND,
+				.exit_signal = SIGCHLD };
+	long pid = syscall(SYS_clone3, &c, sizeof(c));
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		compare_cleared();
+		_exit(0);
+	}
+	t_wait_ok((pid_t)pid);
+}
+
+static char *self;
+
+static void spawned(void)
+{
+	char ignored[65] = { 0 };
+	char *argv[] = { self, ignored, NULL }, *env[] = { NULL };
+	pid_t pid;
+
+	for (int sig = 1; sig < 65; sig++)
+		ignored[sig - 1] = had[sig].sa_handler == SIG_IGN ? 'i' : '-';
+	CHECK_0(posix_spawn(&pid, self, NULL, NULL, argv, env));
+	t_wait_ok(pid);
+}
+
+static int is_spawned(const char *ignored)
+{
+	for (int sig = 1; sig < 65; sig++) {
+		struct sigaction a;
+
+		CHECK(sig == 32 || sig == 33 || !sigaction(sig, NULL, &a));
+		if (sig != 32 && sig != 33)
+			CHECK(a.sa_handler ==
+			      (ignored[sig - 1] == 'i' ? SIG_IGN : SIG_DFL));
+	}
+	return 0;
+}
+
 static void check(const char *what)
 {
 	note();
 	in_child(deeper);
+	compare();
+	in_cleared();
+	spawned();
 	compare();
 	t_say("%s: the same", what);
 }
@@ -104,8 +165,11 @@ static void all_die(void)
 		dies_of(some[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	self = argv[0];
+	if (argc > 1)
+		return is_spawned(argv[1]);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	t_be_threaded();
 	check("none");
