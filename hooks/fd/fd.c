@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/timerfd.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
@@ -307,6 +308,15 @@ long fib_sys_timerfd_create(int clock, int flags)
 	return own_end(fib_raw(SYS_timerfd_create, clock, flags), flags);
 }
 
+long fib_sys_memfd_create(const char *name, unsigned flags)
+{
+	long fd = fib_raw(SYS_memfd_create, name, flags);
+
+	if (fd >= 0)
+		fib_fd_born((int)fd, FIB_FD_ALWAYS, O_RDWR, true);
+	return fd;
+}
+
 /* Another process has it too, if it is not this one itself. */
 long fib_sys_pidfd_getfd(int pidfd, int fd, unsigned flags)
 {
@@ -368,6 +378,13 @@ static long stat_open(int fd, void *user, unsigned nr, long a[6], int at)
 	return fib_copy(user, &st, sizeof(st)) ? -EFAULT : 0;
 }
 
+static bool is_of_number(const char *path, int flags)
+{
+	char c;
+
+	return (flags & AT_EMPTY_PATH) && !fib_copy(&c, path, 1) && !c;
+}
+
 long fib_sys_fstat(int fd, void *st)
 {
 	return stat_open(fd, st, SYS_fstat, (long[6]){ fd, (long)st }, 1);
@@ -376,11 +393,32 @@ long fib_sys_fstat(int fd, void *st)
 long fib_sys_newfstatat(int dir, const char *path, void *st, int flags)
 {
 	long a[6] = { dir, (long)path, (long)st, flags };
-	char c;
 
-	return (flags & AT_EMPTY_PATH) && !fib_copy(&c, path, 1) && !c ?
+	return is_of_number(path, flags) ?
 		       stat_open(dir, st, SYS_newfstatat, a, 2) :
 		       fib_slow_pass_intr(SYS_newfstatat, a);
+}
+
+long fib_sys_statx(int dir, const char *path, int flags, unsigned mask,
+		   void *user)
+{
+	long a[6] = { dir, (long)path, flags, mask, (long)user };
+	struct statx x;
+	struct stat st;
+	uint32_t files;
+	long r;
+
+	if (!is_of_number(path, flags) || !fib_fd_is_unknown(dir, &files))
+		return fib_slow_pass_intr(SYS_statx, a);
+	a[4] = (long)&x;
+	r = fib_slow_pass_intr(SYS_statx, a);
+	if (r)
+		return r;
+	st.st_mode = x.stx_mode;
+	st.st_dev = makedev(x.stx_dev_major, x.stx_dev_minor);
+	if (x.stx_mask & STATX_TYPE)
+		fib_fd_shown(dir, files, &st);
+	return fib_copy(user, &x, sizeof(x)) ? -EFAULT : 0;
 }
 
 static long dup_onto(int from, int to, long nr, int flags)

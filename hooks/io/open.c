@@ -345,6 +345,7 @@ static bool open_fifo(const long a[6], long *result)
 
 long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)
 {
+	const int made = O_CREAT | O_EXCL;
 	long a[6] = { dir, (long)path, flags, mode };
 	char own[FIB_PROCFS_PATH];
 	long r;
@@ -353,7 +354,12 @@ long fib_sys_openat(int dir, const char *path, int flags, unsigned mode)
 		a[1] = (long)own;
 	else if (fib_unlikely(open_fifo(a, &r)))
 		return r;
-	return fib_slow_pass_intr(SYS_openat, a);
+	r = fib_slow_pass_intr(SYS_openat, a);
+	/* A file that was not there before: vfs_create() */
+	if (r >= 0 && (flags & (made | O_PATH)) == made)
+		fib_fd_born((int)r, FIB_FD_ALWAYS,
+			    flags & (O_ACCMODE | O_NONBLOCK), true);
+	return r;
 }
 
 long fib_sys_open(const char *path, int flags, unsigned mode)

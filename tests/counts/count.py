@@ -114,7 +114,7 @@ START_CALLS = 260
 # What is asked of a device, and of an eventfd with a handler, one of each; reads that are not
 # to wait, and messages, two a call; what is relayed by splice (where it was less than was
 # asked for, whether SIGPIPE came beside it), and spilled into a pipe; a sleep and a poll of a
-# thread that has made a child; polls of nothing, and selects; a file; a folder (of which it
+# thread that has made a child; polls of nothing, and selects; files; a folder (of which it
 # is asked once whether it is in /proc, where no disk says so), and a file there (before it is
 # read, whether it waits); a poll and a select with a mask (what came before that opens is
 # asked); an action, twice; a signal to the own process, one to another thread and back, two
@@ -122,8 +122,8 @@ START_CALLS = 260
 # is asked what has come by then; what the kernel sends the monitor's thread finds, which wakes
 # the worker, and is told when the next one is awaited.
 OFTEN = {"device": 0, "event": 0, "empty": 0, "several": 0, "relay": 1, "spill": 0,
-         "sleep": 0, "nothing": 0, "none_of": 0, "file": 0, "folder": 1, "own": 1, "masked": 2, "action": 2,
-         "kill": 0, "sigwait": 0, "glimpse": 0, "alarm": 16.2}
+         "sleep": 0, "nothing": 0, "none_of": 0, "file": 0, "asked": 0, "memory": 0,
+         "folder": 1, "own": 1, "masked": 2, "action": 2, "kill": 0, "sigwait": 0, "glimpse": 0, "alarm": 16.2}
 OFTEN_ROUNDS = (200, 2200)
 OFTEN_MORE = 0.1
 # A sleep, where two workers could wake for it: one does, and the monitor looks at times.

@@ -16,6 +16,8 @@
  *	often nothing ROUNDS	a poll of no descriptor that is not to wait, and one that is
  *	often none_of ROUNDS	the same by select, of no set and of one that is empty
  *	often file ROUNDS	a file that is opened by stdio, one byte of it, its end
+ *	often asked ROUNDS	the same of one that is asked about by statx
+ *	often memory ROUNDS	a memory file that is made, and written
  *	often folder ROUNDS	a folder that is listed
  *	often own ROUNDS	a file of the process in /proc
  *	often masked ROUNDS	a ppoll and a pselect with a mask, which are not to wait
@@ -178,6 +180,30 @@ static void file(void)
 		FILE *f = fopen(name, "r");
 
 		CHECK(f && fgetc(f) == 0x7f && !fclose(f));
+	}
+}
+
+static void asked(void)
+{
+	struct statx x;
+	char c;
+
+	for (long i = 0; i < rounds; i++) {
+		int fd = open(name, O_RDONLY);
+
+		CHECK(fd >= 0 && !statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &x));
+		CHECK(read(fd, &c, 1) == 1);
+		t_close(fd);
+	}
+}
+
+static void memory(void)
+{
+	for (long i = 0; i < rounds; i++) {
+		int fd = memfd_create("memory", 0);
+
+		CHECK(fd >= 0 && write(fd, "x", 1) == 1);
+		t_close(fd);
 	}
 }
 
@@ -416,7 +442,8 @@ static const struct {
 	{ "sigwait", signals }, { "glimpse", glimpses }, { "alarm", alarms },
 	{ "nap", nap },		{ "doze", doze },	 { "crowd", crowd },
 	{ "fork", forks },	{ "spawn", spawns },	 { "several", several },
-	{ "relay", relay },	{ "spill", spill },
+	{ "relay", relay },	{ "asked", asked },	 { "memory", memory },
+	{ "spill", spill },
 };
 
 int main(int argc, char **argv)
