@@ -248,8 +248,8 @@ def documented_alone(d, calls):
         return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
     if "recvmmsg" in calls and "(null)" in d.lines()[0]: # ERESTARTSYS
         return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
-    if re.match("p?(poll|select).*: done -> blocks", d.signature()) and \
-            number_closed(d):
+    if re.match("p?(poll|select).*: (done -> blocks|gone -> done)",
+                d.signature()) and ("gone" in d.signature() or number_closed(d)):
         return "a poll of a number that is closed: docs/COMPATIBILITY.md"
     makers = {s.split()[0] for s in d.steps if s.split()[1] in ("fork", "spawn")}
     if re.match("wait(id)? any.*: done -> done", d.signature()) and len(makers) > 1:
@@ -270,6 +270,8 @@ def documented_alone(d, calls):
                 d.signature()) and \
             sum("waitall" in s for s in d.steps[:d.phase]) > 1:
         return "which of several has what has come: the kernel's race"
+    if "async" in " ".join(d.steps[:d.phase]) and "tkill" in calls and swapped_reads(d):
+        return "who receives with O_ASYNC: docs/COMPATIBILITY.md"
     if writer_was_faster(d):
         return "who writes beside a poll(): docs/COMPATIBILITY.md"
     if by_processes(d):
@@ -400,6 +402,15 @@ def writer_was_faster(d):
         any(re.match("v?writ|pwrit|send", s.split()[1])
             for i, s in enumerate(d.steps[:d.phase])
             if f"\t{i} = " not in d.lines()[0])
+
+
+def swapped_reads(d):
+    """Has one receive ended natively, and another one of the same file hooked?"""
+    a, b = (set(re.findall(r"\t(\d+) = ", x)) for x in d.lines())
+    one, other = a - b, b - a
+    steps = [d.steps[int(x.pop())].split() for x in (one, other) if len(x) == 1]
+    return len(steps) == 2 and steps[0][2] == steps[1][2] and \
+        all(re.match("v?read|recv", x[1]) for x in steps)
 
 
 def by_processes(d):
