@@ -2,17 +2,20 @@
  * What /proc says of the process to itself.
  *
  * /proc/self/task lists workers and the monitor: the program is shown its
- * threads, the fibers. In /proc/self/fd, fdinfo, and those of a thread, the
+ * threads, the fibers. One whose folder there is looked into gets a kernel thread
+ * to itself: what the kernel tells of that is true of the fiber. In /proc/self/fd, fdinfo, and those of a thread, the
  * library's own descriptors are left out. Other processes see what the kernel
  * knows.
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/vfs.h>
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
 #include "hooks/fd/procfs.h"
 #include "hooks/signal/signal.h"
+#include "runtime/aside.h"
 #include "runtime/digits.h"
 #include "runtime/hidden.h"
 
@@ -292,7 +295,7 @@ static bool is_own(const char *s)
 	return after(s, "/attr/") || after(s, "/loginuid");
 }
 
-/* The same in /proc/self/task/TID; the rest of that has no fiber. */
+/* The same in /proc/self/task/TID. */
 static const char *own_file(const char *path)
 {
 	unsigned pid = (unsigned)fib_signal_pid;
@@ -317,6 +320,67 @@ static bool first_file(const char *path, bool writes)
 	return s && ((writes && is_own(s)) || after(s, "/timerslack_ns"));
 }
 
+static int (*dedicate)(struct fib *f); /* that of hooks/thread, above */
+
+void fib_procfs_init(int (*other)(struct fib *f))
+{
+	dedicate = other;
+}
+
+/* The fiber, but main, in whose folder @path is; *@id is that in it. */
+static struct fib *other_in(const char *path, const char **id)
+{
+	const char *s = after(path, "/proc/self/task/"), *task;
+	uint64_t tid;
+	struct fib *f;
+
+	if (!s && (s = after(path, "/proc/"))) {
+		task = after_number(s, (unsigned)fib_signal_pid);
+		if (task && (task = after(task, "/task/")))
+			s = task;
+	}
+	if (!s || *s < '1' || *s > '9')
+		return NULL;
+	*id = s;
+	tid = fib_get_decimal(&s);
+	if (tid > INT_MAX || (*s && *s != '/'))
+		return NULL;
+	f = fib_by_tid((int)tid);
+	return f == fib_main_fiber ? NULL : f;
+}
+
+/* The kernel thread's name is as that of fiber @f, which has it to itself. */
+static void put_name(const struct fib *f, int tid)
+{
+	char path[64] = "/proc/self/task/";
+	size_t n = 16, len = 0;
+
+	n += fib_put_decimal(path + n, (unsigned)tid);
+	memcpy(path + n, "/comm", 6);
+	while (len < FIB_NAME_MAX && f->name[len])
+		len++;
+	fib_write_aside(path, f->name, len);
+}
+
+/* @path is about another thread than main: that one has the kernel's id, in @to. */
+static bool of_other(const char *path, char to[FIB_PROCFS_PATH])
+{
+	const char *id = path, *rest;
+	struct fib *f = other_in(path, &id);
+	int tid = f ? dedicate(f) : 0;
+	size_t n = (size_t)(id - path);
+
+	if (tid <= 0) /* it has none, or ends: to the kernel as it is */
+		return false;
+	put_name(f, tid);
+	rest = id;
+	fib_get_decimal(&rest);
+	memcpy(to, path, n);
+	n += fib_put_decimal(to + n, (unsigned)tid);
+	memcpy(to + n, rest, strlen_of(rest) + 1); /* no longer than @path */
+	return true;
+}
+
 bool fib_procfs_of_thread(const char *user, int flags, char to[FIB_PROCFS_PATH])
 {
 	static const char own[] = "/proc/thread-self";
@@ -330,6 +394,8 @@ bool fib_procfs_of_thread(const char *user, int flags, char to[FIB_PROCFS_PATH])
 		if (n == sizeof(path) || fib_copy(&path[n], &user[n], 1))
 			return false;
 	} while (path[n++]);
+	if (of_other(path, to))
+		return true;
 	memcpy(to, path, n);
 	s = own_file(path);
 	if (!s && !after(path, "/proc/thread-self/") &&

@@ -7,10 +7,16 @@
 
 #include "runtime/base.h"
 
+struct fib;
+
+/** At the start: @other gives a fiber a kernel thread, and returns its id or -errno. */
+void fib_procfs_init(int (*other)(struct fib *f));
+
 #define FIB_PROCFS_PATH 128
 /**
- * Is @path, to be opened with @flags, about the calling thread alone? Then the
- * caller becomes dedicated, and *@to is what the kernel calls it.
+ * Is @path, to be opened with @flags, about the calling thread alone, or another
+ * one but main? Then that one becomes dedicated, and *@to is what the kernel
+ * calls it. Parks.
  */
 bool fib_procfs_of_thread(const char *path, int flags,
 			  char to[FIB_PROCFS_PATH]);

@@ -22,6 +22,7 @@
  */
 #include "hooks/core/hook.h"
 #include "hooks/core/threads.h"
+#include "hooks/fd/procfs.h"
 #include "hooks/signal/signal.h"
 #include "hooks/thread/thread.h"
 
@@ -39,6 +40,7 @@ static struct fib_lock work_lock = FIB_LOCK(WORK);
 void fib_taskwork_init(void)
 {
 	fib_lock_init(&work_lock, WORK);
+	fib_procfs_init(fib_dedicated_tid);
 }
 
 static struct fib_taskwork *take(struct fib *f)
