@@ -3,9 +3,9 @@
  *
  * /proc/self/task lists workers and the monitor: the program is shown its
  * threads, the fibers. One whose folder there is looked into gets a kernel thread
- * to itself: what the kernel tells of that is true of the fiber. In /proc/self/fd, fdinfo, and those of a thread, the
- * library's own descriptors are left out. Other processes see what the kernel
- * knows.
+ * to itself: what the kernel tells of that is true of the fiber. In /proc/self/fd,
+ * fdinfo, and those of a thread, the library's own descriptors are left out. Other
+ * processes see what the kernel knows.
  */
 #include <dirent.h>
 #include <fcntl.h>
