@@ -2,7 +2,7 @@
  * What /proc says of the process to itself.
  *
  * /proc/self/task lists workers and the monitor: the program is shown its
- * threads, the fibers. One whose folder there is looked into gets a kernel thread
+ * threads, the fibers. One whose folder /proc/TID is looked into gets a kernel thread
  * to itself: what the kernel tells of that is true of the fiber. In /proc/self/fd,
  * fdinfo, and those of a thread, the library's own descriptors are left out. Other
  * processes see what the kernel knows.
@@ -295,7 +295,7 @@ static bool is_own(const char *s)
 	return after(s, "/attr/") || after(s, "/loginuid");
 }
 
-/* The same in /proc/self/task/TID. */
+/* The same in /proc/self/task/TID; the rest of that has no fiber. */
 static const char *own_file(const char *path)
 {
 	unsigned pid = (unsigned)fib_signal_pid;
@@ -327,18 +327,16 @@ void fib_procfs_init(int (*other)(struct fib *f))
 	dedicate = other;
 }
 
-/* The fiber, but main, in whose folder @path is; *@id is that in it. */
+/*
+ * The fiber, but main, in whose folder /proc/TID @path is; *@id is that in it. (Who lists
+ * /proc/self/task would have all of them have a kernel thread, and looks there.)
+ */
 static struct fib *other_in(const char *path, const char **id)
 {
-	const char *s = after(path, "/proc/self/task/"), *task;
+	const char *s = after(path, "/proc/");
 	uint64_t tid;
 	struct fib *f;
 
-	if (!s && (s = after(path, "/proc/"))) {
-		task = after_number(s, (unsigned)fib_signal_pid);
-		if (task && (task = after(task, "/task/")))
-			s = task;
-	}
 	if (!s || *s < '1' || *s > '9')
 		return NULL;
 	*id = s;

@@ -200,6 +200,9 @@ def documented(d):
     if not isinstance(d, races.Race) and documented_alone(d, calls):
         return documented_alone(d, calls)
     no_number = "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
+    if isinstance(d, races.Race) and "signalfd" in calls and \
+            re.search(r"\t\d+ = (128|256) ", d.line):
+        return "what a signalfd tells has the sender's id, another one each time"
     if isinstance(d, races.Race) and "inotify" in calls and \
             {"nonblock", "fionbio"} & set(calls):
         return "which of two readers of an inotify is the first: the kernel's race"
@@ -379,7 +382,7 @@ def documented_alone(d, calls):
     # Whatever the worker has moved on by then: mptcp_sendmsg() is the kernel's own.
     if re.match("(send|v?write|pwritev2).* of mptcp: blocks -> done", d.signature()):
         return "what a full MPTCP socket takes: the kernel's race"
-    if "recvfd" in calls and (swapped(d) or re.match(
+    if "recvfd" in calls and (swapped(d) or swapped_reads(d) or re.match(
             "(p?read|recv)[a-z0-9]*( of [a-z]*)?: done -> done", d.signature())):
         return "several numbers, one of them received: docs/COMPATIBILITY.md"
     return None
@@ -406,10 +409,12 @@ def writer_was_faster(d):
 
 def swapped_reads(d):
     """Has one receive ended natively, and another one of the same file hooked?"""
+    if isinstance(d, races.Race):
+        return False
     a, b = (set(re.findall(r"\t(\d+) = ", x)) for x in d.lines())
     one, other = a - b, b - a
     steps = [d.steps[int(x.pop())].split() for x in (one, other) if len(x) == 1]
-    return len(steps) == 2 and steps[0][2] == steps[1][2] and \
+    return len(steps) == 2 and \
         all(re.match("v?read|recv", x[1]) for x in steps)
 
 

@@ -1,5 +1,5 @@
 /*
- * What /proc says of a thread by its id, of one that waits and one that computes:
+ * What /proc/TID says of a thread, of one that waits and one that computes:
  * state, name, CPU time, its folder. And of none, which has ended.
  */
 #include "t.h"
@@ -29,14 +29,14 @@ static void *computes(void *arg)
 	return arg;
 }
 
-/* What stands in file @name of thread @id, by the folder @task is for. */
-static ssize_t get(const char *task, pid_t id, const char *name, char text[512])
+/* What stands in file @name of thread @id. */
+static ssize_t get(pid_t id, const char *name, char text[512])
 {
 	char path[96];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s%d/%s", task, id, name);
+	snprintf(path, sizeof(path), "/proc/%d/%s", id, name);
 	fd = open(path, O_RDONLY);
 	if (fd < 0)
 		return -errno;
@@ -46,29 +46,29 @@ static ssize_t get(const char *task, pid_t id, const char *name, char text[512])
 	return n;
 }
 
-static char state(const char *task, pid_t id)
+static char state(pid_t id)
 {
 	char text[512], *at;
 
-	CHECK(get(task, id, "stat", text) > 0);
+	CHECK(get(id, "stat", text) > 0);
 	at = strrchr(text, ')');
 	CHECK(at && at[1] == ' ');
 	return at[2];
 }
 
 /* Until it is so: natively a thread may be anywhere when it is looked at. */
-static void until(const char *task, pid_t id, char want)
+static void until(pid_t id, char want)
 {
-	while (state(task, id) != want)
+	while (state(id) != want)
 		sched_yield();
 }
 
-static long cpu(const char *task, pid_t id)
+static long cpu(pid_t id)
 {
 	char text[512], *at;
 	long user, sys;
 
-	CHECK(get(task, id, "stat", text) > 0);
+	CHECK(get(id, "stat", text) > 0);
 	at = strrchr(text, ')');
 	CHECK(at && sscanf(at,
 			   ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
@@ -83,7 +83,7 @@ static int entries(pid_t id)
 	int n = 0;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d", id);
+	snprintf(path, sizeof(path), "/proc/%d", id);
 	d = opendir(path);
 	CHECK(d);
 	for (struct dirent *e; (e = readdir(d));)
@@ -92,38 +92,38 @@ static int entries(pid_t id)
 	return n;
 }
 
-static void look(const char *what, const char *task)
+static void look(void)
 {
 	static const char *const names[N] = { "waits\n", "computes\n" };
 	char text[512];
 	long was;
 
-	until(task, tid[0], 'S');
-	until(task, tid[1], 'R');
+	until(tid[0], 'S');
+	until(tid[1], 'R');
 	for (int i = 0; i < N; i++) {
-		CHECK(get(task, tid[i], "comm", text) > 0);
+		CHECK(get(tid[i], "comm", text) > 0);
 		CHECK(strcmp(text, names[i]) == 0);
 	}
-	was = cpu(task, tid[1]);
-	while (cpu(task, tid[1]) == was)
+	was = cpu(tid[1]);
+	while (cpu(tid[1]) == was)
 		sched_yield();
-	t_say("%s: one waits, one computes", what);
+	t_say("one waits, one computes");
 }
 
 static void *of_itself(void *arg)
 {
 	char text[512];
 
-	CHECK(state("/proc/", gettid()) == 'R');
+	CHECK(state(gettid()) == 'R');
 	CHECK_0(pthread_setname_np(pthread_self(), "itself"));
-	CHECK(get("/proc/self/task/", gettid(), "comm", text) > 0);
+	CHECK(get(gettid(), "comm", text) > 0);
 	CHECK(strcmp(text, "itself\n") == 0);
 	return arg;
 }
 
 int main(void)
 {
-	char task[64], text[512];
+	char text[512];
 	pthread_t th[N];
 
 	t_pipe(p);
@@ -131,10 +131,7 @@ int main(void)
 	th[1] = t_thread(computes, NULL);
 	while (!tid[0] || !tid[1])
 		sched_yield();
-	look("/proc", "/proc/");
-	look("/proc/self/task", "/proc/self/task/");
-	snprintf(task, sizeof(task), "/proc/%d/task/", getpid());
-	look("/proc/PID/task", task);
+	look();
 	CHECK(entries(tid[0]) == 2 && entries(tid[1]) == 2);
 	t_join(t_thread(of_itself, NULL));
 	stop = 1;
@@ -143,7 +140,7 @@ int main(void)
 		t_join(th[i]);
 	/* The kernel's threads take a moment to go, after join. */
 	for (int i = 0; i < N; i++)
-		while (get("/proc/self/task/", tid[i], "stat", text) != -ENOENT)
+		while (get(tid[i], "stat", text) != -ENOENT)
 			sched_yield();
 	t_say("both have ended");
 	return 0;
