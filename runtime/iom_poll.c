@@ -308,6 +308,9 @@ static void ask(struct fib_fd *s, struct look *l)
 	s->look_ns = l->now_ns + (l->now_ns - s->seen_ns) / AGE_PARTS;
 	if (!(r & FIB_LATE_NEWS))
 		return;
+	/* (L): who was woken, and has not tried yet, is faster, or hands on. */
+	events &=
+		(uint8_t) ~(fib_load(&s->waiting, relaxed) >> 3 & FIB_IO_BOTH);
 	fib_iom_feed_locked(s, events & FIB_IO_BOTH, 0);
 	if (events & FIB_IO_OTHERS)
 		fib_iom_feed_locked(s, 0, FIB_IO_READ);

@@ -320,7 +320,7 @@ static bool first_file(const char *path, bool writes)
 	return s && ((writes && is_own(s)) || after(s, "/timerslack_ns"));
 }
 
-static int (*dedicate)(struct fib *f); /* that of hooks/thread, above */
+static int (*dedicate)(struct fib *f) FIB_SEALED; /* of hooks/thread, above */
 
 void fib_procfs_init(int (*other)(struct fib *f))
 {
