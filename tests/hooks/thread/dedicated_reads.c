@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 static long read_one(void *arg)
 {
@@ -300,6 +301,28 @@ static long computes(void *arg)
 	return 0 * *(int *)arg;
 }
 
+/*
+ * Who is asked tells when nobody in this process runs, or is to: a process of its own,
+ * which sees kernel threads, though they be no threads to this one.
+ */
+static void watch(const int asked[2], const int answers[2])
+{
+	pid_t pid = fork();
+	char b;
+
+	CHECK(pid >= 0);
+	if (pid)
+		return;
+	t_close(asked[1]);
+	while (read(asked[0], &b, 1) == 1) {
+		for (int quiet = 0; quiet < 10;
+		     quiet = t_running_of(getppid()) ? 0 : quiet + 1)
+			usleep(2000);
+		t_put(answers[1], 'q');
+	}
+	_exit(0);
+}
+
 static void wait_took(void)
 {
 	t_down(&took);
@@ -311,14 +334,21 @@ static void wait_took(void)
  */
 static void *order(void *arg)
 {
+	long (*const notes_of[3])(void *) = { notes_soon, notes_late,
+					      notes_soon };
+	int p[2], asked[2], answers[2];
 	struct t_call c[3], busy;
-	int p[2];
 
 	CHECK_0(sem_init(&took, 0, 0));
+	t_pipe(asked);
+	t_pipe(answers);
+	watch(asked, answers);
 	t_pipe(p);
-	t_begin(&c[0], notes_soon, &p[0]);
-	t_begin(&c[1], notes_late, &p[0]);
-	t_begin(&c[2], notes_soon, &p[0]);
+	for (int i = 0; i < 3; i++) {
+		t_begin(&c[i], notes_of[i], &p[0]);
+		t_put(asked[1], 'q');
+		CHECK(t_get(answers[0]) == 'q');
+	}
 	t_begin(&busy, computes, &p[0]);
 	for (int i = 0; i < 3; i++) {
 		t_put(p[1], (char)('a' + i));
@@ -328,6 +358,8 @@ static void *order(void *arg)
 	t_end(&busy);
 	for (int i = 0; i < 3; i++)
 		t_ended("in turn", &c[i]);
+	t_close(asked[1]);
+	CHECK(wait(NULL) > 0);
 	return arg;
 }
 
