@@ -272,7 +272,8 @@ static void pin(void)
 
 	CHECK_0(sched_getaffinity(0, sizeof(all), &all));
 	CPU_ZERO(&one);
-	for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+	/* The last: on the first are those of other programs that keep to one. */
+	for (int i = CPU_SETSIZE - 1; i >= 0 && CPU_COUNT(&one) == 0; i--)
 		if (CPU_ISSET(i, &all))
 			CPU_SET(i, &one);
 	CHECK_0(sched_setaffinity(0, sizeof(one), &one));
