@@ -323,6 +323,8 @@ static bool fork_cleared(struct fork *k, const struct fib_regs *r, long *pid)
 		.exit_signal = SIGCHLD,
 	};
 
+	/* It may have waited for its turn since they were looked at. */
+	k->cleared = k->cleared && fib_signal_acts_stand(&k->few);
 	if (!k->cleared)
 		return false;
 	*pid = fib_raw(SYS_clone3, &c, sizeof(c));

@@ -157,6 +157,7 @@ bool fib_signal_few_acts(struct fib_acts *few)
 {
 	few->n = 0;
 	fib_lock(&fib_sig_lock);
+	few->changes = fib_load(&fib_sig_changes, relaxed);
 	for (int sig = 1; sig <= 64 && few->n <= FIB_ACTS_FEW; sig++) {
 		if (is_cleared(sig, &fib_sig_act[sig]))
 			continue;
@@ -168,6 +169,11 @@ bool fib_signal_few_acts(struct fib_acts *few)
 	}
 	fib_unlock(&fib_sig_lock);
 	return few->n <= FIB_ACTS_FEW;
+}
+
+bool fib_signal_acts_stand(const struct fib_acts *few)
+{
+	return fib_load(&fib_sig_changes, seq_cst) == few->changes;
 }
 
 /* What the program ignores is left, but where ours was in its place. */

@@ -103,12 +103,15 @@ void fib_signal_thread_init(struct fib_worker *w);
 uint64_t fib_signal_worker_mask(void);
 /** The actions that are not plain defaults, or plainly ignored, if they are few. */
 struct fib_acts {
+	uint32_t changes; /* of the table, before */
 	unsigned n;
 	int sig[FIB_ACTS_FEW];
 	struct fib_kernel_sigaction act[FIB_ACTS_FEW];
 };
 /** False: they are more, and a child has less to do if it begins with ours. */
 bool fib_signal_few_acts(struct fib_acts *few);
+/** Are they what they were? A sigaction() that has returned since is seen. */
+bool fib_signal_acts_stand(const struct fib_acts *few);
 /**
  * In a fork child: the kernel's state becomes what the program expects of @f. @cleared: but
  * for actions, which the program has had CLONE_CLEAR_SIGHAND take away. @few: that was done

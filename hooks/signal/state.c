@@ -4,6 +4,7 @@
 struct fib_lock fib_sig_lock = FIB_LOCK(SIGNAL);
 struct fib_kernel_sigaction fib_sig_act[65];
 bool fib_sig_cancel_set;
+_Atomic uint32_t fib_sig_changes;
 int fib_signal_pid;
 const struct fib_signal_host *fib_sig_host FIB_SEALED;
 _Atomic uint64_t fib_signal_handled;
@@ -20,6 +21,7 @@ uint64_t fib_signal_worker_mask(void)
 
 void fib_sig_update_handled(int sig)
 {
+	fib_add(&fib_sig_changes, 1, seq_cst);
 	/* libc's own are sent within the process alone. */
 	if (sig == FIB_SIGCANCEL || sig == FIB_KICK)
 		return;

@@ -29,8 +29,8 @@ struct t_call {
 	atomic_int ended;
 };
 
-/* Kernel threads of process @pid that run, or are to. */
-static inline int t_running_of(pid_t pid)
+/* Kernel threads of process @pid in one of @states, as /proc has them. */
+static inline int t_threads_in(pid_t pid, const char *states)
 {
 	struct dirent *e;
 	char path[300], state;
@@ -47,13 +47,19 @@ static inline int t_running_of(pid_t pid)
 			 e->d_name);
 		f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
 		if (f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1)
-			n += state == 'R';
+			n += strchr(states, state) != NULL;
 		if (f)
 			fclose(f);
 	}
 	if (d)
 		closedir(d);
 	return n;
+}
+
+/* Those that run, or are to. */
+static inline int t_running_of(pid_t pid)
+{
+	return t_threads_in(pid, "R");
 }
 
 /* The caller's is one. */

@@ -252,7 +252,8 @@ def documented_alone(d, calls):
     if "recvmmsg" in calls and "(null)" in d.lines()[0]: # ERESTARTSYS
         return "recvmmsg leaves no error behind: docs/COMPATIBILITY.md"
     if re.match("p?(poll|select).*: (done -> blocks|gone -> done)",
-                d.signature()) and ("gone" in d.signature() or number_closed(d)):
+                d.signature()) and ("gone -> " in d.signature() and "+nval" in d.lines()[1] or
+                               number_closed(d)):
         return "a poll of a number that is closed: docs/COMPATIBILITY.md"
     makers = {s.split()[0] for s in d.steps if s.split()[1] in ("fork", "spawn")}
     if re.match("wait(id)? any.*: done -> done", d.signature()) and len(makers) > 1:

@@ -65,6 +65,15 @@ static long nothing(void *arg)
 	return arg != NULL;
 }
 
+/* The first one's own buffer is full. */
+static void full_pair(int sv[2])
+{
+	CHECK_0(socketpair(AF_UNIX, SOCK_DGRAM, 0, sv));
+	while (send(sv[0], "x", 1, MSG_DONTWAIT) == 1)
+		;
+	CHECK(errno == EAGAIN);
+}
+
 /* There is room for it by then, less than it is woken for. */
 static void own_room(const char *name, const struct sockaddr *to, size_t len,
 		     int by_twin)
@@ -73,10 +82,7 @@ static void own_room(const char *name, const struct sockaddr *to, size_t len,
 	int sv[2], by;
 	char b;
 
-	CHECK_0(socketpair(AF_UNIX, SOCK_DGRAM, 0, sv));
-	while (send(sv[0], "x", 1, MSG_DONTWAIT) == 1)
-		;
-	CHECK(errno == EAGAIN);
+	full_pair(sv);
 	by = by_twin ? dup(sv[0]) : sv[0];
 	t_begin(&c, send_connected, &sv[0]);
 	t_read(sv[1], &b, 1);
@@ -97,11 +103,8 @@ static void shut(const char *name, int own, int by_twin)
 	int sv[2], other[2], by;
 	char b;
 
-	CHECK_0(socketpair(AF_UNIX, SOCK_DGRAM, 0, sv));
+	full_pair(sv);
 	CHECK_0(socketpair(AF_UNIX, SOCK_DGRAM, 0, other));
-	while (send(sv[0], "x", 1, MSG_DONTWAIT) == 1)
-		;
-	CHECK(errno == EAGAIN);
 	by = by_twin ? dup(sv[0]) : sv[0];
 	t_begin(&c, send_connected, &sv[0]);
 	t_read(sv[1], &b, 1);

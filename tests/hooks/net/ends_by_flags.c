@@ -12,10 +12,7 @@
  */
 #include <linux/if_packet.h>
 #include "../calls.h"
-
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP 262
-#endif
+#include "mptcp.h"
 
 enum { N = 3 };
 
@@ -82,26 +79,6 @@ static void on_signal(int sig)
 	(void)sig;
 }
 
-static void mptcp_pair(int sv[2])
-{
-	int port, l = socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
-	struct sockaddr_in a = t_addr(0);
-	socklen_t len = sizeof(a);
-
-	if (l < 0)
-		t_skip("no MPTCP");
-	CHECK_0(bind(l, (struct sockaddr *)&a, len));
-	CHECK_0(listen(l, 1));
-	CHECK_0(getsockname(l, (struct sockaddr *)&a, &len));
-	port = ntohs(a.sin_port);
-	a = t_addr(port);
-	sv[1] = socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
-	CHECK_0(connect(sv[1], (struct sockaddr *)&a, sizeof(a)));
-	sv[0] = accept(l, NULL, NULL);
-	CHECK(sv[0] >= 0);
-	t_close(l);
-}
-
 static void *nothing(void *arg)
 {
 	struct sigaction sa = { .sa_handler = on_signal,
@@ -119,7 +96,7 @@ static void *nothing(void *arg)
 	t_ended("tcp", &c);
 	t_close(sv[0]);
 	t_close(sv[1]);
-	mptcp_pair(sv);
+	t_mptcp_pair(sv);
 	g.fd = sv[0];
 	t_begin(&c, receives_many, &g);
 	t_ended("mptcp", &c);
@@ -186,7 +163,7 @@ static void *urgent(void *arg)
 	int sv[2];
 	pid_t pid;
 
-	mptcp_pair(sv);
+	t_mptcp_pair(sv);
 	g.fd = sv[0];
 	CHECK_0(setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
 	t_begin(&c, receives, &g);
@@ -194,7 +171,8 @@ static void *urgent(void *arg)
 	CHECK((pid = fork()) >= 0);
 	if (!pid) {
 		CHECK_0(kill(getppid(), SIGSTOP));
-		usleep(50000);
+		while (t_threads_in(getppid(), "RSD"))
+			sched_yield();
 		CHECK_0(kill(getppid(), SIGCONT));
 		_exit(0);
 	}

@@ -304,7 +304,8 @@ static long computes(void *arg)
 
 /*
  * Who is asked tells when nobody in this process runs, or is to: a process of its own,
- * which sees kernel threads, though they be no threads to this one.
+ * which sees kernel threads, though they be no threads to this one. There is no event
+ * of that: it looks ten times in a row, and for as long as it takes.
  */
 static void watch(const int asked[2], const int answers[2])
 {
