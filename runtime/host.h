@@ -136,6 +136,7 @@ struct fib_worker;
 enum fib_late {
 	FIB_LATE_AGAIN = 1, /* ask again: it may be otherwise then */
 	FIB_LATE_NEWS = 2,  /* who waits is to try again */
+	FIB_LATE_UNREAD = 4, /* there is something to read, which may be news */
 };
 
 /*
@@ -169,8 +170,7 @@ struct fib_host {
 	void (*stuck)(struct fib_worker *w, bool spins);
 	/*
 	 * The same thread, under the lock of slot @s: consumers have waited
-	 * there for @events for a while, and with FIB_IO_OTHERS observers, to
-	 * read. enum fib_late.
+	 * there for @events for a while. enum fib_late.
 	 */
 	unsigned (*late)(struct fib_fd *s, uint8_t events);
 	/* A worker: what fib_iom_tell_of() was asked for has come. */

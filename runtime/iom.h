@@ -46,7 +46,8 @@
  * same of a registered descriptor, if no read and no edge began since before the call
  * (fib_io_read_now()); and poll, for poll alone. What is only presumed to be empty is
  * doubt.h's. A read is short as well where the program has no memory for what comes next:
- * so who waits for what seems to be empty is asked about late, like packets (fib_host.late).
+ * so where somebody has waited for long since a short read, epoll is to say anew what there
+ * is to read (fib_iom_look()).
  *
  * (O): who was woken by what was handed on has come for nothing yet. So the next event is
  * for that one, and wakes nobody else: it has not tried, and finds what has come, or
@@ -326,6 +327,13 @@ static inline struct fib_fd *fib_fd_get(int fd)
 static inline struct fib_fd *fib_fd_peek(int fd)
 {
 	return fib_iom_peek(fib_sched_here(), fd);
+}
+
+/** Nobody is on his way to a registered file, which a short read has emptied. Its lock. */
+static inline bool fib_iom_seems_empty(const struct fib_fd *s)
+{
+	return s->registered && (fib_load(&s->reads, relaxed) & 1) &&
+	       !(fib_load(&s->waiting, relaxed) & FIB_IO_SENT(FIB_IO_READ));
 }
 
 /** (A): what comes from now on counts. For fib_iom_publish(). */

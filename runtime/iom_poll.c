@@ -256,24 +256,35 @@ static uint8_t consumers(const struct fib_fd *s)
 	return events;
 }
 
-/* Does an observer wait there for what there is to read? */
-static bool is_observed(const struct fib_fd *s)
+/*
+ * Make an event of what there is to read, unless one is on its way. It comes behind those that
+ * are: whoever was woken here would go before them, and on a busy server that is one of
+ * the same few each time. That there is room is told to nobody who does not wait for it.
+ */
+static long tell_unread(struct fib_fd *s)
 {
-	fib_list_for_each (it, &s->waiters) {
-		const struct fib_waiter *w =
-			fib_container_of(it, struct fib_waiter, node);
+	uint8_t waits = fib_load(&s->waiting, relaxed), events = s->registered;
+	long r;
 
-		if (w->observer && (w->events & FIB_IO_READ))
-			return true;
-	}
-	return false;
+	if (!(waits & (FIB_IO_WRITE | FIB_IO_OTHERS)))
+		events &= FIB_IO_READ;
+	r = fib_iom_control(s, EPOLL_CTL_MOD, events);
+	if (r == 0)
+		s->registered = events;
+	return r;
 }
 
 /* Has epoll lost the registration? False: it does not say. */
 static bool check(struct fib_fd *s)
 {
-	long r = fib_iom_control(s, EPOLL_CTL_ADD, FIB_IO_BOTH);
+	long r = -ENOENT;
 
+	if (fib_iom_seems_empty(s))
+		r = tell_unread(s);
+	if (r == -ENOENT)
+		r = fib_iom_control(s, EPOLL_CTL_ADD, FIB_IO_BOTH);
+	else if (r == 0)
+		return true;
 	if (r == -EEXIST)
 		return true;
 	if (r == -ENOMEM || r == -ENOSPC)
@@ -286,34 +297,29 @@ static bool check(struct fib_fd *s)
 /* The host's questions, if it is time for them. */
 static void ask(struct fib_fd *s, struct look *l)
 {
-	/* Whether it is as empty as it seems. */
-	bool asks = fib_load(&s->reads, relaxed) & 1;
 	unsigned r = 0;
 	uint8_t events;
 
 	if (!fib_host.late || l->now_ns < s->look_ns || !l->calls)
 		return;
 	events = consumers(s);
-	if (is_observed(s))
-		events |= FIB_IO_OTHERS;
 	if (events)
 		r = fib_host.late(s, events);
 	s->look_ns = FIB_NEVER;
-	if (asks)
-		l->calls--;
 	if (!r)
 		return;
-	if (l->calls)
-		l->calls -= l->calls > 1 ? 2 : 1;
+	l->calls -= l->calls > 1 ? 2 : 1;
+	if (r & FIB_LATE_UNREAD)
+		tell_unread(s);
+	if (!(r & (FIB_LATE_AGAIN | FIB_LATE_NEWS)))
+		return;
 	s->look_ns = l->now_ns + (l->now_ns - s->seen_ns) / AGE_PARTS;
 	if (!(r & FIB_LATE_NEWS))
 		return;
 	/* (L): who was woken, and has not tried yet, is faster, or hands on. */
 	events &=
 		(uint8_t) ~(fib_load(&s->waiting, relaxed) >> 3 & FIB_IO_BOTH);
-	fib_iom_feed_locked(s, events & FIB_IO_BOTH, 0);
-	if (events & FIB_IO_OTHERS)
-		fib_iom_feed_locked(s, 0, FIB_IO_READ);
+	fib_iom_feed_locked(s, events, 0);
 }
 
 static void look_at_locked(struct fib_fd *s, struct look *l)

@@ -238,19 +238,16 @@ bool fib_fd_is_ours_alone(struct fib_known *k)
 #define DOUBTS 8 /* of which some may be late events */
 
 /*
- * Somebody waits since a short read has emptied the file. In a packet pipe, or
- * beside passed descriptors, it has not: who waits tries again. Nor has one that ended
- * where the program has no memory for more; of TCP no other does.
+ * A reader waits since a short read has emptied the file. In a packet pipe, or
+ * beside passed descriptors, it has not.
  */
-static bool was_not_empty(struct fib_known *k, struct fib_fd *s, uint8_t events)
+static bool was_not_empty(struct fib_known *k, const struct fib_fd *s)
 {
-	if (!(events & (FIB_IO_READ | FIB_IO_OTHERS)) ||
-	    !(fib_load(&s->reads, relaxed) & 1) || !fib_io_ready(s->fd, POLLIN))
+	if (!fib_iom_seems_empty(s) || k->kind == FIB_FD_TCP ||
+	    !fib_io_ready(s->fd, POLLIN))
 		return false;
-	if (k->kind != FIB_FD_TCP && (events & FIB_IO_READ) &&
-	    ++k->doubts >= DOUBTS)
-		fib_store(&s->untrusted, true, relaxed);
-	fib_and(&s->reads, ~1u, relaxed);
+	if (++k->doubts >= DOUBTS)
+		fib_store(&k->slot->untrusted, true, relaxed);
 	return true;
 }
 
@@ -354,11 +351,8 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 			       ask_whether_shut(fib_fd_find_kind(s->fd), s) :
 			       0;
 	if (k && fib_fd_is_current(k)) {
-		if (was_not_empty(k, s, events))
-			r = FIB_LATE_NEWS;
-		events &= FIB_IO_BOTH;
-		if (!events)
-			return r;
+		if ((events & FIB_IO_READ) && was_not_empty(k, s))
+			r = FIB_LATE_UNREAD;
 		r |= ask_late(k, s, events, true);
 		/* One that shuts itself may be another's as well by then. */
 		if ((events & FIB_IO_WRITE) && !both_at_home(k, s))

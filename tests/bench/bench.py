@@ -2,7 +2,7 @@
 """Figures beside their baselines, from one interleaved run.
 
 usage: bench.py [--rounds N] [--seconds S] [--quick] [--limit MINUTES]
-                [--publish] [--few] [--out FOLDER] [PART...]
+                [--publish] [--few] [--out FOLDER] [--before LIBRARY] [PART...]
 
     echo, echo2        an echo server with a thread for each connection, hooked and
                        not, beside hand-written ones over epoll and io_uring: CPU,
@@ -16,9 +16,10 @@ usage: bench.py [--rounds N] [--seconds S] [--quick] [--limit MINUTES]
     path               where the CPU time of a request goes, by function
     servers, loops     servers of the demo and of packages, by fibhook bench
     library            libfib beside other libraries
+    before             the library beside an earlier one, which --before names
     watched            what fibhook trace, top and stats cost the process
 
-Without parts all are run. --rounds: of each slice, default 5; --seconds: of a
+Without parts all are run but that one. --rounds: of each slice, default 5; --seconds: of a
 slice, default 0.3. --quick: 3 rounds of 0.2 s, and an end after 12 minutes: what is not
 measured by then is said to be skipped. --few: of the long lists of rows the first alone.
 In BUILD/bench, or --out: report.md, report.json, plots, and a folder for each server.
@@ -44,7 +45,7 @@ PARTS = {
     "start": parts.start, "path": parts.path, "servers": servers.servers, "loops": servers.loops,
     "echo2": parts.echo2, "threads2": parts.threads2,
     "workers": parts.workers, "library": parts.libfib,
-    "watched": parts.watched, "counts": parts.counts, "scale": parts.scale,
+    "before": parts.before, "watched": parts.watched, "counts": parts.counts, "scale": parts.scale,
 }
 
 
@@ -57,6 +58,7 @@ def options():
     p.add_argument("--publish", action="store_true")
     p.add_argument("--few", action="store_true")
     p.add_argument("--out")
+    p.add_argument("--before")
     p.add_argument("parts", nargs="*")
     o = p.parse_args()
     o.rounds = o.rounds or (3 if o.quick else 5)
@@ -101,7 +103,7 @@ def main():
     name = "make bench" + ("-report" if o.publish and o.quick else "")
     info = machine(os.environ.get("BENCH_COMMAND", name), o)
     b = harness.Bench(build, out, o.rounds, o.seconds, o.limit * 60, o.quick,
-                      o.few)
+                      o.few, o.before and os.path.abspath(o.before))
     begin = time.monotonic()
     done = []
 
@@ -109,7 +111,8 @@ def main():
         sys.exit(130)
     signal.signal(signal.SIGTERM, stop)
     try:
-        for part in [p for p in PARTS if not o.parts or p in o.parts]:
+        for part in [p for p in PARTS
+                     if p in (o.parts or set(PARTS) - {"before"})]:
             try:
                 b.check_time()
                 done.append(PARTS[part](b))

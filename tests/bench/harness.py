@@ -42,10 +42,11 @@ class Part:
 class Bench:
     """What is the same for all parts: folders, rounds, and the time."""
 
-    def __init__(self, build, out, rounds, seconds, limit, quick, few=False):
+    def __init__(self, build, out, rounds, seconds, limit, quick, few=False,
+                 before=None):
         self.build, self.out, self.few = build, out, few
         self.rounds, self.seconds, self.quick = rounds, seconds, quick
-        self.preload = build + "/libfibhook.so"
+        self.preload, self.before = build + "/libfibhook.so", before
         self.fibhook = build + "/fibhook"
         self.end = time.monotonic() + limit if limit else None
         self.children = set()
@@ -70,8 +71,8 @@ class Bench:
     def env(self, mode, **more):
         e = {k: v for k, v in os.environ.items()
              if not k.startswith("FIBHOOK_") and k != "LD_PRELOAD"}
-        if mode == "hooked":
-            e["LD_PRELOAD"] = self.preload
+        if mode in ("hooked", "before"):
+            e["LD_PRELOAD"] = self.preload if mode == "hooked" else self.before
         e.update(more)
         return e
 

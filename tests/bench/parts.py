@@ -10,6 +10,7 @@ sys.path.insert(0, ROOT + "/tests/counts")
 HU = ("hooked", "unhooked")
 HE = ("hooked", "epoll")
 HR = ("hooked", "uring")
+HB = ("hooked", "before")
 SERVERS = ["hooked", "unhooked", "epoll", "uring"]
 
 
@@ -17,16 +18,15 @@ SERVERS = ["hooked", "unhooked", "epoll", "uring"]
 
 def servers(b, part, cpus):
     """One of each mode, that live as long as the part."""
-    argv = {"hooked": [b.build + "/demo/echo", "0"],
-            "unhooked": [b.build + "/demo/echo", "0"],
-            "epoll": [b.build + "/bench/epoll_echo", "0"],
-            "uring": [b.build + "/bench/uring_echo", "0"]}
+    own = {"epoll": b.build + "/bench/epoll_echo",
+           "uring": b.build + "/bench/uring_echo"}
     got = {}
-    for mode in SERVERS:
+    for mode in part.modes:
         try:
-            if not os.path.exists(argv[mode][0]):
+            argv = [own.get(mode, b.build + "/demo/echo"), "0"]
+            if not os.path.exists(argv[0]):
                 raise Skip("liburing-dev was not there when it was built")
-            got[mode] = Server(b, argv[mode], mode, cpus)
+            got[mode] = Server(b, argv, mode, cpus)
         except Skip as why:
             part.skip(mode, why)
     return got
@@ -146,15 +146,12 @@ MICRO = (("create", "create and join"), ("spawn", "the same, 1000 at a time"),
          ("sleepers", "1000 sleepers of 1 ms"))
 
 
-def threads(b, name, cpus):
-    part = Part(name, "Operations of threads a second, on CPU%s" %
-                (" 0" if len(cpus) == 1 else "s 0 and 1"),
-                HU, [HU])
+def thread_rows(b, part, cpus):
     for key, title in MICRO:
-        say("%s: %s" % (name, key))
-        got = {m: [] for m in HU}
+        say("%s: %s" % (part.name, key))
+        got = {m: [] for m in part.modes}
         try:
-            for _, mode in turns(list(HU), b.rounds):
+            for _, mode in turns(part.modes, b.rounds):
                 b.check_time()
                 got[mode].append(float(b.run(
                     [b.build + "/bench/micro", key, str(b.seconds)], mode,
@@ -162,6 +159,13 @@ def threads(b, name, cpus):
             part.row(title, "/s", got, "more")
         except Skip as why:
             part.skip(title, why)
+
+
+def threads(b, name, cpus):
+    part = Part(name, "Operations of threads a second, on CPU%s" %
+                (" 0" if len(cpus) == 1 else "s 0 and 1"),
+                HU, [HU])
+    thread_rows(b, part, cpus)
     return part
 
 
@@ -173,6 +177,27 @@ def threads2(b):
     if os.cpu_count() < 2:
         raise Skip("one CPU only")
     return threads(b, "threads2", {0, 1})
+
+
+def before(b):
+    """The library beside an earlier one: has anything become slower?"""
+    if not b.before:
+        raise Skip("no other library was named")
+    part = Part("before", "The library beside an earlier one: an echo server, "
+                "and operations of threads, on CPU 0", HB, [HB])
+    alive = servers(b, part, {0})
+    try:
+        for conns in (1, 16, 100, 1000):
+            say("before: %d connections" % conns)
+            echo_rows(b, part, alive, conns, {0})
+        churn(b, part, alive, {0})
+    except Skip as why:
+        part.skip("the rest of echo", why)
+    finally:
+        for s in alive.values():
+            s.stop()
+    thread_rows(b, part, {0})
+    return part
 
 
 def workers(b):

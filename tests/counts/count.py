@@ -74,6 +74,8 @@ CASES += [(kind, how) for kind in ("pipe", "pair", "tcp") for how in ("forked", 
 CHAT = (16, 100)
 REQUESTS = (4000, 16000)
 CHAT_RATIO = 1.1
+# demo/echo under demo/load: connections, and Jain's index of what each of them was answered.
+FAIR = (1000, 0.97)
 # Event loops: how they wait and read, loops, connections of each. Natively a message is
 # some 5 calls, the client's among them; a wait that is not the kernel's would be
 # one or two more.
@@ -256,6 +258,37 @@ def serve(build, out, env, conns, requests):
 def chat(build, out, env, conns):
     (a, m), (b, n) = (serve(build, out, env, conns, r) for r in REQUESTS)
     return (b - a) / (n - m)
+
+
+def fairness(build, env):
+    """What demo/load says of demo/echo: the connections are served in turn."""
+    p = subprocess.Popen([build + "/demo/echo", "0"], stdout=subprocess.PIPE,
+                         text=True, env=dict(os.environ, **env))
+    port = p.stdout.readline().split()[-1]
+    try:
+        r = subprocess.run([build + "/demo/load", "-c", str(FAIR[0]), "-w", "0.4",
+                            "-t", "0.8", port],
+                           capture_output=True, text=True, timeout=120)
+    finally:
+        p.terminate()
+        p.wait(timeout=30)
+    if r.returncode:
+        raise RuntimeError("echo: %s" % r.stderr)
+    return float(re.search(r"jain=([\d.]+)", r.stdout).group(1))
+
+
+def check_fair(build, hooked):
+    bad = 0
+    for workers in "1", "2":
+        got = 0
+        for _ in range(RUNS):
+            got = max(got, fairness(build, dict(hooked, FIBHOOK_WORKERS=workers)))
+            if got >= FAIR[1]:
+                break
+        bad += got < FAIR[1]
+        print("%-4s %d connections, %s workers: Jain's index %.3f" %
+              ("ok" if got >= FAIR[1] else "FAIL", FAIR[0], workers, got))
+    return bad
 
 
 def births(build, out, env, width, few, many, most=None):
@@ -578,10 +611,11 @@ def main():
         bad += check_looks(build, hooked)
         bad += check_start(build, out, hooked)
         bad += check_often(build, out, hooked)
+        bad += check_fair(build, hooked)
     cases = (len(CASES) * 2 + len(CHAT) + len(LOOPS) +
              len(BIRTHS) * 2 + (len(ACCEPTS) + len(ACCEPTORS)) * 2 + len(CALLERS + ASKERS) * 2 +
              len(ANSWERERS) * len(ANSWER_MORE) + len(TURNS) + len(HOPS) * 3 + 4 +
-             len(OFTEN) + 5)
+             len(OFTEN) + 7)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 

@@ -12,5 +12,5 @@ $(COUNTED): $(B)/tests/counts/%: tests/counts/%.c tests/support/t.h tests/suppor
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) $< -o $@
 
-check-counts: all $(COUNTED) $(B)/demo/chat $(B)/demo/load
+check-counts: all $(COUNTED) $(B)/demo/chat $(B)/demo/echo $(B)/demo/load
 	@python3 tests/counts/count.py $(B)
