@@ -87,7 +87,8 @@ static void settle(struct fib_fd *s, uint32_t seq, bool fresh)
 	fib_lock(&s->lock);
 	/* Who was sent to it hands on. */
 	if (is_awaited(s) &&
-	    !(fib_load(&s->waiting, relaxed) & FIB_IO_SENT(FIB_IO_READ))) {
+	    !(fib_load(&s->waiting, relaxed) & FIB_IO_SENT(FIB_IO_READ)) &&
+	    (fresh || !s->registered || fib_iom_tell_unread_locked(s) < 0)) {
 		if (fresh && fib_load(&s->edges, relaxed) == seq)
 			was_wrong(s);
 		fib_iom_read_begins(s);

@@ -20,8 +20,10 @@
  * What was there before (B) is found by (D): it comes after the publish, be it that
  * (B) finds doubted and leaves it to who has that doubt. What comes later makes an edge,
  * as ever; and so, since epoll is looked at between (D) and (E), it is not taken for a
- * wrong presumption. An edge, a hint or another read that begins ends what was presumed
- * at (A), since each changes reads.
+ * wrong presumption. Where epoll has more to tell than a look takes, the edge may be among
+ * that: then epoll is to tell of it at (E), in its turn (fib_iom_tell_unread_locked()). An
+ * edge, a hint or another read that begins ends what was presumed at (A), since each
+ * changes reads.
  *
  * Of two that take turns, one waits for what the other is going to say, when its worker
  * goes to sleep, and epoll has the event for that one already. So where looks at epoll have

@@ -136,7 +136,6 @@ struct fib_worker;
 enum fib_late {
 	FIB_LATE_AGAIN = 1, /* ask again: it may be otherwise then */
 	FIB_LATE_NEWS = 2,  /* who waits is to try again */
-	FIB_LATE_UNREAD = 4, /* there is something to read, which may be news */
 };
 
 /*

@@ -273,7 +273,9 @@ struct fib_fd {
 	_Atomic uint8_t exact;	/* enum fib_exact */
 	_Atomic int8_t sure[2]; /* how often nothing was left, in a row */
 	/* the monitor's: fib_iom_look() */
+	uint32_t unread; /* reads, when something was left after all */
 	uint64_t seen_ns, look_ns; /* who waits; when to look at it again */
+	uint32_t unread_at;	   /* fib_iom_looks() of that */
 	FIB_HOST_FD
 } __attribute__((aligned(64)));
 
@@ -335,6 +337,13 @@ static inline bool fib_iom_seems_empty(const struct fib_fd *s)
 	return s->registered && (fib_load(&s->reads, relaxed) & 1) &&
 	       !(fib_load(&s->waiting, relaxed) & FIB_IO_SENT(FIB_IO_READ));
 }
+
+/**
+ * A number for what is there by now, in the monitor: fib_iom_has_told() of it says that
+ * epoll has told of all that, or has nothing to tell of it.
+ */
+uint32_t fib_iom_looks(void);
+bool fib_iom_has_told(uint32_t at);
 
 /** (A): what comes from now on counts. For fib_iom_publish(). */
 static inline uint32_t fib_iom_begin(struct fib_fd *s)

@@ -55,6 +55,13 @@ static inline void fib_iom_read_begins(struct fib_fd *s)
 	while (!fib_cas(&s->reads, &was, (was + 2) & ~1u, seq_cst))
 		;
 }
+/**
+ * Make an event of what there is to read, unless one is on its way. It comes behind those that
+ * are: who is woken at once goes before them, and on a busy server that is one of
+ * the same few each time. That there is room is told to nobody who does not wait for it.
+ * As epoll_ctl().
+ */
+long fib_iom_tell_unread_locked(struct fib_fd *s);
 void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w);
 /**
  * An edge: wake one consumer for each direction in @events, and all observers of

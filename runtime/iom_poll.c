@@ -12,6 +12,25 @@
 #define MAX_EVENTS 128
 #define AHEAD	   4 /* events whose fibers are on their way to the cache */
 
+/* The monitor's looks; and the last of them before which a complete look at epoll began. */
+static _Atomic uint32_t looks, told;
+
+static void has_told(uint32_t at)
+{
+	if (fib_load(&told, relaxed) != at)
+		fib_store(&told, at, release);
+}
+
+uint32_t fib_iom_looks(void)
+{
+	return fib_load(&looks, relaxed) + 1;
+}
+
+bool fib_iom_has_told(uint32_t at)
+{
+	return (int32_t)(fib_load(&told, acquire) - at) >= 0;
+}
+
 static struct fib_fd *slot_of(struct fib_sched *s, const struct epoll_event *ev)
 {
 	return fib_iom_peek(s, (int)(uint32_t)ev->data.u64);
@@ -123,6 +142,7 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	struct fib_worker *w = fib_worker_self();
 	struct fib_sched *s = fib_sched_of(w);
 	unsigned use = fib_fd_use();
+	uint32_t look = fib_load(&looks, acquire);
 	bool slept = fib_load(&w->idle, relaxed), early;
 	long n;
 
@@ -165,6 +185,8 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 		fib_doubt_looked(w);
 	else if (fib_unlikely(w->ready))
 		fib_doubt_settle(w, n >= 0 && n < MAX_EVENTS);
+	if (n >= 0 && n < MAX_EVENTS)
+		has_told(look);
 	fib_runq_harvest_end(w, slept);
 	w->turns = 0;
 	w->turns_due = fib_load(&w->queued, relaxed) / 2;
@@ -256,12 +278,7 @@ static uint8_t consumers(const struct fib_fd *s)
 	return events;
 }
 
-/*
- * Make an event of what there is to read, unless one is on its way. It comes behind those that
- * are: whoever was woken here would go before them, and on a busy server that is one of
- * the same few each time. That there is room is told to nobody who does not wait for it.
- */
-static long tell_unread(struct fib_fd *s)
+long fib_iom_tell_unread_locked(struct fib_fd *s)
 {
 	uint8_t waits = fib_load(&s->waiting, relaxed), events = s->registered;
 	long r;
@@ -280,7 +297,7 @@ static bool check(struct fib_fd *s)
 	long r = -ENOENT;
 
 	if (fib_iom_seems_empty(s))
-		r = tell_unread(s);
+		r = fib_iom_tell_unread_locked(s);
 	if (r == -ENOENT)
 		r = fib_iom_control(s, EPOLL_CTL_ADD, FIB_IO_BOTH);
 	else if (r == 0)
@@ -309,10 +326,6 @@ static void ask(struct fib_fd *s, struct look *l)
 	if (!r)
 		return;
 	l->calls -= l->calls > 1 ? 2 : 1;
-	if (r & FIB_LATE_UNREAD)
-		tell_unread(s);
-	if (!(r & (FIB_LATE_AGAIN | FIB_LATE_NEWS)))
-		return;
 	s->look_ns = l->now_ns + (l->now_ns - s->seen_ns) / AGE_PARTS;
 	if (!(r & FIB_LATE_NEWS))
 		return;
@@ -378,6 +391,10 @@ uint64_t fib_iom_look(struct fib_sched *sched, uint64_t now_ns,
 			  .calls = LOOK_CALLS,
 			  .late = late };
 
+	fib_add(&looks, 1, release);
+	/* Who sleeps there would be told. */
+	if (fib_load(&sched->nidle, relaxed))
+		has_told(fib_load(&looks, relaxed));
 	if (at == 0) {
 		all = said != now_said;
 		said = now_said;

@@ -239,16 +239,27 @@ bool fib_fd_is_ours_alone(struct fib_known *k)
 
 /*
  * A reader waits since a short read has emptied the file. In a packet pipe, or
- * beside passed descriptors, it has not.
+ * beside passed descriptors, it has not. But what there is to read mostly came since, and
+ * epoll is about to tell; so that is waited for.
  */
-static bool was_not_empty(struct fib_known *k, const struct fib_fd *s)
+static unsigned ask_whether_empty(struct fib_known *k, struct fib_fd *s)
 {
+	uint32_t reads = fib_load(&s->reads, relaxed);
+
 	if (!fib_iom_seems_empty(s) || k->kind == FIB_FD_TCP ||
 	    !fib_io_ready(s->fd, POLLIN))
-		return false;
+		return 0;
+	if (s->unread != reads) {
+		s->unread = reads;
+		s->unread_at = fib_iom_looks();
+		return FIB_LATE_AGAIN;
+	}
+	if (!fib_iom_has_told(s->unread_at))
+		return FIB_LATE_AGAIN;
 	if (++k->doubts >= DOUBTS)
-		fib_store(&k->slot->untrusted, true, relaxed);
-	return true;
+		fib_store(&s->untrusted, true, relaxed);
+	fib_and(&s->reads, ~1u, relaxed);
+	return FIB_LATE_NEWS;
 }
 
 /* Of what others may have changed. */
@@ -351,8 +362,8 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 			       ask_whether_shut(fib_fd_find_kind(s->fd), s) :
 			       0;
 	if (k && fib_fd_is_current(k)) {
-		if ((events & FIB_IO_READ) && was_not_empty(k, s))
-			r = FIB_LATE_UNREAD;
+		if (events & FIB_IO_READ)
+			r = ask_whether_empty(k, s);
 		r |= ask_late(k, s, events, true);
 		/* One that shuts itself may be another's as well by then. */
 		if ((events & FIB_IO_WRITE) && !both_at_home(k, s))

@@ -6,11 +6,11 @@ CHECKS    += counts
 .PHONY: check-counts
 
 COUNTED = $(addprefix $(B)/tests/counts/,trip birth loop turn accept \
-  connect hop often)
+  connect hop often fair)
 
 $(COUNTED): $(B)/tests/counts/%: tests/counts/%.c tests/support/t.h tests/support/ring.h
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 $(T_FLAGS) $< -o $@
 
-check-counts: all $(COUNTED) $(B)/demo/chat $(B)/demo/echo $(B)/demo/load
+check-counts: all $(COUNTED) $(B)/demo/chat $(B)/demo/load
 	@python3 tests/counts/count.py $(B)

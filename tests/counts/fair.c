@@ -1,0 +1,100 @@
+/*
+ * Are the connections of a busy server answered in turn? For count.py.
+ *
+ *	fair KIND CONNS ROUNDS
+ *
+ * A thread for each connection (KIND: tcp, stream, packet) answers after some work. A client
+ * in another process asks again whatever has been answered, until there were ROUNDS
+ * answers for each connection on average. Prints Jain's index of them: 1, if all have had
+ * as many; 1 / CONNS, if one has had all.
+ */
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include "t.h"
+
+#define SIZE  64
+#define EARLY 3 /* rounds that do not count */
+#define WORK  5000
+
+static int (*ends)[2];
+
+static void *serves(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+	char buf[4096];
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0) {
+		for (volatile int i = 0; i < WORK; i++)
+			;
+		if (write(fd, buf, (size_t)n) != n)
+			break;
+	}
+	return arg;
+}
+
+static void asks(int conns, long rounds)
+{
+	long *had = calloc((size_t)conns, sizeof(*had));
+	struct epoll_event ev[256];
+	double sum = 0, squares = 0;
+	char buf[SIZE] = { 0 };
+	int e = epoll_create1(0);
+
+	for (int i = 0; i < conns; i++) {
+		struct epoll_event it = { EPOLLIN, { .u32 = (uint32_t)i } };
+
+		CHECK(epoll_ctl(e, EPOLL_CTL_ADD, ends[i][0], &it) == 0);
+		CHECK(write(ends[i][0], buf, SIZE) == SIZE);
+	}
+	for (long all = -EARLY * (long)conns; all < rounds * conns;) {
+		int n = epoll_wait(e, ev, 256, -1);
+
+		for (int i = 0; i < n; i++, all++) {
+			uint32_t c = ev[i].data.u32;
+
+			CHECK(read(ends[c][0], buf, SIZE) == SIZE);
+			CHECK(write(ends[c][0], buf, SIZE) == SIZE);
+			had[c] += all >= 0;
+		}
+	}
+	for (int i = 0; i < conns; i++) {
+		sum += (double)had[i];
+		squares += (double)(had[i] * had[i]);
+	}
+	t_say("jain=%.4f", sum * sum / conns / squares);
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	int conns = argc == 4 ? atoi(argv[2]) : 0, status;
+	struct rlimit many;
+	pid_t client;
+
+	CHECK(conns > 0);
+	signal(SIGPIPE, SIG_IGN); /* when the client has all answers */
+	CHECK(getrlimit(RLIMIT_NOFILE, &many) == 0);
+	many.rlim_cur = many.rlim_max;
+	CHECK(setrlimit(RLIMIT_NOFILE, &many) == 0);
+	ends = calloc((size_t)conns, sizeof(*ends));
+	for (int i = 0; i < conns; i++)
+		if (!strcmp(argv[1], "tcp"))
+			t_tcp_pair(ends[i]);
+		else
+			CHECK_0(socketpair(AF_UNIX,
+					   *argv[1] == 'p' ? SOCK_SEQPACKET :
+							     SOCK_STREAM,
+					   0, ends[i]));
+	client = fork();
+	CHECK(client >= 0);
+	for (int i = 0; i < conns; i++)
+		t_close(ends[i][client == 0]);
+	if (client == 0)
+		asks(conns, atol(argv[3]));
+	for (int i = 0; i < conns; i++)
+		t_small_thread(serves, (void *)(intptr_t)ends[i][1]);
+	CHECK(waitpid(client, &status, 0) == client && status == 0);
+	return 0;
+}
