@@ -266,22 +266,21 @@ void fib_sig_timer_set(int id, bool deleted)
 /*
  * As sig_ignored() of the kernel: what is ignored and not blocked is dropped where it is
  * sent. What a sigwait() awaits counts as it was before that (real_blocked), and what is sent
- * to the process goes by main's mask, whoever takes it. That is closed for a moment where
- * main creates a thread: what comes late to the receiver was sent before that, as a SIGCONT,
- * and would end a call that nobody has stopped.
+ * to the process goes by main's mask, or that of the thread that has made the child, whoever
+ * takes it. That is closed for a moment where a thread is created: what comes late to the
+ * receiver was sent before that, as a SIGCONT, and would end a call that nobody has stopped.
  */
-static bool dropped(const struct fib *f, int sig, bool process)
+static bool dropped(const struct fib *f, int sig)
 {
-	if (process)
-		f = fib_main_fiber;
 	return fib_sig_is_ignored(sig) &&
 	       (!fib_sig_blocks(f, sig) ||
 		(fib_load(fib_shared(&f->sig.open), relaxed) & FIB_SIG(sig)));
 }
 
-int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
-		 bool pended)
+int fib_sig_send(struct fib *f, int sig, const siginfo_t *info,
+		 const struct fib *named, bool pended)
 {
+	bool process = named;
 	struct fib_siginfo_node *n, **timer = NULL;
 	int r;
 
@@ -303,7 +302,7 @@ int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
 		fib_unlock(&fib_sig_lock);
 		return 0;
 	}
-	if ((!pended && dropped(f, sig, process)) ||
+	if ((!pended && dropped(named ? named : f, sig)) ||
 	    (timer ? overrun_locked(*timer, info) :
 		     sig < FIB_SIGRTMIN && (fib_load(&f->sig.pending, relaxed) &
 					    FIB_SIG(sig)))) {
@@ -340,7 +339,8 @@ int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
 
 int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 {
-	return fib_sig_send(f, sig, info, process, false);
+	return fib_sig_send(f, sig, info, process ? fib_main_fiber : NULL,
+			    false);
 }
 
 uint64_t fib_sig_ahead(struct fib *f, uint64_t set)

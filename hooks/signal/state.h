@@ -102,9 +102,12 @@ void fib_sig_queue_process(int sig, const siginfo_t *info);
 const struct fib_siginfo_node *fib_sig_process_queue_locked(void);
 /* None of @set is pending here any more, for any fiber or for the process. */
 void fib_sig_flush_locked(uint64_t set);
-/* As fib_signal_send(); @pended: for the process, until now. */
-int fib_sig_send(struct fib *f, int sig, const siginfo_t *info, bool process,
-		 bool pended);
+/*
+ * As fib_signal_send(); @named: the thread that the kernel gives it to, for the process, or
+ * NULL: for @f alone. @pended: for the process, until now.
+ */
+int fib_sig_send(struct fib *f, int sig, const siginfo_t *info,
+		 const struct fib *named, bool pended);
 /* What of @set, pending for the process, would come before what @f has of it. */
 uint64_t fib_sig_ahead(struct fib *f, uint64_t set);
 /*
