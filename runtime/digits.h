@@ -25,11 +25,14 @@ static inline unsigned fib_put_decimal(char *to, uint64_t v)
 }
 
 #define FIB_FD_LINK 32
-/** The name that /proc has for descriptor @fd of the caller's process. */
+/**
+ * The name that /proc has for descriptor @fd of the caller. (/proc/self is the first kernel
+ * thread, which has none when main has ended.)
+ */
 static inline void fib_fd_link(char path[FIB_FD_LINK], int fd)
 {
-	__builtin_memcpy(path, "/proc/self/fd/", 14);
-	fib_put_decimal(path + 14, (unsigned)fd);
+	__builtin_memcpy(path, "/proc/thread-self/fd/", 21);
+	fib_put_decimal(path + 21, (unsigned)fd);
 }
 
 /** The decimal number at *@s, 0 if there is none. *@s is then behind it. */

@@ -64,7 +64,7 @@ static void take_line(const char *line, const char *end)
 static void find_places(void)
 {
 	static char buf[8192];
-	long fd = fib_raw(SYS_openat, AT_FDCWD, "/proc/self/maps",
+	long fd = fib_raw(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
 			  O_RDONLY | O_CLOEXEC),
 	     n;
 	size_t len = 0;

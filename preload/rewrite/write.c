@@ -173,7 +173,7 @@ static int put_text(int fd, struct run *r)
 
 static int write_through(void)
 {
-	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, "/proc/self/mem",
+	int fd = (int)fib_raw(SYS_openat, AT_FDCWD, "/proc/thread-self/mem",
 			      O_RDWR | O_CLOEXEC);
 	struct run r;
 	int err;
