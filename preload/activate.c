@@ -460,7 +460,7 @@ static void activate(bool early)
 	why = fib_obstacle(early, &found);
 	if (!why && *danger)
 		why = danger;
-	if (!why && fib_in_handler(mask))
+	if (!why && fib_in_handler(mask, found.filtered))
 		why = "called from a signal handler";
 	else if (!why || found.denied)
 		alone = true;

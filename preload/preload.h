@@ -101,8 +101,8 @@ const char *fib_because(const char *what, long err);
 void fib_activate(void);
 /** Has the program installed a filter by itself? */
 bool fib_filter_is_own(void);
-/** Is a signal handler under way, in a process with one thread and @mask? */
-bool fib_in_handler(uint64_t mask);
+/** Is a signal handler under way, in a process with one thread and @mask, @filtered by seccomp? */
+bool fib_in_handler(uint64_t mask, bool filtered);
 /** What the CPU and its kernel can, once. arch/ */
 void fib_cpu_init(void);
 /** NULL, or what the CPU lacks. Makes no call. arch/ */

@@ -9,10 +9,14 @@
  *
  * Frames are looked for by what they look like, from the caller's on to the end
  * of the stack. One that is left over from a handler that has returned may lie in
- * a gap there: as a rule more is blocked within a handler than before it.
+ * a gap there: as a rule more is blocked within a handler than before it. Where the program
+ * itself blocks more, as many do who create a thread, the unwinder tells: a handler has returned
+ * if none is on the way from here to _start.
  */
+#include <execinfo.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 #include "frame_arch.h"
 #include "hooks/signal/signal.h"
@@ -32,13 +36,30 @@ static bool any_nodefer(void)
 	return false;
 }
 
+/*
+ * If the way does not lead to _start, nothing is known. libc loads the unwinder, which a
+ * filter may take offence at.
+ */
+static bool has_returned(const struct fib_sigframe *s)
+{
+	enum { DEPTH = 256, START_SIZE = 64 };
+	void *pc[DEPTH];
+	int n = backtrace(pc, DEPTH);
+
+	for (int i = 0; i < n; i++)
+		if ((uintptr_t)pc[i] == s->pretcode)
+			return false;
+	return n > 0 && (uintptr_t)pc[n - 1] - getauxval(AT_ENTRY) < START_SIZE;
+}
+
 /* Handlers are asked for where something looks like a frame: hardly ever. */
-static bool is_frame(const struct fib_sigframe *s, uint64_t mask)
+static bool is_frame(const struct fib_sigframe *s, uint64_t mask, bool filtered)
 {
 	uint64_t before = s->uc.uc_sigmask;
 
 	return fib_sigframe_plausible(s) && !(before & ~mask) &&
-	       ((mask & ~before) || any_nodefer());
+	       ((mask & ~before) || any_nodefer()) &&
+	       (filtered || !has_returned(s));
 }
 
 /* Mapped, and to be read: no guard. It compares a word, and moves nobody. */
@@ -48,7 +69,7 @@ static bool is_there(uintptr_t page)
 		       0) != -EFAULT;
 }
 
-bool fib_in_handler(uint64_t mask)
+bool fib_in_handler(uint64_t mask, bool filtered)
 {
 	uintptr_t at = (uintptr_t)__builtin_frame_address(0) & ~15ul;
 	uintptr_t end = (at & -FIB_PAGE) + FIB_PAGE;
@@ -65,7 +86,7 @@ bool fib_in_handler(uint64_t mask)
 				return false;
 			end += FIB_PAGE;
 		}
-		if (is_frame((const struct fib_sigframe *)at, mask))
+		if (is_frame((const struct fib_sigframe *)at, mask, filtered))
 			return true;
 	}
 	return false;
