@@ -339,8 +339,11 @@ int fib_sig_send(struct fib *f, int sig, const siginfo_t *info,
 
 int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 {
-	return fib_sig_send(f, sig, info, process ? fib_main_fiber : NULL,
-			    false);
+	const struct fib *named = process ? fib_main_fiber : NULL;
+
+	if (process && !named) /* main has ended */
+		named = f;
+	return fib_sig_send(f, sig, info, named, false);
 }
 
 uint64_t fib_sig_ahead(struct fib *f, uint64_t set)

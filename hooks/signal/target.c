@@ -171,7 +171,8 @@ bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended)
 			f = target(sig, first);
 		if (!f)
 			return false;
-		if (fib_sig_send(f, sig, info, first, pended) != -ESRCH) {
+		if (fib_sig_send(f, sig, info, first ? first : f, pended) !=
+		    -ESRCH) {
 			if (f != first)
 				fib_store(&turn, f->index, relaxed);
 			return true;
