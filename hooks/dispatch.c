@@ -350,6 +350,7 @@ static inline void note_call(struct fib *f, unsigned nr, long first,
 	f->hook.call = (uint16_t)nr;
 	f->hook.restarted = restarted;
 	f->io.part = false;
+	f->io.handled = FIB_HANDLED_NONE;
 	fib_store(&f->io.stop, FIB_STOP_NOTHING, relaxed);
 }
 

@@ -43,6 +43,13 @@ enum fib_stop {
 	FIB_STOP_REPEATED = 4, /* so it does */
 };
 
+/* A handler that has run, as a call sees it which that may have ended. */
+enum fib_handled {
+	FIB_HANDLED_NONE = 0,
+	FIB_HANDLED_RESTART = 1,
+	FIB_HANDLED_EINTR = 2, /* without SA_RESTART */
+};
+
 /* --- of a fiber ------------------------------------------------------------- */
 
 /* hooks/dispatch.c: the call under way; in the line that a park touches. */
@@ -68,7 +75,8 @@ struct fib_in_io {
 	struct fib_waiter waiter; /* of fib_io_park() */
 	int fd; /* the first argument of the call, mostly one: fibhook dump */
 	bool keen;	      /* it parks, and would rather be in the kernel */
-	bool part;	      /* it has had a part of its effect */
+	bool part : 1;	      /* it has had a part of its effect */
+	uint8_t handled : 2; /* enum fib_handled, beside a cancel: deliver.c */
 	uint8_t loops;	      /* its waits as an event loop, in a row */
 	_Atomic uint8_t stop; /* enum fib_stop: hooks/signal/stop.c */
 	uint64_t restart_deadline; /* of the call that is repeated */
@@ -117,6 +125,7 @@ struct fib_in_signal {
 	_Atomic uint8_t
 		merges; /* a signal to the process, about to be handled */
 	bool looks;	/* at what others have, for its next one */
+	uint8_t handled; /* the last one: enum fib_handled */
 	/* directed at this fiber */
 	_Atomic uint64_t pending __attribute__((aligned(16)));
 	_Atomic uint64_t mask;

@@ -194,7 +194,7 @@ static int next_signal(struct fib *f, siginfo_t *info)
 
 bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 {
-	bool again = finding >= FIB_FINDS_RESTART, ran = false;
+	bool again = finding >= FIB_FINDS_RESTART, ran = false, first;
 	siginfo_t info;
 	int sig;
 
@@ -202,6 +202,12 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 	fib_sig_host->attention(f);
 	if (finding != FIB_FINDS_NO_CALL && fib_unlikely(fib_cancel_is_near()))
 		fib_signal_deliver_cancel(f);
+	if (finding != FIB_FINDS_NO_CALL && fib_unlikely(f->io.handled)) {
+		ran = true;
+		if (f->io.handled == FIB_HANDLED_EINTR &&
+		    finding != FIB_FINDS_AGAIN)
+			again = false;
+	}
 	while ((sig = next_signal(f, &info))) {
 		struct fib_kernel_sigaction a =
 			fib_sig_delivery_action(sig, &info);
@@ -224,8 +230,13 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 		if (!ran && !(a.flags & SA_RESTART) &&
 		    finding != FIB_FINDS_AGAIN)
 			again = false;
+		first = !ran;
 		ran = true;
 		fib_sig_run_handler(f, sig, &info, &a, again);
+		if (first)
+			f->sig.handled = a.flags & SA_RESTART ?
+						 FIB_HANDLED_RESTART :
+						 FIB_HANDLED_EINTR;
 	}
 	f->sig.looks = false;
 	if (f->hook.restore_mask) {
@@ -238,10 +249,13 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 
 /*
  * libc's handler decides, and may be asked more than once: a signal that came
- * on the way from the site to here has not been for nothing.
+ * on the way from the site to here has not been for nothing. It is the program's
+ * code: what has ended a call beside the cancel is handled on its way in, or in a
+ * call that it makes, and if it returns, that call is to know (io.handled).
  */
 void fib_signal_deliver_cancel(struct fib *f)
 {
+	uint8_t handled = f->io.handled;
 	struct fib_kernel_sigaction a;
 	siginfo_t info;
 
@@ -257,8 +271,11 @@ void fib_signal_deliver_cancel(struct fib *f)
 		info.si_pid = fib_signal_pid;
 	}
 	a = fib_sig_delivery_action(FIB_SIGCANCEL, &info);
-	if (a.handler > 1)
-		fib_sig_run_handler(f, FIB_SIGCANCEL, &info, &a, true);
+	if (a.handler <= 1)
+		return;
+	f->sig.handled = FIB_HANDLED_NONE;
+	fib_sig_run_handler(f, FIB_SIGCANCEL, &info, &a, true);
+	f->io.handled = (handled ? handled : f->sig.handled) & 3;
 }
 
 void fib_hook_leave(struct fib *f)

@@ -70,7 +70,7 @@ static bool cancel_cuts(void)
 	return state == PTHREAD_CANCEL_ENABLE;
 }
 
-void fib_cancel_begin(void)
+static void cancel_point(void)
 {
 	struct fib *f = fib_self();
 
@@ -88,9 +88,16 @@ void fib_cancel_begin(void)
 	test_cancel(f);
 }
 
+/* What is handled here has come before the wait. */
+void fib_cancel_begin(void)
+{
+	cancel_point();
+	fib_self()->io.handled = FIB_HANDLED_NONE;
+}
+
 void fib_cancel_end(void)
 {
-	fib_cancel_begin();
+	cancel_point();
 }
 
 /*
@@ -99,7 +106,7 @@ void fib_cancel_end(void)
  */
 static bool goes_on(struct fib *f, bool (*ends)(void))
 {
-	if (ends())
+	if (ends() || f->io.handled)
 		return false;
 	FIB_CHAOS_POINT(goes_on);
 	if (!fib_attention_clear(f))

@@ -29,6 +29,11 @@
  *
  * A call that has had a part of its effect is cut short by a cancel: it returns
  * what is done, and the next one acts.
+ *
+ * The cancel may not act (it is disabled, or the call is no cancellation point): libc's
+ * handler returns. A signal that has ended the wait, as it ended it, has been handled
+ * inside that handler by then, and the call ends, or begins anew, by that one's SA_RESTART
+ * (io.handled): kept from fib_cancel_end() on, and not what fib_cancel_begin() has met.
  */
 #ifndef FIB_WAIT_H
 #define FIB_WAIT_H
