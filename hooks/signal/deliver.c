@@ -255,7 +255,9 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
  */
 void fib_signal_deliver_cancel(struct fib *f)
 {
-	uint8_t handled = f->io.handled;
+	uint8_t handled = f->io.handled, kind = f->hook.restore_mask;
+	uint64_t mask = fib_load(&f->sig.mask, relaxed);
+	uint64_t saved = f->sig.saved_mask;
 	struct fib_kernel_sigaction a;
 	siginfo_t info;
 
@@ -274,7 +276,19 @@ void fib_signal_deliver_cancel(struct fib *f)
 	if (a.handler <= 1)
 		return;
 	f->sig.handled = FIB_HANDLED_NONE;
+	if (kind == FIB_MASK_LATER)
+		f->hook.restore_mask = FIB_MASK_NONE;
 	fib_sig_run_handler(f, FIB_SIGCANCEL, &info, &a, true);
+	if (fib_unlikely(!fib_worker_self()))
+		return; /* a handler inside it forked: the kernel sees to the rest */
+	/* It has returned: the call goes on with its mask. */
+	f->hook.restore_mask = kind;
+	f->sig.saved_mask = saved;
+	if (kind > FIB_MASK_LATER) {
+		saved = fib_load(&f->sig.mask, relaxed);
+		fib_store(&f->sig.mask, mask, seq_cst);
+		fib_signal_unblocked(f, saved & ~mask);
+	}
 	f->io.handled = (handled ? handled : f->sig.handled) & 3;
 }
 

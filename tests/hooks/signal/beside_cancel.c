@@ -63,11 +63,20 @@ static int call(void)
 
 static void *waiter(void *arg)
 {
+	/* sigsuspend alone opens it. */
+	sigset_t usr1;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	if (kind == SIGSUSPEND)
+		CHECK_0(pthread_sigmask(SIG_BLOCK, &usr1, NULL));
 	/* semop and flock are no cancellation points in any state. */
 	if (kind > FLOCK)
 		CHECK_0(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL));
 	result = call();
 	error = errno;
+	CHECK_0(pthread_sigmask(SIG_SETMASK, NULL, &usr1));
+	CHECK(sigismember(&usr1, SIGUSR1) == (kind == SIGSUSPEND));
 	ended = 1;
 	return arg;
 }
