@@ -1,7 +1,8 @@
 /*
  * A handler that prints where the program was, as crash handlers do, sees the
  * program's functions: through a fault, through a call that is interrupted, and
- * in a thread that waits.
+ * in a thread that waits. The frame of the signal has rsp among the registers, as
+ * libc's has: libunwind looks there for the caller of what is no function.
  * t-case: execinfo fault
  * t-case: execinfo raise
  * t-case: execinfo wait
@@ -41,7 +42,7 @@ static sem_t waits_soon, done;
 
 struct walk {
 	void *at[DEPTH];
-	int n;
+	int n, signals;
 };
 
 static _Unwind_Reason_Code step(struct _Unwind_Context *c, void *arg)
@@ -53,13 +54,25 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *c, void *arg)
 	return _URC_NO_REASON;
 }
 
+/* Of the program, where the signal came. */
+static void check_rsp(unw_cursor_t *cursor)
+{
+	unw_save_loc_t saved;
+	unw_word_t sp;
+
+	CHECK(unw_get_reg(cursor, UNW_REG_SP, &sp) == 0);
+	CHECK(unw_get_save_loc(cursor, UNW_X86_64_RSP, &saved) == 0);
+	CHECK(saved.type == UNW_SLT_MEMORY);
+	CHECK(*(unw_word_t *)saved.u.addr == sp);
+}
+
 static NOINLINE void walk(struct walk *w)
 {
 	unw_context_t here;
 	unw_cursor_t cursor;
 	unw_word_t ip;
 
-	w->n = 0;
+	w->n = w->signals = 0;
 	if (!strcmp(method, "execinfo"))
 		w->n = backtrace(w->at, DEPTH);
 	else if (!strcmp(method, "libgcc"))
@@ -67,6 +80,8 @@ static NOINLINE void walk(struct walk *w)
 	else if (!unw_getcontext(&here) && !unw_init_local(&cursor, &here))
 		do {
 			unw_get_reg(&cursor, UNW_REG_IP, &ip);
+			if (unw_is_signal_frame(&cursor) > 0 && !w->signals++)
+				check_rsp(&cursor);
 			w->at[w->n++] = (void *)ip;
 		} while (w->n < DEPTH && unw_step(&cursor) > 0);
 }

@@ -9,7 +9,8 @@
  *
  * CFI: every register of the interrupted code lies in the frame, as in glibc's
  * __restore_rt. The expressions are DW_OP_breg7 (rsp) + offset, the offset of
- * the register in struct fib_sigframe less 8.
+ * the register in struct fib_sigframe less 8. rsp has one besides the CFA:
+ * libunwind looks there for the caller of a function that is not there.
  */
 #include "fixup_arch.h"
 #include "offsets_arch.h"
@@ -45,6 +46,7 @@ fib_sigframe_begin:
 	UCREG	1, 136
 	UCREG	0, 144
 	UCREG	2, 152
+	UCREG	7, 160
 	UCREG	16, 168
 	jmp	1f
 fib_sigframe_again:
