@@ -24,6 +24,7 @@ static int result, error;
 
 static void handler(int sig)
 {
+	CHECK(sig > 0);
 	handled++;
 }
 
