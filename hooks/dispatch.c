@@ -282,28 +282,38 @@ static bool is_restart(long r)
  * that ran since somebody last had such a turn, and each that is queued now: they
  * wait twice as long at most. If all of them go on like that, none gets more.
  *
- * Who reads and writes is one of many, mostly, which are to have as much as he. The
- * kernel may let whoever waits for his answer run at once, and ask again; then he would
- * never wait, and answer that one time and again. So his turn is the shorter, the more
- * are queued: until TURN_ALL calls would have been made if each of them had as many.
+ * Who reads from sockets or pipes and writes to them is one of many, mostly, which are to
+ * have as much as he. The kernel may let whoever waits for his answer run at once, and ask
+ * again; then he would never wait, and answer that one time and again. So his turn is the
+ * shorter, the more are queued: until TURN_ALL calls would have been made if each of them
+ * had as many.
  */
 #define TURN_LEAST 4
 #define TURN_CALLS 32
 #define TURN_ALL   1024
 
+/* Is there somebody at the other end of what the call reads or writes? */
+static bool is_answered(const struct entry *e, const long a[6])
+{
+	const struct fib_known *k;
+
+	if (!e || (e->flags & (FIB_TELLS_FD | FIB_BRINGS)) != FIB_TELLS_FD)
+		return false;
+	k = fib_fd_know((int)a[0]);
+	return k && !fib_fd_is_prompt(k);
+}
+
 /* The caller has made TURN_LEAST more; now @e. */
 static void __attribute__((noinline))
-end_turn(struct fib *f, const struct entry *e)
+end_turn(struct fib *f, const struct entry *e, const long a[6])
 {
 	struct fib_worker *w = fib_worker_self();
 	uint32_t queued = fib_load(&w->queued, relaxed);
 	uint32_t run = fib_load(&w->runs, relaxed);
-	bool moves =
-		e && (e->flags & (FIB_TELLS_FD | FIB_BRINGS)) == FIB_TELLS_FD;
 
 	if (!queued)
 		return;
-	if (moves && f->hook.calls * queued >= TURN_ALL) {
+	if (f->hook.calls * queued >= TURN_ALL && is_answered(e, a)) {
 		fib_sched_yield();
 		return;
 	}
@@ -423,7 +433,7 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 	fib_barrier();
 	note_call(f, nr, a[0], door, regs, false);
 	if (fib_unlikely(++f->hook.calls % TURN_LEAST == 0))
-		end_turn(f, e);
+		end_turn(f, e, a);
 	if (fib_unlikely(fib_chaos_on))
 		hook_chaos(f);
 	for (;;) {

@@ -340,7 +340,7 @@ static inline bool fib_iom_seems_empty(const struct fib_fd *s)
 
 /**
  * A number for what is there by now, in the monitor: fib_iom_has_told() of it says that
- * epoll has told of all that, or has nothing to tell of it.
+ * epoll has told of all that, or has nothing to tell of it. tests/model/unread.pml.
  */
 uint32_t fib_iom_looks(void);
 bool fib_iom_has_told(uint32_t at);

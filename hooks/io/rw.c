@@ -305,6 +305,23 @@ static bool reads_nothing(struct fib_known *k, size_t count)
 	       fib_iom_has_reader(k->slot, 0) && fib_job_is_master(k->fd);
 }
 
+/* No socket; or so much of one. Its frame is not to lie below each socket's that waits. */
+static long __attribute__((noinline))
+read_other(struct fib_known *k, const long a[6])
+{
+	size_t count = (size_t)a[2];
+	long r;
+
+	if (fib_unlikely(reads_nothing(k, count)))
+		return read_nothing(k, a);
+	if (!count && k && (r = fib_job_io(k, FIB_IO_READ)))
+		return r;
+	if (!k || fib_fd_is_prompt(k) || count - 1 >= TOO_MUCH)
+		return read_through(SYS_read, a);
+	return read_file(k, &(struct iovec){ (void *)a[1], count }, 1, SYS_read,
+			 a);
+}
+
 long fib_sys_read(int fd, void *buf, size_t count)
 {
 	struct fib_known *k = fib_fd_know(fd);
@@ -320,13 +337,7 @@ long fib_sys_read(int fd, void *buf, size_t count)
 			return r;
 		k = fib_fd_relearn(k);
 	}
-	if (fib_unlikely(reads_nothing(k, count)))
-		return read_nothing(k, a);
-	if (!count && k && (r = fib_job_io(k, FIB_IO_READ)))
-		return r;
-	if (!k || fib_fd_is_prompt(k) || count - 1 >= TOO_MUCH)
-		return read_through(SYS_read, a);
-	return read_file(k, &(struct iovec){ buf, count }, 1, SYS_read, a);
+	return read_other(k, a);
 }
 
 long fib_sys_readv(int fd, const struct iovec *iov, unsigned n)
@@ -450,10 +461,27 @@ static long write_file(struct fib_known *k, const struct iovec *iov, int n,
 				  write_all(k, iov, n, nr, a);
 }
 
+/* As read_other(). */
+static long __attribute__((noinline))
+write_other(struct fib_known *k, const long a[6])
+{
+	struct iovec iov = { (void *)a[1], (size_t)a[2] };
+	long r;
+
+	if (!iov.iov_len && k && (r = fib_job_io(k, FIB_IO_WRITE)))
+		return r;
+	if (!k || fib_fd_is_prompt(k) || iov.iov_len - 1 >= TOO_MUCH) {
+		r = write_through(k, &iov, 1, 0, SYS_write, a);
+		if (r == -EPIPE)
+			fib_signal_raise(fib_self(), SIGPIPE, true);
+		return r;
+	}
+	return write_file(k, &iov, 1, SYS_write, a);
+}
+
 long fib_sys_write(int fd, const void *buf, size_t count)
 {
 	struct fib_known *k = fib_fd_know(fd);
-	struct iovec iov = { (void *)buf, count };
 	long a[6] = { fd, (long)buf, (long)count };
 	long r;
 
@@ -467,15 +495,7 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 			return r;
 		k = fib_fd_relearn(k);
 	}
-	if (!count && k && (r = fib_job_io(k, FIB_IO_WRITE)))
-		return r;
-	if (!k || fib_fd_is_prompt(k) || count - 1 >= TOO_MUCH) {
-		r = write_through(k, &iov, 1, 0, SYS_write, a);
-		if (r == -EPIPE)
-			fib_signal_raise(fib_self(), SIGPIPE, true);
-		return r;
-	}
-	return write_file(k, &iov, 1, SYS_write, a);
+	return write_other(k, a);
 }
 
 long fib_sys_writev(int fd, const struct iovec *iov, unsigned n)
