@@ -12,6 +12,7 @@
  */
 #include "../calls.h"
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 
 static sigset_t told;
 static const char *how;
@@ -70,19 +71,21 @@ static int came(void)
 	return n;
 }
 
-int main(int argc, char **argv)
+/* @count in two bits more of @all. */
+static int more(int all, int count)
 {
-	struct t_call c;
-	int sv[2][2], n, was;
+	CHECK(count < 4);
+	return all << 2 | count;
+}
 
-	CHECK(argc == 3);
-	was = !strcmp(argv[1], "udp");
-	how = argv[2];
-	sigemptyset(&told);
-	sigaddset(&told, SIGRTMIN);
-	CHECK_0(pthread_sigmask(SIG_BLOCK, &told, NULL));
+/* How many signals come, of either socket: of what is waited for, and of what is not. */
+static int all_that_come(const char *kind, int was)
+{
+	int sv[2][2], all = 0, n;
+	struct t_call c;
+
 	for (int i = 0; i < 2; i++) {
-		pair_of(argv[1], sv[i]);
+		pair_of(kind, sv[i]);
 		be_told(sv[i][0], i);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -90,11 +93,41 @@ int main(int argc, char **argv)
 		t_begin(&c, receives, &sv[i][0]);
 		t_waits(&c);
 		CHECK(send(sv[i][1], "x", 1, 0) == 1);
-		t_ended("receive", &c);
+		CHECK(t_end(&c) == 1);
 		n = came();
-		t_say("of what it waited for: %d", chaos() ? was : n);
+		all = more(all, chaos() ? was : n);
 		CHECK(send(sv[i][1], "x", 1, 0) == 1);
-		t_say("of what nobody waits for: %d", came());
+		all = more(all, came());
 	}
+	return all;
+}
+
+/*
+ * The kernel wakes who waits, and then looks whether he does (sock_def_readable()): who is
+ * faster than that is told of it after all, 2 of 30000 times natively. So a process that
+ * was is not the last one.
+ */
+int main(int argc, char **argv)
+{
+	enum { TRIES = 4 };
+	int was, want, status = 0;
+
+	CHECK(argc == 3);
+	was = !strcmp(argv[1], "udp");
+	want = more(more(more(was, 1), was), 1);
+	how = argv[2];
+	sigemptyset(&told);
+	sigaddset(&told, SIGRTMIN);
+	CHECK_0(pthread_sigmask(SIG_BLOCK, &told, NULL));
+	for (int i = 0; i < TRIES && WEXITSTATUS(status) != want; i++) {
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (pid == 0)
+			_exit(all_that_come(argv[1], was));
+		CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	}
+	for (int i = 6; i >= 0; i -= 2)
+		t_say("signals: %d", WEXITSTATUS(status) >> i & 3);
 	return 0;
 }
