@@ -17,8 +17,8 @@ static const char *const names[] = { "semop",	  "flock", "sem_wait",	"read",
 
 static int kind, set, ends[2];
 static char path[] = "/tmp/beside_cancel.XXXXXX";
-static FILE *file; /* its reads are libc's own */
-static sem_t sem;
+static FILE *file;     /* its reads are libc's own */
+static sem_t sem, ran; /* ran: has the handler? */
 static _Atomic int handled, ended;
 static int result, error;
 
@@ -26,6 +26,7 @@ static void handler(int sig)
 {
 	CHECK(sig > 0);
 	handled++;
+	CHECK(sem_post(&ran) == 0);
 }
 
 static int call(void)
@@ -113,16 +114,12 @@ static void one(int repeats, int lock)
 	t_settle();
 	CHECK(!ended);
 	CHECK_0(pthread_kill(t, SIGUSR1));
+	t_down(&ran);
 	if (repeats) {
-		while (!handled)
-			usleep(1000);
 		t_settle();
 		CHECK(!ended);
 		satisfy(lock);
 	}
-	/* It ends by itself, not by another signal. */
-	while (!ended)
-		usleep(1000);
 	pthread_join(t, NULL);
 	CHECK(handled == 1);
 	t_say("%s %s", names[kind], result >= 0 ? "has it" : strerror(error));
@@ -136,7 +133,7 @@ int main(int argc, char **argv)
 	int lock = mkstemp(path);
 
 	CHECK(lock >= 0 && pipe(ends) == 0);
-	CHECK(sem_init(&sem, 0, 0) == 0);
+	CHECK(sem_init(&sem, 0, 0) == 0 && sem_init(&ran, 0, 0) == 0);
 	file = fdopen(ends[0], "r");
 	set = semget(IPC_PRIVATE, 1, 0600);
 	CHECK(file && set >= 0 && sigaction(SIGUSR1, &sa, NULL) == 0);
