@@ -15,7 +15,7 @@
 /* The monitor's looks; and the last of them before which a complete look at epoll began. */
 static _Atomic uint32_t looks, told;
 
-static void has_told(uint32_t at)
+static void note_told(uint32_t at)
 {
 	if (fib_load(&told, relaxed) != at)
 		fib_store(&told, at, release);
@@ -186,7 +186,7 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 	else if (fib_unlikely(w->ready))
 		fib_doubt_settle(w, n >= 0 && n < MAX_EVENTS);
 	if (n >= 0 && n < MAX_EVENTS)
-		has_told(look);
+		note_told(look);
 	fib_runq_harvest_end(w, slept);
 	w->turns = 0;
 	w->turns_due = fib_load(&w->queued, relaxed) / 2;
@@ -394,7 +394,7 @@ uint64_t fib_iom_look(struct fib_sched *sched, uint64_t now_ns,
 	fib_add(&looks, 1, release);
 	/* Who sleeps there would be told. */
 	if (fib_load(&sched->nidle, relaxed))
-		has_told(fib_load(&looks, relaxed));
+		note_told(fib_load(&looks, relaxed));
 	if (at == 0) {
 		all = said != now_said;
 		said = now_said;

@@ -1,6 +1,7 @@
 /*
- * Processes: fork, exec, wait, exit (process.c), set*id on all kernel threads
- * (identity.c), seccomp filters (filter.c), prctl (prctl.c).
+ * Processes: fork, exec, exit (process.c), waiting for children (children.c),
+ * set*id on all kernel threads (identity.c), seccomp filters (filter.c), prctl
+ * (prctl.c).
  *
  * change_lock (identity.c) is held over a whole change of identity; under it
  * comes workers_lock of the scheduler.
