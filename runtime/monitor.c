@@ -48,15 +48,16 @@
 #include "runtime/stack.h"
 #include "runtime/trace.h"
 
-#define TICK_NS	    10000000ull
-#define LOOK_NS	    4000000ull /* between two looks at who waits, in a hurry */
-#define STALL_RUNS  16	       /* resumes between two looks that are none */
-#define STALL_LOOKS 2	       /* in a row */
-#define QUIET_TICKS 4
-#define TRIM_TICKS  100 /* between two looks at old stacks, and signals */
-#define LENIENT	    100 /* ticks, after a fiber that computes was found */
-#define STACK_SIZE  (64ul * 1024)
-#define CPU_UNKNOWN FIB_NEVER
+#define TICK_NS	     10000000ull
+#define LOOK_NS	     4000000ull /* between two looks at who waits, in a hurry */
+#define STALL_RUNS   16		/* resumes between two looks that are none */
+#define STALL_LOOKS  2		/* in a row */
+#define QUIET_TICKS  4
+#define TRIM_TICKS   200 /* between two looks at old stacks */
+#define SUMMON_TICKS 100 /* and at signals */
+#define LENIENT	     100 /* ticks, after a fiber that computes was found */
+#define STACK_SIZE   (64ul * 1024)
+#define CPU_UNKNOWN  FIB_NEVER
 
 _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
@@ -359,10 +360,10 @@ static unsigned tick(struct fib_sched *s, unsigned quiet)
 	if (fib_load(&s->lenient, relaxed))
 		fib_store(&s->lenient, fib_load(&s->lenient, relaxed) - 1,
 			  relaxed);
-	if (++ticks % TRIM_TICKS == 0) {
+	if (++ticks % TRIM_TICKS == 0)
 		fib_stack_trim(false);
+	if (ticks % SUMMON_TICKS == 0)
 		fib_store(&summons, 1, relaxed);
-	}
 	return quiet;
 }
 

@@ -2,14 +2,14 @@
 #include "runtime/fault.h"
 #include "runtime/stack.h"
 
-#define KEEP_MAX  16384u  /* free blocks kept of a size */
-#define KEEP_FEW  1024u	  /* of these, with what is warm: */
-#define KEEP_WARM 12288ul /* where nearly all threads have been, */
-#define KEEP_DEEP 24576ul /* or all who have a buffer of 16 KB on it */
-#define LOOK_EACH 32u	  /* ends of threads: where have they been? */
-#define LOOK_RARE 2048u	  /* the same, after many looks in vain */
-#define LOOKS	  4u	  /* in vain, before it is believed */
-#define SIZES	  8u	  /* of which free blocks are kept */
+#define KEEP_MAX  16384u /* free blocks kept of a size */
+#define KEEP_FEW  1024u	 /* of these, with what is warm: */
+#define WARM	  6u /* pages where all have been who have a buffer of 16 KB, */
+#define WARM_MOST 3u /* and nearly all threads: kept until more is known */
+#define LOOK_EACH 32u	/* ends of threads: where have they been? */
+#define LOOK_RARE 2048u /* the same, after many looks in vain */
+#define LOOKS	  4u	/* in vain, before it is believed */
+#define SIZES	  8u	/* of which free blocks are kept */
 #define FIRST	  1024u
 #define AT_ONCE	  64u /* blocks of one mapping */
 #define RECENT	  16u /* threads that are being created at one time */
@@ -34,7 +34,7 @@ struct pool {
 	uint32_t head, count; /* head: index + 1 */
 	uint32_t least;	      /* count since the last fib_stack_trim() */
 	uint32_t until, each; /* ends of threads, to the next look */
-	uint8_t deep;	      /* looks for which KEEP_DEEP is kept yet */
+	uint8_t keep[WARM];   /* looks for which each is kept yet */
 };
 
 static struct fib_lock lock = FIB_LOCK(STACK);
@@ -85,8 +85,10 @@ static struct pool *pool_locked(size_t size)
 		if (!pools[i].count)
 			empty = &pools[i];
 	}
-	if (empty)
+	if (empty) {
 		*empty = (struct pool){ .size = size };
+		memset(empty->keep, LOOKS, WARM_MOST);
+	}
 	return empty;
 }
 
@@ -119,10 +121,22 @@ static struct block *take_locked(struct pool *p)
 	return b;
 }
 
-/* Where the pages begin that are kept, since the next thread needs them too. */
-static uintptr_t warm_of(const struct block *b, bool deep)
+/* Which pages are kept, since the next thread needs them too: bit 0 is at the top. */
+static unsigned kept(const struct pool *p)
 {
-	size_t keep = deep ? KEEP_DEEP : KEEP_WARM;
+	unsigned mask = 1;
+
+	for (unsigned i = 1; i < WARM; i++)
+		if (p ? p->keep[i] != 0 : i < WARM_MOST)
+			mask |= 1u << i;
+	return mask;
+}
+
+/* Where the lowest one of @pages begins; 0: the top. */
+static uintptr_t warm_of(const struct block *b, unsigned pages)
+{
+	size_t keep =
+		pages ? (32u - (unsigned)__builtin_clz(pages)) * FIB_PAGE : 0;
 
 	return b->size - b->guard > keep ? b->base + b->size - keep :
 					   b->base + b->guard;
@@ -287,7 +301,7 @@ static uint32_t add_locked(uintptr_t base, size_t size, int prot, uint32_t n)
 		b->size = size;
 		b->prot = prot;
 		b->found = b->guard = 0;
-		b->bare = warm_of(b, false) - b->base;
+		b->bare = warm_of(b, kept(NULL)) - b->base;
 		b->begun = false;
 		b->in_use = true;
 		b->fresh = i > 0;
@@ -420,30 +434,42 @@ bool fib_stack_begin(uintptr_t base)
 	return b;
 }
 
-/*
- * Has a thread left something below KEEP_WARM, on the stack that ends at @top? What
- * is given back there has to be had again, by a page fault, for a thread like it;
- * what is kept there is wiped for each, and is memory of each stack that is free.
- */
-static bool was_deep(uintptr_t top)
+/* Has a thread left something in @page, which the program may have unmapped? */
+static bool is_used(uintptr_t page)
 {
-	uint64_t some[64];
+	uint64_t some[64], all = 0;
 
-	for (uintptr_t at = top - KEEP_DEEP; at < top - KEEP_WARM;
-	     at += sizeof(some)) {
-		if (fib_copy(some, (const void *)at, sizeof(some)))
-			return false;
+	for (size_t at = 0; at < FIB_PAGE; at += sizeof(some)) {
+		if (fib_copy(some, (const void *)(page + at), sizeof(some)))
+			return true;
 		for (unsigned i = 0; i < FIB_ARRAY_SIZE(some); i++)
-			if (some[i])
-				return true;
+			all |= some[i];
+		if (all)
+			return true;
 	}
 	return false;
 }
 
-/* Is it time to look? */
-static bool look_locked(struct pool *p, const struct block *b)
+/*
+ * Which of the pages nearest to @top, of a stack that begins at @low, has a thread left
+ * something in? What is given back of them has to be had again, by a page fault, for a
+ * thread like it; what is kept is wiped for each, and is memory of each stack that is free.
+ */
+static unsigned pages_used(uintptr_t low, uintptr_t top)
 {
-	if (!p || b->size - b->guard <= KEEP_DEEP)
+	unsigned mask = 0;
+
+	for (unsigned i = 0; i < WARM && top - low >= FIB_PAGE; i++) {
+		top -= FIB_PAGE;
+		mask |= (unsigned)is_used(top) << i;
+	}
+	return mask;
+}
+
+/* Is it time to look? */
+static bool look_locked(struct pool *p)
+{
+	if (!p)
 		return false;
 	if (p->until) {
 		p->until--;
@@ -453,21 +479,29 @@ static bool look_locked(struct pool *p, const struct block *b)
 	return true;
 }
 
-/* What was not found is looked for more and more seldom. */
-static void looked(size_t size, bool deep)
+/*
+ * @mask is what a thread has used. What is as it was is looked for more and more seldom,
+ * where all keep just that.
+ */
+static void looked(size_t size, unsigned mask)
 {
+	bool settled = true;
 	struct pool *p;
 
 	fib_lock(&lock);
 	p = pool_locked(size);
-	if (p && deep) {
-		p->deep = LOOKS;
-		p->each = LOOK_EACH;
-	} else if (p && p->deep) {
-		p->deep--;
-	} else if (p && p->each < LOOK_RARE) {
-		p->each = p->each ? p->each * 2 : LOOK_EACH;
+	for (unsigned i = 0; p && i < WARM; i++) {
+		uint8_t was = p->keep[i], now = was ? was - 1u : 0;
+
+		if (mask >> i & 1)
+			now = LOOKS;
+		p->keep[i] = now;
+		settled &= i < WARM_MOST ? now == was : !now;
 	}
+	if (p && !settled)
+		p->each = LOOK_EACH;
+	else if (p && p->each < LOOK_RARE)
+		p->each = p->each ? p->each * 2 : LOOK_EACH;
 	fib_unlock(&lock);
 }
 
@@ -482,9 +516,9 @@ void fib_stack_end(uintptr_t base, uintptr_t sp, bool faulted)
 	b = find_locked(base);
 	if (b && b->in_use && sp > base && sp - base < b->size) {
 		p = pool_locked(b->size);
-		if (faulted && look_locked(p, b))
+		if (faulted && look_locked(p))
 			size = b->size;
-		warm = warm_of(b, p && p->deep);
+		warm = warm_of(b, kept(p));
 		low = base + b->guard;
 		to = sp & ~(FIB_PAGE - 1);
 		if (to > warm)
@@ -496,7 +530,7 @@ void fib_stack_end(uintptr_t base, uintptr_t sp, bool faulted)
 	}
 	fib_unlock(&lock);
 	if (size)
-		looked(size, was_deep(base + size));
+		looked(size, pages_used(low, base + size));
 	if (to > low && fib_raw(SYS_madvise, low, to - low, MADV_DONTNEED) < 0)
 		fib_stack_begin(base);
 }
@@ -507,10 +541,10 @@ void fib_stack_end(uintptr_t base, uintptr_t sp, bool faulted)
  * rest of a short thread's life. The program may have done anything to the
  * mapping: what does not work (holes, locked pages) says that it is to go.
  */
-static bool wipe(const struct block *b, bool warm, bool deep)
+static bool wipe(const struct block *b, unsigned pages)
 {
 	uintptr_t low = b->base + b->guard, top = b->base + b->size;
-	uintptr_t from = warm ? warm_of(b, deep) : top;
+	uintptr_t from = warm_of(b, pages);
 
 	if (fib_raw(SYS_mprotect, low, top - low, b->prot) < 0)
 		return false;
@@ -519,7 +553,12 @@ static bool wipe(const struct block *b, bool warm, bool deep)
 	if (from > low &&
 	    fib_raw(SYS_madvise, low, from - low, MADV_DONTNEED) < 0)
 		return false;
-	memset((void *)from, 0, top - from);
+	low = b->base + b->guard;
+	for (; pages && top > low; pages >>= 1) {
+		top -= FIB_PAGE;
+		if (pages & 1)
+			memset((void *)top, 0, FIB_PAGE);
+	}
 	return true;
 }
 
@@ -538,14 +577,15 @@ bool fib_stack_unmap(uintptr_t addr, size_t size, bool clean)
 	p = pool_locked(size);
 	keep = p && p->count < KEEP_MAX;
 	if (keep && clean) {
-		bool warm = p->count < KEEP_FEW, deep = p->deep;
+		bool few = p->count < KEEP_FEW;
+		unsigned pages = kept(p);
 
 		if (!b->begun)
 			b->bare = 0;
 		copy = *b;
 		fib_unlock(&lock);
-		keep = wipe(&copy, warm, deep);
-		copy.bare = warm_of(&copy, deep) - addr;
+		keep = wipe(&copy, few ? pages : 0);
+		copy.bare = warm_of(&copy, pages) - addr;
 		fib_lock(&lock);
 		b = find_locked(addr);
 		p = pool_locked(size);

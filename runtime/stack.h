@@ -15,6 +15,8 @@
  * wipe need not ask for it again; the record of that holds until another thread
  * begins there. That call costs as much as all the rest of a short thread's life; it
  * is not made for who is known to have left nothing there, as nobody had before it.
+ * Which pages the next thread is likely to need is known from looks at what threads
+ * have left there: one that most leave as it was is not kept, or not wiped.
  *
  * Only calls that NPTL makes from within pthread_create are served, since only
  * NPTL is known to need nothing of a fresh stack but a zeroed struct pthread

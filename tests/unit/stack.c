@@ -168,6 +168,33 @@ START_TEST(kept_as_it_is_used)
 }
 END_TEST
 
+/* Pages that threads leave as they were are not wiped, and so are not there. */
+START_TEST(holes)
+{
+	enum { BUFFER = 6 * 4096, ENDS = 400 };
+	char *p = map(SIZE, FIB_PAGE);
+	uintptr_t base = (uintptr_t)p, sp = base + SIZE - 3000;
+
+	for (int i = 0; i < ENDS; i++) {
+		ck_assert(fib_stack_begin(base));
+		p[SIZE - 100] = p[SIZE - 5000] = p[SIZE - BUFFER] = 1;
+		fib_stack_end(base, sp, true);
+	}
+	ck_assert(madvise(p + SIZE - BUFFER, BUFFER, MADV_DONTNEED) == 0);
+	ck_assert(fib_stack_begin(base));
+	memset(p + SIZE - 100, 1, 100);
+	p[SIZE - 5000] = p[SIZE - BUFFER] = 1;
+	fib_stack_end(base, sp, true);
+	ck_assert(fib_stack_unmap(base, SIZE, true));
+	for (int page = 1; page <= 6; page++)
+		ck_assert_int_eq(is_there(p + SIZE - page * FIB_PAGE),
+				 page <= 2 || page == 6);
+	ck_assert_ptr_eq(map(SIZE, FIB_PAGE), p);
+	for (size_t i = FIB_PAGE; i < SIZE; i++)
+		ck_assert_int_eq(p[i], 0);
+}
+END_TEST
+
 START_TEST(guard_faults)
 {
 	char *p = map(SIZE, 2 * FIB_PAGE);
@@ -347,6 +374,7 @@ TCase *unit_stack(void)
 	tcase_add_test(t, ended_leaves_nothing);
 	tcase_add_test(t, ended_without_a_fault);
 	tcase_add_test(t, kept_as_it_is_used);
+	tcase_add_test(t, holes);
 	tcase_add_test_raise_signal(t, guard_faults, SIGSEGV);
 	tcase_add_test_raise_signal(t, guard_of_a_reused_stack_faults, SIGSEGV);
 	tcase_add_test(t, guard_shrinks);
