@@ -155,6 +155,26 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns)
 	return r;
 }
 
+int fib_park_timed(struct fib *f, bool (*done)(const void *arg),
+		   const void *arg)
+{
+	struct fib_timer timer;
+	int r;
+
+	fib_timer_init(&timer);
+	r = fib_timer_arm(&timer, f, f->wait_deadline);
+	while (r == 0 && !done(arg)) {
+		if (fib_load(&timer.fired, acquire))
+			r = -ETIMEDOUT;
+		else if (fib_host_attention(f))
+			r = -EINTR;
+		else
+			fib_park();
+	}
+	fib_timer_disarm(&timer);
+	return r;
+}
+
 void fib_timer_alarm(struct fib_worker *w)
 {
 	struct fib_timer *t = w->alarm;

@@ -36,6 +36,9 @@ int fib_timer_arm(struct fib_timer *t, struct fib *fib, uint64_t deadline_ns);
 void fib_timer_disarm(struct fib_timer *t);
 /** That of the fiber that is bound to @w, the caller's, is due. */
 void fib_timer_alarm(struct fib_worker *w);
+/** Of fib_park_until(): with a timer, which is not to lie on the stack of each who waits. */
+int fib_park_timed(struct fib *f, bool (*done)(const void *arg),
+		   const void *arg);
 /**
  * Park the calling fiber until @done(@arg) (0), @deadline_ns has come
  * (-ETIMEDOUT), it is to leave its waits (-EINTR: a signal to look at; as a library,
@@ -48,27 +51,21 @@ static inline int fib_park_until(bool (*done)(const void *arg), const void *arg,
 				 uint64_t what)
 {
 	struct fib *f = fib_self();
-	struct fib_timer timer;
 	int r = 0;
 
 	f->wait = why;
 	f->wait_arg = what;
 	f->wait_deadline = deadline_ns;
-	if (deadline_ns != FIB_NEVER) {
-		fib_timer_init(&timer);
-		r = fib_timer_arm(&timer, f, deadline_ns);
-	}
-	while (r == 0 && !done(arg)) {
-		if (deadline_ns != FIB_NEVER && fib_load(&timer.fired, acquire))
-			r = -ETIMEDOUT;
-		else if (fib_host_attention(f))
-			r = -EINTR;
-		else
-			fib_park();
-	}
-	f->wait = FIB_WAIT_NONE;
 	if (deadline_ns != FIB_NEVER)
-		fib_timer_disarm(&timer);
+		r = fib_park_timed(f, done, arg);
+	else
+		while (r == 0 && !done(arg)) {
+			if (fib_host_attention(f))
+				r = -EINTR;
+			else
+				fib_park();
+		}
+	f->wait = FIB_WAIT_NONE;
 	return r;
 }
 

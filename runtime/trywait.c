@@ -94,7 +94,13 @@ int fib_io_park(struct fib_io *io)
 	return 0;
 }
 
-static int limit(struct fib_io *io)
+/*
+ * A frame that lies below each call that waits is a line of cache for each of these: what
+ * is on that way is one.
+ */
+#define ON_THE_WAY inline __attribute__((always_inline))
+
+static ON_THE_WAY int limit(struct fib_io *io)
 {
 	int r = io->never ? -EAGAIN : 0;
 
@@ -106,7 +112,7 @@ static int limit(struct fib_io *io)
 	return r;
 }
 
-long fib_io_again(struct fib_io *io)
+static ON_THE_WAY long again(struct fib_io *io)
 {
 	long r = limit(io);
 
@@ -118,6 +124,11 @@ long fib_io_again(struct fib_io *io)
 		return -EBADF;
 	fib_io_start(io);
 	return 0;
+}
+
+long fib_io_again(struct fib_io *io)
+{
+	return again(io);
 }
 
 short fib_io_ready(int fd, short events)
@@ -209,9 +220,8 @@ static _Atomic uint32_t connected;
 
 void fib_io_connected(struct fib_fd *s)
 {
-	bool tries =
-		fib_add(&connected, 1, relaxed) % FIB_DOUBT_TRY == 0 ||
-		fib_load(&unanswered, relaxed) < FIB_SURE;
+	bool tries = fib_add(&connected, 1, relaxed) % FIB_DOUBT_TRY == 0 ||
+		     fib_load(&unanswered, relaxed) < FIB_SURE;
 
 	fib_store(&s->exact, FIB_EXACT_BEGUN, relaxed);
 	if (!tries || FIB_CHAOS_ODDS(presume, 4))
@@ -329,11 +339,11 @@ static bool was_told(struct fib_io *io)
 }
 
 /* The first look. 0: try; else what the call returns, which was known to wait. */
-static long first(struct fib_io *io, long nr, const long a[6])
+static ON_THE_WAY long first(struct fib_io *io, long nr, const long a[6])
 {
 	bool waits =
 		fib_io_waits_first(io) && !refuses(io, nr, a) && !was_told(io);
-	long r = waits ? fib_io_again(io) : 0;
+	long r = waits ? again(io) : 0;
 
 	io->doubts = false;
 	return r;
@@ -398,7 +408,7 @@ long fib_io_open_call(struct fib_io *io, size_t plain, long nr, const long a[6])
 			looked(io, r);
 		else if (plain)
 			tried(io, r);
-		if (r != -EAGAIN || (r = fib_io_again(io)))
+		if (r != -EAGAIN || (r = again(io)))
 			break;
 	}
 	if (plain && !looks && (r > 0 || r == -EAGAIN))

@@ -200,9 +200,8 @@ static int limit(struct fib_io *io)
 }
 
 /* It waits already: has another process changed how long it may? hooks/fd/desc.h */
-static int limit_again(struct fib_io *io)
+static int limit_again(struct fib_io *io, struct fib_known *k)
 {
-	struct fib_known *k = fib_fd_of(io->s);
 	uint64_t ns;
 
 	if (fib_likely(io->found == fib_fd_found(k)))
@@ -230,12 +229,10 @@ static bool is_shut(const struct fib_io *io)
  * A unix listener that is shut says EINVAL to who waits, and EAGAIN to who does not:
  * unix_accept(). What came before that goes first, and nothing comes after it.
  */
-static bool is_shut_listener(struct fib_io *io)
+static bool is_shut_listener(struct fib_io *io, const struct fib_known *k)
 {
-	uint8_t kind = fib_fd_of(io->s)->kind;
-
 	return io->opens && fib_load(&io->s->untrusted, relaxed) &&
-	       (kind == FIB_FD_STREAM || kind == FIB_FD_LOCAL) &&
+	       (k->kind == FIB_FD_STREAM || k->kind == FIB_FD_LOCAL) &&
 	       (fib_io_ready(io->s->fd, POLLIN | POLLRDHUP) & POLLRDHUP);
 }
 
@@ -261,9 +258,8 @@ static bool goes_over(struct fib_io *io)
 }
 
 /* Do those who wait for the file stand elsewhere? Asked once it has other numbers. */
-static bool has_queue(struct fib_io *io)
+static bool has_queue(struct fib_io *io, struct fib_known *k)
 {
-	struct fib_known *k = fib_fd_of(io->s);
 	uint32_t closes;
 	uint8_t twin = fib_load(&k->twin, relaxed);
 
@@ -299,10 +295,8 @@ static bool is_too_little(struct fib_io *io)
  * file, as of an eventfd, the hint would be an edge that has the caller look again, and
  * again.
  */
-static void hint_room(struct fib_io *io)
+static void hint_room(struct fib_io *io, struct fib_known *k)
 {
-	struct fib_known *k = fib_fd_of(io->s);
-
 	if (fib_likely(fib_fd_peer(k).slot != io->s))
 		fib_fd_hint_peer(k, FIB_IO_WRITE);
 }
@@ -339,10 +333,8 @@ static bool ends_by_nonblock(struct fib_io *io)
 }
 
 /* The one before it at a master has left, or what has woken it is another's by now. */
-static bool looks_again(struct fib_io *io)
+static bool looks_again(struct fib_io *io, struct fib_known *k)
 {
-	struct fib_known *k = fib_fd_of(io->s);
-
 	return k->kind == FIB_FD_POLLED && fib_fd_nonblock(k) &&
 	       is_first_at_master(io);
 }
@@ -360,14 +352,15 @@ static long __attribute__((noinline, cold)) was_stopped(struct fib_io *io)
 
 static long block(struct fib_io *io)
 {
+	struct fib_known *k = fib_fd_of(io->s);
 	long r;
 
 	if (fib_unlikely(io->early))
 		return wait_early(io);
-	r = limit_again(io);
+	r = limit_again(io, k);
 	if (fib_unlikely(r))
 		return r;
-	if (fib_unlikely(io->came) && looks_again(io))
+	if (fib_unlikely(io->came) && looks_again(io, k))
 		return -EAGAIN;
 	if (fib_unlikely(is_shut(io))) {
 		if (!(*io->flags & MSG_DONTWAIT)) /* it is O_NONBLOCK by now */
@@ -375,7 +368,7 @@ static long block(struct fib_io *io)
 		*io->flags &= ~MSG_DONTWAIT;
 		return 0;
 	}
-	if (fib_unlikely(is_shut_listener(io))) {
+	if (fib_unlikely(is_shut_listener(io, k))) {
 		bool again = io->shut;
 
 		io->shut = true;
@@ -383,10 +376,10 @@ static long block(struct fib_io *io)
 	}
 	if (fib_unlikely(goes_over(io)))
 		return -FIB_IO_GOES_OVER;
-	if (io->shared && fib_unlikely(has_queue(io)))
+	if (io->shared && fib_unlikely(has_queue(io, k)))
 		return -FIB_IO_ELSEWHERE;
 	if (io->ev == FIB_IO_READ)
-		hint_room(io);
+		hint_room(io, k);
 	if (fib_unlikely(fib_stop_came()))
 		return was_stopped(io);
 	fib_io_waits(io->opens);

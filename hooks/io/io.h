@@ -248,18 +248,31 @@ void fib_open_as_asked(int fd, int flags);
 
 /** accept.c: does socket @k listen? */
 bool fib_io_listens(struct fib_known *k);
-/*
- * queue.c: as fib_io_open_call(), but it waits where all do who wait for the file, by
- * whichever number. @io is at that slot then.
- */
-long fib_io_shared_call(struct fib_io *io, size_t plain, long nr,
-			const long a[6]);
 /** @io holds that slot by @h from now on, and is there. False: it is its own. */
 bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h);
 /* fib_io.hung_up, of a terminal: was it the master that was closed? */
 #define FIB_IO_HUNG_UP 533
 /* What its wait ends with where that is another one than its own. */
 #define FIB_IO_ELSEWHERE 531
+/** queue.c: fib_io_open_call() has ended with that. */
+long fib_io_call_in_queue(struct fib_io *io, size_t plain, long nr,
+			  const long a[6]) __attribute__((cold));
+/*
+ * As fib_io_open_call(), but it waits where all do who wait for the file, by
+ * whichever number. @io is at that slot then.
+ */
+static inline long fib_io_shared_call(struct fib_io *io, size_t plain, long nr,
+				      const long a[6])
+{
+	long r;
+
+	io->shared = true;
+	r = fib_io_open_call(io, plain, nr, a);
+	if (fib_unlikely(r == -FIB_IO_ELSEWHERE))
+		r = fib_io_call_in_queue(io, plain, nr, a);
+	fib_desc_queue_leave(fib_self());
+	return r;
+}
 /* What a wait of accept() ends with, when its caller is to go on in the kernel. */
 #define FIB_IO_GOES_OVER 530
 

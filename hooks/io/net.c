@@ -136,9 +136,13 @@ static bool poll_tells(const struct fib_known *k, const long a[6], long flags)
 	       (fib_fd_has_messages(k) || !has_no_room(a));
 }
 
-/* As fib_io_receive(), but that @io stays where it has moved to. */
-static long receive(struct fib_io *io, struct fib_known *k, size_t plain,
-		    long nr, long a[6], long *flags)
+/*
+ * As fib_io_receive(), but that @io stays where it has moved to. Its frame would lie below
+ * each call that waits.
+ */
+static inline __attribute__((always_inline)) long
+receive(struct fib_io *io, struct fib_known *k, size_t plain, long nr,
+	long a[6], long *flags)
 {
 	size_t lowat = lowat_of(k);
 	bool first;

@@ -59,8 +59,8 @@ static long call_there(struct fib_io *io, struct fib_hold *h, bool plain,
 	return r;
 }
 
-static long __attribute__((noinline, cold))
-call_in_queue(struct fib_io *io, size_t plain, long nr, const long a[6])
+long fib_io_call_in_queue(struct fib_io *io, size_t plain, long nr,
+			  const long a[6])
 {
 	struct fib *f = fib_self();
 	struct fib_hold hold;
@@ -73,18 +73,5 @@ call_in_queue(struct fib_io *io, size_t plain, long nr, const long a[6])
 	if (f->io.hold)
 		fib_iom_let_go(&hold);
 	f->io.hold = NULL;
-	return r;
-}
-
-long fib_io_shared_call(struct fib_io *io, size_t plain, long nr,
-			const long a[6])
-{
-	long r;
-
-	io->shared = true;
-	r = fib_io_open_call(io, plain, nr, a);
-	if (fib_unlikely(r == -FIB_IO_ELSEWHERE))
-		r = call_in_queue(io, plain, nr, a);
-	fib_desc_queue_leave(fib_self());
 	return r;
 }

@@ -33,18 +33,23 @@ bool fib_io_is_first_refused(const void *vec)
 	return fib_copy(&h, vec, sizeof(h)) || fib_io_is_refused(&h);
 }
 
-bool fib_io_refuses(long nr, const long a[6])
+static bool is_vector_refused(const long a[6])
 {
 	struct msghdr h = { .msg_iov = (void *)a[1],
 			    .msg_iovlen = (size_t)a[2] };
 
+	return fib_io_is_refused(&h);
+}
+
+bool fib_io_refuses(long nr, const long a[6])
+{
 	if (fib_likely(nr == SYS_recvfrom) || nr == SYS_read)
 		return is_beyond((uintptr_t)a[1], (size_t)a[2]);
 	if (nr == SYS_accept4)
 		return false;
 	if (nr == SYS_recvmsg)
 		return fib_io_is_first_refused((void *)a[1]);
-	return fib_io_is_refused(&h);
+	return is_vector_refused(a);
 }
 
 void fib_io_tells(long r)
