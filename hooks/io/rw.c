@@ -209,11 +209,22 @@ static size_t plain_length(const struct fib_known *k, size_t len)
 	return FIB_IO_ANY;
 }
 
+/* Of @iov, which is the program's, or that of a call without a vector. */
+static size_t length_of(long nr, const long a[6], const struct iovec *iov,
+			int n)
+{
+	size_t len = (size_t)a[2];
+
+	if (nr != SYS_read && nr != SYS_write)
+		return fib_io_length(iov, n);
+	return len < FIB_IO_MAX ? len : FIB_IO_MAX;
+}
+
 /* Pipes and their like take RWF_NOWAIT. */
 static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 		      long nr, const long a[6])
 {
-	size_t len = nr == SYS_read ? (size_t)a[2] : fib_io_length(iov, n);
+	size_t len = length_of(nr, a, iov, n);
 	long r;
 
 	if (does_not_wait(k))
@@ -400,27 +411,29 @@ static long write_polled(struct fib_known *k, const struct iovec *iov, int n,
 	return r;
 }
 
-/* Has a first try, which does not wait, left something to do? */
-static bool wants_more(long r, const struct iovec *iov, int n)
+/* Has a first try, which does not wait, left something of @len bytes to do? */
+static bool wants_more(long r, size_t len)
 {
-	return r == -EAGAIN || (r >= 0 && (size_t)r != fib_io_length(iov, n));
+	return r == -EAGAIN || (r >= 0 && (size_t)r != len);
 }
 
-/* One call has written @r of @iov, and the kernel has signalled the worker, perhaps. */
-static long written(struct fib_known *k, const struct iovec *iov, int n, long r)
+/*
+ * One call has written @r of @len bytes, and the kernel has signalled the worker,
+ * perhaps.
+ */
+static long written(struct fib_known *k, size_t len, long r)
 {
 	fib_fd_wrote(k, r);
 	/* As in pipe_part(): a FIFO's writer may have done a part before. */
-	if (r == -EPIPE || (r > 0 && k->kind == FIB_FD_PIPE &&
-			    (size_t)r < fib_io_length(iov, n)))
+	if (r == -EPIPE || (r > 0 && k->kind == FIB_FD_PIPE && (size_t)r < len))
 		fib_signal_raise(fib_self(), SIGPIPE, true);
 	return r;
 }
 
 /* A blocking write goes on until all is written. */
 static long __attribute__((noinline))
-write_all(struct fib_known *k, const struct iovec *iov, int n, long nr,
-	  const long a[6])
+write_all(struct fib_known *k, const struct iovec *iov, int n, size_t len,
+	  long nr, const long a[6])
 {
 	struct fib_parts p = { .io = FIB_HOOK_IO(k, FIB_IO_WRITE),
 			       .part = pipe_part,
@@ -430,35 +443,37 @@ write_all(struct fib_known *k, const struct iovec *iov, int n, long nr,
 	long r;
 
 	if (tells_of_tries())
-		return written(k, iov, n, write_polled(k, iov, n, nr, a));
+		return written(k, len, write_polled(k, iov, n, nr, a));
 	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_WRITE)) {
 		p.io.closes = fib_iom_enter(k->slot);
 		fib_io_begin(&p.io);
 		r = fib_pass(SYS_pwritev2, v);
-		if (wants_more(r, iov, n) && !fib_fd_nonblock(k)) {
+		if (wants_more(r, len) && !fib_fd_nonblock(k)) {
 			FIB_CHAOS_POINT(io_partial);
 			p.io.shared = true;
 			p.blocked = r == -EAGAIN;
 			p.done = r > 0 ? r : 0;
 			p.skip = (size_t)p.done;
 			r = fib_io_parts(&p);
-			return p.refused ? written(k, iov, n, r) : r;
+			return p.refused ? written(k, len, r) : r;
 		}
 		fib_iom_leave(k->slot);
 		if (!no_nowait(k, FIB_IO_WRITE, r))
-			return written(k, iov, n, r);
+			return written(k, len, r);
 	}
 	if (k->kind == FIB_FD_PIPE && fib_fd_asks() &&
 	    fib_io_is_too_much(k, iov, n))
-		return written(k, iov, n, fib_io_write_fifo(k, iov, n));
-	return written(k, iov, n, write_polled(k, iov, n, nr, a));
+		return written(k, len, fib_io_write_fifo(k, iov, n));
+	return written(k, len, write_polled(k, iov, n, nr, a));
 }
 
 static long write_file(struct fib_known *k, const struct iovec *iov, int n,
 		       long nr, const long a[6])
 {
-	return does_not_wait(k) ? written(k, iov, n, fib_pass(nr, a)) :
-				  write_all(k, iov, n, nr, a);
+	size_t len = length_of(nr, a, iov, n);
+
+	return does_not_wait(k) ? written(k, len, fib_pass(nr, a)) :
+				  write_all(k, iov, n, len, nr, a);
 }
 
 /* As read_other(). */
