@@ -265,10 +265,11 @@ struct fib_fd_terms {
 	uint64_t limit_ns;
 	uint32_t found; /* desc.h (A) */
 	uint8_t undone;
+	bool ours; /* no other process can change them */
 };
 /**
- * All of it at once: of @k, which is ours alone, and waits. False: it is to be asked
- * one by one.
+ * All of it at once: of @k, which waits, as far as is known. False: it is to be asked one by
+ * one.
  */
 bool fib_fd_terms(struct fib_known *k, uint8_t ev, struct fib_fd_terms *t);
 /** Deadline for a call on @k that begins now. */

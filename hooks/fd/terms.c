@@ -143,8 +143,8 @@ bool fib_fd_terms(struct fib_known *k, uint8_t ev, struct fib_fd_terms *t)
 
 	t->found = fib_load(&d->found, acquire);
 	t->undone = fib_load(&d->undone, acquire);
-	if (!fib_desc_is_ours(d) ||
-	    (fib_load(&d->known, acquire) & parts) != parts || d->nonblock ||
+	t->ours = fib_desc_is_ours(d);
+	if ((fib_load(&d->known, acquire) & parts) != parts || d->nonblock ||
 	    (d->impatient & ev))
 		return false;
 	t->limit_ns = socket ? d->limit_ns[ev != FIB_IO_READ] : FIB_NEVER;

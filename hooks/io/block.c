@@ -162,20 +162,16 @@ static int reserve(void)
 	return at == -EMFILE ? at : 0;
 }
 
-/* Others may change how long it waits, or it is not known. */
+/* It is not known how long it waits, or that it does. */
 static int __attribute__((noinline))
-limit_asked(struct fib_io *io, struct fib_known *k)
+terms_asked(struct fib_io *io, struct fib_known *k, struct fib_fd_terms *t)
 {
-	io->found = fib_fd_found(k); /* (A) */
+	t->found = fib_fd_found(k); /* (A) */
 	if (fib_fd_nonblock(k) || fib_fd_impatient(k, io->ev))
 		return -EAGAIN;
-	io->deadline_ns = fib_fd_deadline(k, io->ev);
-	io->undone = fib_load(fib_fd_undone(k), acquire);
-	if (!fib_fd_is_ours_alone(k)) {
-		io->since_ns = fib_now_ns();
-		if (fib_unlikely(!fib_load(&fib_iom_hurry, relaxed)))
-			fib_store(&fib_iom_hurry, true, relaxed);
-	}
+	t->limit_ns = fib_fd_limit(k, io->ev);
+	t->undone = fib_load(fib_fd_undone(k), acquire);
+	t->ours = fib_fd_is_ours_alone(k);
 	return 0;
 }
 
@@ -184,17 +180,20 @@ static int limit(struct fib_io *io)
 	struct fib_known *k = fib_fd_of(io->s);
 	struct fib_fd_terms t;
 
-	if (fib_likely(fib_fd_terms(k, io->ev, &t))) {
-		io->found = t.found;
-		io->undone = t.undone;
-		io->deadline_ns = t.limit_ns == FIB_NEVER ?
-					  FIB_NEVER :
-					  fib_deadline_in(t.limit_ns);
-	} else {
-		int r = limit_asked(io, k);
+	if (fib_unlikely(!fib_fd_terms(k, io->ev, &t))) {
+		int r = terms_asked(io, k, &t);
 
 		if (r)
 			return r;
+	}
+	io->found = t.found;
+	io->undone = t.undone;
+	io->deadline_ns = t.limit_ns == FIB_NEVER ? FIB_NEVER :
+						    fib_deadline_in(t.limit_ns);
+	if (!t.ours) {
+		io->since_ns = fib_now_ns();
+		if (fib_unlikely(!fib_load(&fib_iom_hurry, relaxed)))
+			fib_store(&fib_iom_hurry, true, relaxed);
 	}
 	return io->opens && !fib_self()->io.reserved ? reserve() : 0;
 }
