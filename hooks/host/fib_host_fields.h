@@ -103,6 +103,7 @@ struct fib_in_thread {
 	struct fib_worker *began_on; /* that has run it first, */
 	uint32_t began_at;	     /* and which of its runs that was */
 	int exit_status;
+	_Atomic int child; /* that it is just making: hooks/signal/target.c */
 	uint32_t *clear_tid; /* zeroed and woken at exit */
 	void *robust_head;
 	struct fib_taskwork *work;   /* hooks/thread/taskwork.c */

@@ -556,8 +556,6 @@ static int take_turn(const struct fib_io *io, struct fib_place *line,
 	if (!line)
 		return fd;
 	line->ends = io->deadline_ns != FIB_NEVER;
-	if (line->ends)
-		fib_stop_ends();
 	r = fib_line_stand(line, io->deadline_ns);
 	if (r)
 		return r == -ETIMEDOUT ? -EAGAIN : -EINTR;
@@ -647,6 +645,8 @@ long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
 		fib_count(io_kernel);
 		if (timed && line)
 			io.deadline_ns = fib_fd_deadline(k, ev);
+		if (timed)
+			fib_stop_ends();
 		r = blocking_on(&io, nr, v, rest, line);
 		if (r == -EINTR)
 			r = timed ? -FIB_ERESTARTNOHAND : -FIB_ERESTARTSYS;

@@ -144,10 +144,9 @@ static long epoll_in_kernel(int fd, void *events, int max, uint64_t deadline_ns)
 
 		a[3] = ms > INT_MAX ? INT_MAX : (long)ms;
 	}
+	fib_stop_ends();
 	r = fib_blocking_for_event(nr, a);
 	fib_io_tells(r);
-	if (r == -EINTR && !fib_stop_ended())
-		fib_stop_ends();
 	return r == -EINTR ? -FIB_ERESTARTNOHAND : r;
 }
 

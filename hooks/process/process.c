@@ -360,6 +360,11 @@ static long do_clone(unsigned long flags, uintptr_t stack, int *ptid, int *ctid,
 	}
 	fib_bind_self();
 	fib_signal_child_exits((int)(flags & CSIGNAL));
+	/* Of clone() a filter may know the flags that it lets pass. */
+	if (c && !(flags & CLONE_PARENT_SETTID)) {
+		c->flags |= CLONE_PARENT_SETTID;
+		c->parent_tid = (uintptr_t)fib_signal_child_number(f);
+	}
 	if (!(flags & CLONE_VM) || !stack)
 		return fork_process(f, r, c, flags, stack);
 	fib_fd_shared();

@@ -244,7 +244,8 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 		fib_store(&f->sig.mask, f->sig.saved_mask, seq_cst);
 		fib_signal_mask_changed(f);
 	}
-	return again || !ran;
+	/* Another one has taken it, meanwhile perhaps. */
+	return ran ? again : !fib_stop_ended();
 }
 
 /*

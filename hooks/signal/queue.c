@@ -410,6 +410,9 @@ int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 	if (*at) {
 		bool process = (*at)->process;
 
+		/* complete_signal() of the kernel has woken that one. */
+		if (whose != f)
+			fib_sig_end_call(whose);
 		*info = take_locked(at);
 		sig = info->si_signo;
 		/* The same is not for this fiber until its mask has closed. */
@@ -426,6 +429,8 @@ int fib_sig_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 		unpend_locked(whose, sig);
 out:
 	fib_unlock(&fib_sig_lock);
+	if (fib_unlikely(whose != f))
+		fib_attention_set(whose);
 	return sig;
 }
 

@@ -190,7 +190,9 @@ struct fib *fib_signal_target(int sig);
  * in which the child may take its time does not @begin.
  */
 void fib_signal_child_begins(void);
-void fib_signal_child_made(const struct fib *f, int pid, bool began);
+void fib_signal_child_made(struct fib *f, int pid, bool began);
+/** For CLONE_PARENT_SETTID: who has made it is known when it runs. */
+int *fib_signal_child_number(struct fib *f);
 /** Before a child is made that is to send @sig when it ends; 0: none. */
 void fib_signal_child_exits(int sig);
 /** Send @sig to the process. False: all block it, and it is nowhere yet. */

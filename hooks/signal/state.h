@@ -128,6 +128,14 @@ void fib_sig_drop_stale(struct fib *f, uint64_t set);
 /* Timer @id was set anew, or @deleted; what it had sent was with its thread. */
 void fib_sig_timer_set(int id, bool deleted);
 
+/* --- stop.c ---------------------------------------------------------------- */
+
+/*
+ * @f's call is woken, and no handler will run: it ends, or begins anew, as by a stop.
+ * fib_attention_set() is to follow.
+ */
+void fib_sig_end_call(struct fib *f);
+
 /* --- action.c -------------------------------------------------------------- */
 
 /*

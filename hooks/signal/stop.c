@@ -46,6 +46,12 @@ static bool has_turned(const struct fib *f)
 	return stop == FIB_STOP_ENDED || stop == FIB_STOP_REPEATED;
 }
 
+void fib_sig_end_call(struct fib *f)
+{
+	if (!turns(f, FIB_STOP_ENDS, FIB_STOP_ENDED))
+		turns(f, FIB_STOP_REPEATS, FIB_STOP_REPEATED);
+}
+
 /*
  * All are marked before any is woken: what one of these has others call next was not
  * stopped. (One whose call is over already looks for nothing.)
@@ -57,8 +63,8 @@ static void end_calls(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib *f = fib_at(i);
 
-		if (f && !turns(f, FIB_STOP_ENDS, FIB_STOP_ENDED))
-			turns(f, FIB_STOP_REPEATS, FIB_STOP_REPEATED);
+		if (f)
+			fib_sig_end_call(f);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib *f = fib_at(i);

@@ -71,19 +71,39 @@ void fib_signal_child_begins(void)
 	fib_add(&making, 1, seq_cst);
 }
 
+int *fib_signal_child_number(struct fib *f)
+{
+	return (int *)&f->thread.child;
+}
+
+/* Who is making @pid: its number is there before it runs. */
+static struct fib *who_makes(int pid)
+{
+	uint32_t n = fib_high_water();
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib *f = fib_at(i);
+
+		if (fib_load(&f->thread.child, acquire) == pid)
+			return f;
+	}
+	return NULL;
+}
+
 void fib_signal_child_exits(int sig)
 {
 	if (sig > 0 && sig <= 64 && sig != SIGCHLD)
 		fib_or(&exit_signals, FIB_SIG(sig), seq_cst);
 }
 
-void fib_signal_child_made(const struct fib *f, int pid, bool began)
+void fib_signal_child_made(struct fib *f, int pid, bool began)
 {
 	if (pid > 0)
 		fib_store(child(pid),
 			  (uint64_t)pid << 32 |
 				  (uint32_t)fib_load(&f->tid, relaxed),
 			  release);
+	fib_store(&f->thread.child, 0, release);
 	if (began)
 		fib_sub(&making, 1, seq_cst);
 }
@@ -105,12 +125,18 @@ static struct fib *first_for(int sig, const siginfo_t *info)
 	    info->si_code < CLD_EXITED || info->si_code > CLD_CONTINUED)
 		return fib_main_fiber;
 	/* It may be faster than who has just made it, and is of less priority perhaps. */
-	for (int i = 0;; i++) {
+	for (int i = 0; i < MAKING_TIMES; i++) {
 		known = fib_load(child(info->si_pid), acquire);
-		if (known >> 32 == (uint32_t)info->si_pid ||
-		    !fib_load(&making, seq_cst) || i == MAKING_TIMES)
+		if (known >> 32 == (uint32_t)info->si_pid)
 			break;
-		fib_raw(SYS_nanosleep, &making_nap, 0);
+		f = who_makes(info->si_pid);
+		if (f)
+			return f;
+		/* In between that one may have told. */
+		if (i && !fib_load(&making, seq_cst))
+			break;
+		if (fib_load(&making, seq_cst))
+			fib_raw(SYS_nanosleep, &making_nap, 0);
 	}
 	if (known >> 32 != (uint32_t)info->si_pid)
 		return fib_main_fiber;
