@@ -81,6 +81,7 @@ struct dump_map {
 
 extern pid_t dump_pid;
 extern int dump_proc;		   /* the directory /proc/PID */
+extern int dump_alive; /* that, or of a thread which has not ended: memory, descriptors */
 extern struct dump_map *dump_maps; /* sorted */
 extern size_t dump_nmaps;
 
@@ -93,6 +94,9 @@ void dump_map_add(const struct dump_map *m);
 void dump_maps_sort(void);
 /** A file below dump_proc for reading, or NULL. */
 FILE *dump_file(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/** The same below dump_alive. */
+FILE *dump_alive_file(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2)));
 /** True, and the rest of the line, if /proc/PID/status has @field ("Uid:"). */
 bool dump_status(const char *field, char *val, size_t size);
 /** When it was born, in ticks since the boot; that of @pid. 0: not known. */

@@ -409,7 +409,7 @@ static int open_regular(int dir, const char *path, uint64_t resolve,
 /* By its name, which leads nowhere but where it leads the process. */
 static int open_by_name(const struct dump_map *m)
 {
-	int root = openat(dump_proc, "root", O_PATH | O_CLOEXEC), fd;
+	int root = openat(dump_alive, "root", O_PATH | O_CLOEXEC), fd;
 
 	if (root < 0)
 		return -1;
@@ -440,7 +440,7 @@ int dump_object_open(const struct dump_object *o)
 	if (fd < 0)
 		fd = open_by_name(m);
 	if (fd < 0)
-		fd = open_regular(dump_proc, "exe", 0, m->inode);
+		fd = open_regular(dump_alive, "exe", 0, m->inode);
 	return fd;
 }
 

@@ -52,7 +52,7 @@ const char *dump_fd(int fd, char *target, size_t size)
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "fd/%d", fd);
-	n = readlinkat(dump_proc, path, target, size - 1);
+	n = readlinkat(dump_alive, path, target, size - 1);
 	target[n > 0 ? n : 0] = 0;
 	if (sscanf(target, "socket:[%lu]", &inode) == 1)
 		ends = dump_socket(fd, inode);

@@ -6,6 +6,7 @@
  * written (unwind tables, code) stay in it; others until the next flush, so
  * that one backtrace is made from one copy of the stack.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,6 +34,7 @@ struct page {
 
 pid_t dump_pid;
 int dump_proc = -1;
+int dump_alive = -1;
 struct dump_map *dump_maps;
 size_t dump_nmaps;
 
@@ -56,19 +58,35 @@ const char *dump_what(void)
 
 /* --- below /proc/PID ------------------------------------------------------ */
 
-FILE *dump_file(const char *fmt, ...)
+static FILE *open_below(int dir, const char *fmt, va_list ap)
 {
 	char name[64];
-	FILE *f = NULL;
-	va_list ap;
 	int fd;
 
-	va_start(ap, fmt);
 	vsnprintf(name, sizeof(name), fmt, ap);
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fdopen(fd, "r") : NULL;
+}
+
+FILE *dump_file(const char *fmt, ...)
+{
+	va_list ap;
+	FILE *f;
+
+	va_start(ap, fmt);
+	f = open_below(dump_proc, fmt, ap);
 	va_end(ap);
-	fd = openat(dump_proc, name, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		f = fdopen(fd, "r");
+	return f;
+}
+
+FILE *dump_alive_file(const char *fmt, ...)
+{
+	va_list ap;
+	FILE *f;
+
+	va_start(ap, fmt);
+	f = open_below(dump_alive, fmt, ap);
+	va_end(ap);
 	return f;
 }
 
@@ -279,7 +297,7 @@ static void read_maps(void)
 	FILE *f;
 
 	errno = 0;
-	f = dump_file("maps");
+	f = dump_alive_file("maps");
 	if (!f)
 		dump_explain(errno);
 	while (getline(&line, &size, f) > 0)
@@ -288,6 +306,31 @@ static void read_maps(void)
 		dump_explain(errno);
 	free(line);
 	fclose(f);
+}
+
+/* The first kernel thread has ended, but another one may go on. */
+static void find_alive(void)
+{
+	int task = openat(dump_proc, "task",
+			  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = task < 0 ? NULL : fdopendir(task);
+	struct dirent *e;
+
+	while (d && !dump_nmaps && (e = readdir(d))) {
+		int at = *e->d_name == '.' ?
+				 -1 :
+				 openat(task, e->d_name,
+					O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (at < 0)
+			continue;
+		if (dump_alive != dump_proc)
+			close(dump_alive);
+		dump_alive = at;
+		read_maps();
+	}
+	if (d)
+		closedir(d);
 	if (!dump_nmaps)
 		cli_fail(CLI_ERROR,
 			 "%s: has no memory (a zombie, or a kernel "
@@ -308,9 +351,12 @@ void dump_open(pid_t pid)
 	dump_proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dump_proc < 0)
 		dump_explain(errno);
+	dump_alive = dump_proc;
 	read_maps();
+	if (!dump_nmaps)
+		find_alive();
 	/* The list may be seen by more people than the memory. */
-	mem = openat(dump_proc, "mem", O_RDONLY | O_CLOEXEC);
+	mem = openat(dump_alive, "mem", O_RDONLY | O_CLOEXEC);
 	if (mem < 0)
 		dump_explain(errno);
 }

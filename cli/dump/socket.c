@@ -106,7 +106,7 @@ static void read_list(const char *name,
 
 	snprintf(protocol, sizeof(protocol), "%.*s", (int)strcspn(name, "6"),
 		 name);
-	f = dump_file("net/%s", name);
+	f = dump_alive_file("net/%s", name);
 	while (f && fgets(line, sizeof(line), f))
 		each(line, protocol);
 	if (f)
@@ -144,7 +144,7 @@ static bool is_unix(int fd)
 {
 	char path[64], protocol[32];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/fd/%d", dump_proc, fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/fd/%d", dump_alive, fd);
 	return getxattr(path, "system.sockprotoname", protocol,
 			sizeof(protocol)) < 4 ||
 	       !memcmp(protocol, "UNIX", 4);

@@ -32,7 +32,7 @@ static void ask(uint32_t ticks)
 	uint64_t at = table + offsetof(struct fib_symtab, trace.ticks);
 
 	if (mem < 0)
-		mem = openat(dump_proc, "mem", O_WRONLY | O_CLOEXEC);
+		mem = openat(dump_alive, "mem", O_WRONLY | O_CLOEXEC);
 	if (mem < 0 || pwrite(mem, &ticks, sizeof(ticks), (off_t)at) !=
 			       (ssize_t)sizeof(ticks))
 		if (ticks)

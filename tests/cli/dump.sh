@@ -37,6 +37,17 @@ check "single-threaded: said" grep -q "no fiber runs" "$T/out"
 check "single-threaded: last line" [ "$(tail -1 "$T/out")" = "0 fibers" ]
 stop $!
 
+"$F" "$B/tests/cli/main_ended" &
+pids+=($!)
+eventually in_state $! main_ended Z
+run "$F" dump $!
+check "first kernel thread ended: dump" grep -Eq \
+	'waits in read: fd [0-9]+ -> pipe:' "$T/out"
+check "first kernel thread ended: backtrace" grep -q ' waits+' "$T/out"
+run "$F" status $!
+check "first kernel thread ended: status" grep -q " active " "$T/out"
+stop $!
+
 # --- every state -----------------------------------------------------------
 
 # fiber_of FUNCTION: the lines of the fiber that runs it
