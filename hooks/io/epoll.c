@@ -212,6 +212,8 @@ static long do_epoll(int fd, void *events, int max, uint64_t deadline_ns)
 			break;
 		fib_stop_ends();
 		r = fib_io_wait(&io);
+		if (r == -EINTR && fib_wait_stays())
+			continue;
 		if (r == -EINTR && !fib_cancel_is_near()) {
 			r = fib_raw(SYS_epoll_wait, io.s->fd, events, max, 0);
 			if (r > 0)

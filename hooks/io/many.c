@@ -276,7 +276,8 @@ long fib_many_wait(struct fib_many *m)
 			do
 				r = fib_park_until(any_woken, m, m->deadline_ns,
 						   FIB_WAIT_POLL, m->n);
-			while (r == 0 && is_nothing(m));
+			while ((r == 0 && is_nothing(m)) ||
+			       (r == -EINTR && fib_wait_stays()));
 		else
 			r = 0;
 		/* A cancel comes before what came after it. */

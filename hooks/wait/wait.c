@@ -54,20 +54,45 @@ static bool signal_waits(const struct fib *f)
 	return fib_load(&f->sig.pending, relaxed) & 1ull << 31;
 }
 
+/* In the deferred type neither call acts. */
+static bool is_enabled(void)
+{
+	int state = PTHREAD_CANCEL_DISABLE;
+
+	fib_libc.setcancelstate(state, &state);
+	fib_libc.setcancelstate(state, &(int){ 0 });
+	return state == PTHREAD_CANCEL_ENABLE;
+}
+
 /* Is a call that has had a part of its effect to be cut short? */
 static bool cancel_cuts(void)
 {
 	struct fib *f = fib_self();
-	int state = PTHREAD_CANCEL_DISABLE;
 
 	if (!f->io.part || !fib_cancel_is_near())
 		return false;
 	if (f->hook.door != FIB_DOOR_SYMBOL || f->thread.cancel_async)
 		return signal_waits(f);
-	/* Is it enabled? In the deferred type neither call acts. */
-	fib_libc.setcancelstate(state, &state);
-	fib_libc.setcancelstate(state, &(int){ 0 });
-	return state == PTHREAD_CANCEL_ENABLE;
+	return is_enabled();
+}
+
+/*
+ * May a cancel act, which is near? Where it may not the call goes on as if there were none,
+ * and stays with its file and its place. At a site libc may have made the type asynchronous,
+ * so that to ask would have it act, but not where it has no cancellation point.
+ */
+static bool may_act(const struct fib *f)
+{
+	if (f->thread.cancel_async)
+		return true;
+	if (f->hook.door == FIB_DOOR_SYMBOL)
+		return is_enabled();
+	return f->hook.call != SYS_flock && f->hook.call != SYS_sendfile;
+}
+
+static bool cancel_ends(void)
+{
+	return fib_cancel_is_near() && may_act(fib_self());
 }
 
 static void cancel_point(void)
@@ -82,6 +107,8 @@ static void cancel_point(void)
 			fib_store(&f->attention, 1, seq_cst);
 		return;
 	}
+	if (!may_act(f))
+		return;
 	let_go(f);
 	/* The signal may be what tells libc that there is a cancel. */
 	fib_signal_deliver_cancel(f);
@@ -128,7 +155,7 @@ int fib_io_wait(struct fib_io *io)
 
 	fib_cancel_begin();
 	r = fib_io_park(io);
-	if (fib_unlikely(fib_cancel_is_near())) {
+	if (fib_unlikely(cancel_ends())) {
 		fib_io_end(io);
 		fib_cancel_end();
 	}
@@ -268,11 +295,17 @@ long fib_blocking_counted(long nr, const long a[6], _Atomic int *count)
 
 bool fib_wait_goes_on(struct fib *f)
 {
-	if (!goes_on(f, fib_cancel_is_near))
+	if (!goes_on(f, cancel_ends))
 		return false;
 	if (fib_xchg(&f->sig.preempt, false, relaxed))
 		fib_sched_preempted();
 	return true;
+}
+
+bool fib_wait_stays(void)
+{
+	return !fib_stop_ended() && fib_wait_goes_on(fib_self()) &&
+	       !fib_filtered();
 }
 
 static bool never(const void *arg)

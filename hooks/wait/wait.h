@@ -46,6 +46,12 @@ int fib_io_wait(struct fib_io *io);
 /** A park of the caller's, @f, was ended by what is for no handler and no cancel. */
 bool fib_wait_goes_on(struct fib *f);
 
+/**
+ * The same of one that would begin anew by its numbers: it stays with its files. Not where
+ * the caller is under a filter by then.
+ */
+bool fib_wait_stays(void);
+
 /** Park until @deadline_ns or a signal: -ETIMEDOUT or -EINTR. */
 int fib_wait_until(uint64_t deadline_ns, uint8_t why);
 
