@@ -28,7 +28,7 @@ static long stop(void)
 
 	fib_signal_prepare(SIGSTOP);
 	r = fib_raw(SYS_tgkill, fib_signal_pid, fib_raw(SYS_gettid), SIGSTOP);
-	fib_signal_sync(FIB_SIG(SIGCONT));
+	fib_signal_sync(~0ull);
 	return r;
 }
 
@@ -36,7 +36,7 @@ static long stop(void)
 static void went_on(int sig)
 {
 	if (FIB_SIG(sig) & FIB_SIG_STOPS)
-		fib_signal_sync(FIB_SIG(SIGCONT));
+		fib_signal_sync(~0ull);
 }
 
 /* So for the own group: some kernel thread of ours has yet to take it. */
@@ -44,7 +44,7 @@ static long wait_stopped(long r)
 {
 	while (r == 0 && (fib_signal_kernel_pending() & FIB_SIG(SIGSTOP)))
 		fib_raw(SYS_sched_yield);
-	fib_signal_sync(FIB_SIG(SIGCONT));
+	fib_signal_sync(~0ull);
 	return r;
 }
 

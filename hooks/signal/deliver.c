@@ -208,6 +208,9 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 		    finding != FIB_FINDS_AGAIN)
 			again = false;
 	}
+	/* Those that have pended together, as in a stop, are handled together. */
+	if (fib_sig_handler_waits(f))
+		fib_sig_await_forward();
 	while ((sig = next_signal(f, &info))) {
 		struct fib_kernel_sigaction a =
 			fib_sig_delivery_action(sig, &info);
@@ -216,9 +219,9 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 			fib_sig_close_mask(f, &info,
 					   fib_load(&f->sig.mask, relaxed));
 			fib_signal_rewatch(FIB_SIG(sig));
-			/* What has ended a stop is handled when the call returns. */
+			/* What came in a stop, and ended it, is handled when the call returns. */
 			if (FIB_SIG(sig) & FIB_SIG_STOPS)
-				fib_signal_sync(FIB_SIG(SIGCONT));
+				fib_signal_sync(~0ull);
 			/* What it has woken ends as by a stop. */
 			if (fib_load(&f->io.stop, relaxed) == FIB_STOP_ENDS) {
 				ran = true;

@@ -405,6 +405,14 @@ void fib_sig_close_mask(struct fib *f, const siginfo_t *info, uint64_t mask)
 	fib_unlock(&forward_lock);
 }
 
+void fib_sig_await_forward(void)
+{
+	if (fib_unlikely(fib_load(&forward_lock.word, acquire))) {
+		fib_lock(&forward_lock);
+		fib_unlock(&forward_lock);
+	}
+}
+
 /*
  * The receiver takes some time. A call that has caused a signal, or stopped what
  * sends it, must not return before that signal is with its fiber: it waits here
@@ -423,10 +431,7 @@ void fib_signal_sync(uint64_t set)
 	 * What has left the kernel's queue was dequeued under the lock; or under the
 	 * other one, and the process dies of it.
 	 */
-	if (fib_load(&forward_lock.word, acquire)) {
-		fib_lock(&forward_lock);
-		fib_unlock(&forward_lock);
-	}
+	fib_sig_await_forward();
 	if (fib_unlikely(fib_load(&fib_sig_lock.word, acquire))) {
 		fib_lock(&fib_sig_lock);
 		fib_unlock(&fib_sig_lock);
@@ -439,7 +444,7 @@ void fib_signal_send_group(int sig)
 	fib_add(&senders, 1, seq_cst);
 	fib_raw(SYS_kill, 0, sig);
 	fib_signal_sync(FIB_SIG(sig));
-	fib_signal_sync(FIB_SIG(SIGCONT)); /* which has ended the stop */
+	fib_signal_sync(~0ull); /* what has come in the stop, and ended it */
 	fib_sub(&senders, 1, seq_cst);
 }
 

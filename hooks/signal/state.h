@@ -190,6 +190,8 @@ void fib_sig_shown_add(struct fib *f, uint64_t set);
  * some fiber then; @f looks at the queues of others too, if it may be there (looks).
  */
 void fib_sig_opened(struct fib *f, uint64_t set);
+/* What others are forwarding is with its fibers. */
+void fib_sig_await_forward(void);
 /* As fib_sig_dequeue(), for one that looks there. */
 int fib_sig_dequeue_any(struct fib *f, uint64_t set, siginfo_t *info);
 /*
