@@ -354,14 +354,15 @@ void fib_fd_ask_late(struct fib_known *k, uint8_t events)
 unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 {
 	struct fib_known *k = fib_fd_record_known(s->fd);
+	bool known = k && fib_fd_is_current(k);
 	unsigned r = 0;
 
-	/* They stay with a file whose number is closed: of that no record is left. */
-	if (fib_load(&s->guests, relaxed))
+	/* They stay with a file whose number is closed, by one that has no record. */
+	if (fib_load(&s->guests, relaxed) && !known)
 		return events & FIB_IO_WRITE ?
 			       ask_whether_shut(fib_fd_find_kind(s->fd), s) :
 			       0;
-	if (k && fib_fd_is_current(k)) {
+	if (known) {
 		if (events & FIB_IO_READ)
 			r = ask_whether_empty(k, s);
 		r |= ask_late(k, s, events, true);
