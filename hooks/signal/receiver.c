@@ -441,8 +441,20 @@ void fib_signal_sync(uint64_t set)
 
 void fib_signal_send_group(int sig)
 {
+	struct timespec now = { 0, 0 };
+	struct fib *f = fib_self();
+	uint64_t own = FIB_SIG(sig) & fib_signal_handles(f);
+	siginfo_t info;
+
 	fib_add(&senders, 1, seq_cst);
+	fib_lock(&forward_lock);
 	fib_raw(SYS_kill, 0, sig);
+	/* Who has caused it takes it: others have to be woken. */
+	if (fib_raw(SYS_rt_sigtimedwait, &own, &info, &now, 8) == sig) {
+		note_sender(&info);
+		fib_sig_send(f, sig, &info, f, false);
+	}
+	fib_unlock(&forward_lock);
 	fib_signal_sync(FIB_SIG(sig));
 	fib_signal_sync(~0ull); /* what has come in the stop, and ended it */
 	fib_sub(&senders, 1, seq_cst);
