@@ -82,6 +82,18 @@ void fib_attention_set(struct fib *f)
 	kick(f);
 }
 
+static bool turns(struct fib *f, uint8_t was, uint8_t is)
+{
+	return fib_load(&f->io.stop, seq_cst) == was &&
+	       fib_cas(&f->io.stop, &was, is, seq_cst);
+}
+
+void fib_sig_end_call(struct fib *f)
+{
+	if (!turns(f, FIB_STOP_ENDS, FIB_STOP_ENDED))
+		turns(f, FIB_STOP_REPEATS, FIB_STOP_REPEATED);
+}
+
 /* It may be gone by now, and another thread in its place. */
 void fib_signal_cancel(struct fib *f, int tid)
 {

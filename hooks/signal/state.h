@@ -128,7 +128,7 @@ void fib_sig_drop_stale(struct fib *f, uint64_t set);
 /* Timer @id was set anew, or @deleted; what it had sent was with its thread. */
 void fib_sig_timer_set(int id, bool deleted);
 
-/* --- stop.c ---------------------------------------------------------------- */
+/* --- kick.c ---------------------------------------------------------------- */
 
 /*
  * @f's call is woken, and no handler will run: it ends, or begins anew, as by a stop.

@@ -33,23 +33,11 @@
 
 static _Atomic uint32_t told; /* the last SIGCONT that has ended calls */
 
-static bool turns(struct fib *f, uint8_t was, uint8_t is)
-{
-	return fib_load(&f->io.stop, seq_cst) == was &&
-	       fib_cas(&f->io.stop, &was, is, seq_cst);
-}
-
 static bool has_turned(const struct fib *f)
 {
 	uint8_t stop = fib_load(&f->io.stop, relaxed);
 
 	return stop == FIB_STOP_ENDED || stop == FIB_STOP_REPEATED;
-}
-
-void fib_sig_end_call(struct fib *f)
-{
-	if (!turns(f, FIB_STOP_ENDS, FIB_STOP_ENDED))
-		turns(f, FIB_STOP_REPEATS, FIB_STOP_REPEATED);
 }
 
 /*
