@@ -282,28 +282,60 @@ static bool is_restart(long r)
  * that ran since somebody last had such a turn, and each that is queued now: they
  * wait twice as long at most. If all of them go on like that, none gets more.
  *
- * Who reads from sockets or pipes and writes to them is one of many, mostly, which are to
+ * Who reads from sockets or pipes what somebody sends is one of many, mostly, which are to
  * have as much as he. The kernel may let whoever waits for his answer run at once, and ask
- * again; then he would never wait, and answer that one time and again. So his turn is the
- * shorter, the more are queued: until TURN_ALL calls would have been made if each of them
- * had as many.
+ * again; then he would never wait, and answer that one time and again. So his turn ends
+ * when he has made TURN_LEAST calls and reads again, as if he had to wait.
+ *
+ * Nor does the queue of such fibers come to its end, where a worker looks at epoll: others,
+ * who do wait, would be told each FIB_POLL_EVERY turns, and have one for all of these. So
+ * it is looked at when each of those that were queued the last time has had its turn, or
+ * less and less often, where that wakes nobody. Who is alone looks as well.
  */
-#define TURN_LEAST 4
+#define TURN_LEAST 2
 #define TURN_CALLS 32
-#define TURN_ALL   1024
+#define TURN_VAIN  5 /* TURN_LEAST << that: few enough, for who is alone */
 
-/* Is there somebody at the other end of what the call reads or writes? */
-static bool is_answered(const struct entry *e, const long a[6])
+/* Is there somebody at the other end of what the call is to read? */
+static bool is_asked(const struct entry *e, const long a[6])
 {
 	const struct fib_known *k;
 
-	if (!e || (e->flags & (FIB_TELLS_FD | FIB_BRINGS)) != FIB_TELLS_FD)
+	if (!e || !(e->flags & FIB_ASKS))
 		return false;
 	k = fib_fd_know((int)a[0]);
 	return k && !fib_fd_is_prompt(k);
 }
 
-/* The caller has made TURN_LEAST more; now @e. */
+/* Others first, and those of whom epoll tells, if it is time to ask. */
+static void end_asked(struct fib_worker *w, struct fib *f, uint32_t queued)
+{
+	bool round = queued ? w->turns + w->tick > (2 * w->turns_due + 1)
+							   << w->turn.vain :
+			      f->hook.calls >= TURN_LEAST << w->turn.vain;
+
+	if (!round && !w->more) {
+		if (queued)
+			fib_sched_yield();
+		return;
+	}
+	fib_sched_preempted();
+	w = fib_worker_self();
+	if (w->came || w->more)
+		w->turn.vain = 0;
+	else if (w->turn.vain < TURN_VAIN)
+		w->turn.vain++;
+	if (!queued && w->came)
+		fib_sched_yield();
+}
+
+/* Is the turn of @f to end before @e? */
+static inline bool may_end_turn(const struct fib *f, const struct entry *e)
+{
+	return f->hook.calls % TURN_CALLS == 0 ||
+	       (e && (e->flags & FIB_ASKS) && f->hook.calls >= TURN_LEAST);
+}
+
 static void __attribute__((noinline))
 end_turn(struct fib *f, const struct entry *e, const long a[6])
 {
@@ -311,13 +343,13 @@ end_turn(struct fib *f, const struct entry *e, const long a[6])
 	uint32_t queued = fib_load(&w->queued, relaxed);
 	uint32_t run = fib_load(&w->runs, relaxed);
 
-	if (!queued)
+	if (w->bound)
 		return;
-	if (f->hook.calls * queued >= TURN_ALL && is_answered(e, a)) {
-		fib_sched_yield();
+	if (is_asked(e, a)) {
+		end_asked(w, f, queued);
 		return;
 	}
-	if (f->hook.calls % TURN_CALLS)
+	if (!queued || f->hook.calls % TURN_CALLS)
 		return;
 	if (run != w->turn.run) {
 		w->turn.calls = run - w->turn.run;
@@ -432,7 +464,8 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 	fib_store(&f->hook.in_hook, 1, relaxed);
 	fib_barrier();
 	note_call(f, nr, a[0], door, regs, false);
-	if (fib_unlikely(++f->hook.calls % TURN_LEAST == 0))
+	f->hook.calls++;
+	if (may_end_turn(f, e))
 		end_turn(f, e, a);
 	if (fib_unlikely(fib_chaos_on))
 		hook_chaos(f);

@@ -107,6 +107,7 @@ static inline void fib_runq_harvest_begin(struct fib_worker *w)
 static inline void fib_runq_harvest_end(struct fib_worker *w, bool slept)
 {
 	w->harvests = false;
+	w->came = w->harvested;
 	if (!w->harvested)
 		return;
 	if (slept && w->harvested == 1 && !fib_load(&w->queued, relaxed)) {

@@ -174,6 +174,8 @@ struct fib_worker {
 	/* What it wakes while it harvests is queued at once, and not one by one. */
 	bool harvests;
 	uint32_t harvested;
+	uint32_t came; /* of these, at the last look, */
+	bool more;     /* which may not have been told of all */
 	bool hints; /* what it wakes epoll tells the others of: iom.h (N) */
 	/* fib_bell_hold(); and who is to be told afterwards, or NULL */
 	bool holds_bell;
@@ -224,6 +226,8 @@ struct fib_worker {
 	uint64_t left;	    /* and when one was left to an event: iom.h (N) */
 	uint32_t seen_runs; /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
+	_Atomic uint32_t first_run;    /* since it was put to work, */
+	_Atomic uint64_t first_cpu_ns; /* and CPU time before that */
 	uint32_t delays[FIB_DELAYS];	    /* in the run queue: runq.h */
 	_Atomic uint64_t counts[FIB_STATS]; /* its own; who reads adds them */
 	_Atomic uint32_t late;		    /* turns it has waited for a lock */

@@ -33,7 +33,7 @@
 #define FIB_TELLS_FD 4
 #define FIB_FILES    8
 #define FIB_PLAIN    16
-#define FIB_BRINGS   32
+#define FIB_ASKS     32
 
 #define FIB_HOOK(nm, params, args, fl) long fib_sys_##nm params;
 #include "hooks/hooks.def"

@@ -1,11 +1,12 @@
 /*
  * Are the connections of a busy server answered in turn? For count.py.
  *
- *	fair KIND CONNS ROUNDS
+ *	fair KIND CONNS ROUNDS [record]
  *
- * A thread for each connection (KIND: tcp, stream, packet) answers after some work. A client
- * in another process asks again whatever has been answered, until there were ROUNDS
- * answers for each connection on average. Prints Jain's index of them: 1, if all have had
+ * A thread for each connection (KIND: tcp, stream, packet) answers after some work; it
+ * reads what there is, or as much as a question has (record). A client in another process
+ * asks again whatever has been answered, until there were ROUNDS answers for each
+ * connection on average. Prints Jain's index of them: 1, if all have had
  * as many; 1 / CONNS, if one has had all.
  */
 #include <sys/epoll.h>
@@ -18,6 +19,7 @@
 #define WORK  5000
 
 static int (*ends)[2];
+static size_t most = 4096;
 
 static void *serves(void *arg)
 {
@@ -25,7 +27,7 @@ static void *serves(void *arg)
 	char buf[4096];
 	ssize_t n;
 
-	while ((n = read(fd, buf, sizeof(buf))) > 0) {
+	while ((n = read(fd, buf, most)) > 0) {
 		for (volatile int i = 0; i < WORK; i++)
 			;
 		if (write(fd, buf, (size_t)n) != n)
@@ -69,11 +71,13 @@ static void asks(int conns, long rounds)
 
 int main(int argc, char **argv)
 {
-	int conns = argc == 4 ? atoi(argv[2]) : 0, status;
+	int conns = argc >= 4 ? atoi(argv[2]) : 0, status;
 	struct rlimit many;
 	pid_t client;
 
 	CHECK(conns > 0);
+	if (argc > 4)
+		most = SIZE;
 	signal(SIGPIPE, SIG_IGN); /* when the client has all answers */
 	CHECK(getrlimit(RLIMIT_NOFILE, &many) == 0);
 	many.rlim_cur = many.rlim_max;
