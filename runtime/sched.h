@@ -87,7 +87,8 @@
  *	word = 0, wake			the woken one at the head
  *	let_pass: yield			itself at the end
  *
- * It is counted where a futex wait begins (hooks/futex/futex.c).
+ * It is counted where a futex wait begins; of a word that was 0, as a semaphore's, where
+ * it ends: was it 0 again by then? (hooks/futex/futex.c)
  *
  * Liveness
  * --------

@@ -59,18 +59,34 @@ long fib_futex_deadline(int op, const struct timespec *ts, uint64_t *deadline)
 	return 0;
 }
 
+static void add_passed_over(struct fib *f)
+{
+	if (f->passed_over < FIB_PASSED_OVER)
+		f->passed_over++;
+}
+
 /*
  * The caller begins to wait. Is it for what it has just been woken for, in its
- * first call since? No word that is 0 is a lock.
+ * first call since? No word that is 0 is a lock; but it may be a semaphore.
  */
 static void count_passed_over(struct fib *f, const uint32_t *uaddr,
 			      uint32_t val)
 {
-	if (fib_likely(f->hook.calls != 1 || f->wait_arg != (uintptr_t)uaddr ||
-		       !val))
+	if (fib_likely(f->hook.calls != 1 || f->wait_arg != (uintptr_t)uaddr))
 		f->passed_over = 0;
-	else if (f->passed_over < FIB_PASSED_OVER)
-		f->passed_over++;
+	else if (val)
+		add_passed_over(f);
+}
+
+/* It has been woken since @uaddr is not 0 any more. Has somebody else had that? */
+static void count_taken(struct fib *f, const uint32_t *uaddr)
+{
+	uint32_t is;
+
+	if (fib_peek32(uaddr, &is) || is)
+		f->passed_over = 0;
+	else
+		add_passed_over(f);
 }
 
 /* One that was passed over has been woken: it goes first, runtime/sched.h. */
@@ -131,6 +147,8 @@ static long wait(int op, uint32_t *uaddr, uint32_t val,
 	began = fib_waits_begin();
 	r = fib_futex_wait(key(op, uaddr), val, bitset, deadline);
 	count_too_late(fib_self(), val, r);
+	if (!val && !r)
+		count_taken(fib_self(), uaddr);
 	fib_waits_end(op, uaddr, began, r);
 	if (r < 0)
 		fib_cancel_end();
