@@ -285,7 +285,7 @@ static bool is_restart(long r)
  * Who reads from sockets or pipes what somebody sends is one of many, mostly, which are to
  * have as much as he. The kernel may let whoever waits for his answer run at once, and ask
  * again; then he would never wait, and answer that one time and again. So his turn ends
- * when he has made TURN_LEAST calls and reads again, as if he had to wait.
+ * when he reads again, as if he had to wait, and has not waited the last time.
  *
  * Nor does the queue of such fibers come to its end, where a worker looks at epoll: others,
  * who do wait, would be told each FIB_POLL_EVERY turns, and have one for all of these. So
@@ -296,7 +296,10 @@ static bool is_restart(long r)
 #define TURN_CALLS 32
 #define TURN_VAIN  5 /* TURN_LEAST << that: few enough, for who is alone */
 
-/* Is there somebody at the other end of what the call is to read? */
+/*
+ * Is there somebody at the other end of what the call is to read? A terminal has its lines
+ * from a kernel thread: who reads there has to wait.
+ */
 static bool is_asked(const struct entry *e, const long a[6])
 {
 	const struct fib_known *k;
@@ -304,29 +307,34 @@ static bool is_asked(const struct entry *e, const long a[6])
 	if (!e || !(e->flags & FIB_ASKS))
 		return false;
 	k = fib_fd_know((int)a[0]);
-	return k && !fib_fd_is_prompt(k);
+	return k && !fib_fd_is_prompt(k) && !fib_fd_is_terminal(k);
 }
 
 /* Others first, and those of whom epoll tells, if it is time to ask. */
 static void end_asked(struct fib_worker *w, struct fib *f, uint32_t queued)
 {
-	bool round = queued ? w->turns + w->tick > (2 * w->turns_due + 1)
+	uint32_t run = fib_load(&w->runs, relaxed);
+	bool looks = queued ? w->turns + w->tick > (2 * w->turns_due + 1)
 							   << w->turn.vain :
 			      f->hook.calls >= TURN_LEAST << w->turn.vain;
 
-	if (!round && !w->more) {
-		if (queued)
-			fib_sched_yield();
+	if (w->turn.asked != run) {
+		w->turn.asked = run;
 		return;
 	}
-	fib_sched_preempted();
-	w = fib_worker_self();
-	if (w->came || w->more)
-		w->turn.vain = 0;
-	else if (w->turn.vain < TURN_VAIN)
-		w->turn.vain++;
-	if (!queued && w->came)
+	if (looks || w->more) {
+		fib_sched_preempted();
+		w = fib_worker_self();
+		if (w->came || w->more)
+			w->turn.vain = 0;
+		else if (w->turn.vain < TURN_VAIN)
+			w->turn.vain++;
+		queued = queued ? 0 : w->came;
+	}
+	if (queued)
 		fib_sched_yield();
+	w = fib_worker_self();
+	w->turn.asked = fib_load(&w->runs, relaxed);
 }
 
 /* Is the turn of @f to end before @e? */

@@ -164,6 +164,7 @@ struct fib_worker_signal {
 struct fib_worker_turn {
 	uint32_t run;	/* of the worker, in which it was last looked at */
 	uint32_t calls; /* that are left of it */
+	uint32_t asked; /* in that run one was asked, and has not waited since */
 	uint8_t vain;	/* looks at epoll, in a row, that woke nobody */
 };
 
