@@ -313,15 +313,10 @@ static bool is_asked(const struct entry *e, const long a[6])
 /* Others first, and those of whom epoll tells, if it is time to ask. */
 static void end_asked(struct fib_worker *w, struct fib *f, uint32_t queued)
 {
-	uint32_t run = fib_load(&w->runs, relaxed);
 	bool looks = queued ? w->turns + w->tick > (2 * w->turns_due + 1)
 							   << w->turn.vain :
 			      f->hook.calls >= TURN_LEAST << w->turn.vain;
 
-	if (w->turn.asked != run) {
-		w->turn.asked = run;
-		return;
-	}
 	if (looks || w->more) {
 		fib_sched_preempted();
 		w = fib_worker_self();
@@ -337,11 +332,24 @@ static void end_asked(struct fib_worker *w, struct fib *f, uint32_t queued)
 	w->turn.asked = fib_load(&w->runs, relaxed);
 }
 
-/* Is the turn of @f to end before @e? */
+/* Is the turn of @f to end before @e, perhaps? Not if it has waited since it read. */
 static inline bool may_end_turn(const struct fib *f, const struct entry *e)
 {
-	return f->hook.calls % TURN_CALLS == 0 ||
-	       (e && (e->flags & FIB_ASKS) && f->hook.calls >= TURN_LEAST);
+	struct fib_worker *w;
+	uint32_t run;
+
+	if (fib_unlikely(f->hook.calls % TURN_CALLS == 0))
+		return true;
+	if (f->hook.calls < TURN_LEAST || !e || !(e->flags & FIB_ASKS))
+		return false;
+	w = fib_worker_self();
+	if (fib_unlikely(!w))
+		return false;
+	run = fib_load(&w->runs, relaxed);
+	if (w->turn.asked == run)
+		return true;
+	w->turn.asked = run;
+	return false;
 }
 
 static void __attribute__((noinline))
