@@ -139,8 +139,6 @@ void fib_watch(struct fib_sched *s);
 long fib_read_stat(int tid, char *text, size_t size);
 /** R, S, D, ... of proc(5); 0 if nobody tells. */
 char fib_thread_state(int tid);
-/** @w has used that much CPU time, and is about to be put to work. */
-void fib_worker_begins(struct fib_worker *w, uint64_t cpu_ns);
 /** Put one more worker to work: one that has retired, or a new one. */
 bool fib_start_spare(struct fib_sched *s);
 /**

@@ -15,8 +15,6 @@ static int create(struct fib_sched *s, struct fib *bound,
 
 	fib_lock(&s->workers_lock);
 	w = fib_worker_add(s, bound);
-	if (w)
-		fib_worker_begins(w, 0);
 	r = w ? fib_worker_start(w) : -EAGAIN;
 	if (r < 0 && bound)
 		bound->bound = NULL;

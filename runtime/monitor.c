@@ -176,12 +176,6 @@ void fib_monitor_urgent(void)
 		SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
 }
 
-void fib_worker_begins(struct fib_worker *w, uint64_t cpu_ns)
-{
-	fib_store(&w->first_cpu_ns, cpu_ns, relaxed);
-	fib_store(&w->first_run, fib_load(&w->runs, relaxed) + 1, relaxed);
-}
-
 /* Put one more worker to work: one that retired, or a new one. */
 bool fib_start_spare(struct fib_sched *s)
 {
@@ -191,11 +185,8 @@ bool fib_start_spare(struct fib_sched *s)
 		struct fib_worker *w = s->worker[i];
 		int spare = 1;
 
-		if (fib_load(&w->spare, relaxed) != 1)
-			continue;
-		fib_worker_begins(
-			w, fib_cpu_thread_ns(fib_load(&w->tid, relaxed)));
-		if (fib_cas(&w->spare, &spare, 0, seq_cst)) {
+		if (fib_load(&w->spare, relaxed) == 1 &&
+		    fib_cas(&w->spare, &spare, 0, seq_cst)) {
 			fib_raw(SYS_futex, &w->spare, FUTEX_WAKE_PRIVATE, 1);
 			return true;
 		}
@@ -256,13 +247,10 @@ char fib_thread_state(int tid)
 /*
  * It has been in one fiber for a tick: has that fiber used the time, or does it
  * wait in the kernel? If neither, other processes had the processor, and one
- * more thread would not help. But where others of this process compute, they have it, and
- * a little is enough: else many of them that begin at once would have to use up what is
- * asked for over and over, all that were found, before the next one is.
+ * more thread would not help.
  */
 static bool is_stuck(struct fib_worker *w)
 {
-	bool beside = fib_load(&fib_sched_of(w)->lenient, relaxed);
 	int tid = fib_load(&w->tid, relaxed);
 
 	/* It was idle when its run was counted, and is not by the same count. */
@@ -270,8 +258,7 @@ static bool is_stuck(struct fib_worker *w)
 		w->seen_cpu_ns = fib_cpu_thread_ns(tid);
 		return false;
 	}
-	return fib_cpu_thread_ns(tid) - w->seen_cpu_ns >
-		       TICK_NS / (beside ? 16 : 4) ||
+	return fib_cpu_thread_ns(tid) - w->seen_cpu_ns > TICK_NS / 4 ||
 	       fib_thread_state(tid) != 'R';
 }
 
@@ -280,18 +267,6 @@ static bool may_get_stuck(const struct fib_worker *w)
 {
 	return !fib_load(&w->idle, relaxed) && !fib_load(&w->spare, relaxed) &&
 	       !w->bound && !fib_load(&w->gone, relaxed);
-}
-
-/* Has @w, which has run another fiber since the last tick, been in that one alone? */
-static bool see_cpu_time(struct fib_worker *w, uint32_t runs)
-{
-	bool alone = runs == fib_load(&w->first_run, relaxed);
-
-	w->seen_cpu_ns = alone ? fib_load(&w->first_cpu_ns, relaxed) :
-			 may_get_stuck(w) ?
-				 fib_cpu_thread_ns(fib_load(&w->tid, relaxed)) :
-				 CPU_UNKNOWN;
-	return alone;
 }
 
 /*
@@ -319,7 +294,10 @@ static bool look(struct fib_sched *s, bool tick)
 
 		if (tick && !same) {
 			w->seen_runs = runs;
-			same = see_cpu_time(w, runs);
+			w->seen_cpu_ns = may_get_stuck(w) ?
+						 fib_cpu_thread_ns(fib_load(
+							 &w->tid, relaxed)) :
+						 CPU_UNKNOWN;
 		}
 		if (tick && w->bound && fib_unlikely(was_killed(w)))
 			fib_worker_bury(w);
