@@ -227,8 +227,6 @@ struct fib_worker {
 	uint64_t left;	    /* and when one was left to an event: iom.h (N) */
 	uint32_t seen_runs; /* the monitor's, and CPU time then */
 	uint64_t seen_cpu_ns;
-	_Atomic uint32_t first_run;    /* since it was put to work, */
-	_Atomic uint64_t first_cpu_ns; /* and CPU time before that */
 	uint32_t delays[FIB_DELAYS];	    /* in the run queue: runq.h */
 	_Atomic uint64_t counts[FIB_STATS]; /* its own; who reads adds them */
 	_Atomic uint32_t late;		    /* turns it has waited for a lock */
