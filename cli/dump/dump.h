@@ -92,11 +92,9 @@ void dump_open(pid_t pid);
 /** One more mapping, for dump_maps_sort() to bring into its place. */
 void dump_map_add(const struct dump_map *m);
 void dump_maps_sort(void);
-/** A file below dump_proc for reading, or NULL. */
-FILE *dump_file(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/** The same below dump_alive. */
-FILE *dump_alive_file(const char *fmt, ...)
-	__attribute__((format(printf, 1, 2)));
+/** A file below @dir, dump_proc or dump_alive, for reading, or NULL. */
+FILE *dump_file(int dir, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /** True, and the rest of the line, if /proc/PID/status has @field ("Uid:"). */
 bool dump_status(const char *field, char *val, size_t size);
 /** When it was born, in ticks since the boot; that of @pid. 0: not known. */

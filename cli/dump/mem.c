@@ -58,41 +58,22 @@ const char *dump_what(void)
 
 /* --- below /proc/PID ------------------------------------------------------ */
 
-static FILE *open_below(int dir, const char *fmt, va_list ap)
+FILE *dump_file(int dir, const char *fmt, ...)
 {
 	char name[64];
+	va_list ap;
 	int fd;
 
+	va_start(ap, fmt);
 	vsnprintf(name, sizeof(name), fmt, ap);
+	va_end(ap);
 	fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	return fd >= 0 ? fdopen(fd, "r") : NULL;
 }
 
-FILE *dump_file(const char *fmt, ...)
-{
-	va_list ap;
-	FILE *f;
-
-	va_start(ap, fmt);
-	f = open_below(dump_proc, fmt, ap);
-	va_end(ap);
-	return f;
-}
-
-FILE *dump_alive_file(const char *fmt, ...)
-{
-	va_list ap;
-	FILE *f;
-
-	va_start(ap, fmt);
-	f = open_below(dump_alive, fmt, ap);
-	va_end(ap);
-	return f;
-}
-
 bool dump_status(const char *field, char *val, size_t size)
 {
-	FILE *f = dump_file("status");
+	FILE *f = dump_file(dump_proc, "status");
 	size_t len = strlen(field);
 	char line[256];
 	bool found = false;
@@ -127,7 +108,7 @@ static unsigned long long born_in(FILE *f)
 
 unsigned long long dump_born(void)
 {
-	return born_in(dump_file("stat"));
+	return born_in(dump_file(dump_proc, "stat"));
 }
 
 unsigned long long dump_born_of(pid_t pid)
@@ -297,7 +278,7 @@ static void read_maps(void)
 	FILE *f;
 
 	errno = 0;
-	f = dump_alive_file("maps");
+	f = dump_file(dump_alive, "maps");
 	if (!f)
 		dump_explain(errno);
 	while (getline(&line, &size, f) > 0)
@@ -311,8 +292,8 @@ static void read_maps(void)
 /* The first kernel thread has ended, but another one may go on. */
 static void find_alive(void)
 {
-	int task = openat(dump_proc, "task",
-			  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int task =
+		openat(dump_proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = task < 0 ? NULL : fdopendir(task);
 	struct dirent *e;
 

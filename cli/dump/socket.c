@@ -106,7 +106,7 @@ static void read_list(const char *name,
 
 	snprintf(protocol, sizeof(protocol), "%.*s", (int)strcspn(name, "6"),
 		 name);
-	f = dump_alive_file("net/%s", name);
+	f = dump_file(dump_alive, "net/%s", name);
 	while (f && fgets(line, sizeof(line), f))
 		each(line, protocol);
 	if (f)

@@ -88,7 +88,7 @@ const char *dump_process_name(void)
 
 	if (dump_core.path)
 		return cli_text(dump_core.program);
-	f = dump_file("comm");
+	f = dump_file(dump_proc, "comm");
 	if (!f || !fgets(name, sizeof(name), f))
 		strcpy(name, "?");
 	if (f)

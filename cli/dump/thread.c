@@ -72,14 +72,14 @@ static pid_t translate(pid_t tid)
 	DIR *d;
 	int fd;
 
-	innermost(dump_file("status"), &nested);
+	innermost(dump_file(dump_proc, "status"), &nested);
 	if (!nested)
 		return tid;
 	fd = openat(dump_proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	d = fd >= 0 ? fdopendir(fd) : NULL;
 	while (d && !found && (e = readdir(d)))
 		if (isdigit(*e->d_name) &&
-		    innermost(dump_file("task/%s/status", e->d_name),
+		    innermost(dump_file(dump_proc, "task/%s/status", e->d_name),
 			      &nested) == tid)
 			found = atoi(e->d_name);
 	if (d)
@@ -91,7 +91,7 @@ static pid_t translate(pid_t tid)
 static const char *tracer_of(pid_t tid)
 {
 	static char text[256];
-	FILE *f = dump_file("task/%d/status", (int)tid);
+	FILE *f = dump_file(dump_proc, "task/%d/status", (int)tid);
 	char line[256], path[64], name[64] = "?\n";
 	int tracer = 0;
 
@@ -174,7 +174,7 @@ static bool has_timeout(int fd)
 
 static bool must_not_stop(pid_t tid)
 {
-	FILE *f = dump_file("task/%d/syscall", (int)tid);
+	FILE *f = dump_file(dump_proc, "task/%d/syscall", (int)tid);
 	unsigned long fd = 0;
 	long nr = -1;
 

@@ -26,7 +26,7 @@ static double ns_of_cycle(void)
 /* The first field of schedstat: ns on a processor. */
 static uint64_t run_ns(int tid)
 {
-	FILE *f = dump_file("task/%d/schedstat", tid);
+	FILE *f = dump_file(dump_proc, "task/%d/schedstat", tid);
 	unsigned long ns = 0;
 
 	if (f && fscanf(f, "%lu", &ns) != 1)

@@ -43,6 +43,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < N; i++)
 		t[i] = t_thread(waits, NULL);
 	do {
+		/* It has work to do, by the clock: others run, and find nothing. */
 		CHECK_0(usleep(1000));
 		go_on = left > 0;
 		CHECK_0(sem_post(&sem));
