@@ -359,12 +359,14 @@ class Files(App):
     def kernel_threads(self, pid):
         """At rest, and without those that are idle: on a busy machine sendfile()
         takes long enough for spares to come, though none waits in it. Of another
-        process that can only be looked for again."""
+        process that can only be looked for again; no client reads meanwhile, so
+        who waits in it is found each time."""
         least = self.connections + 1
-        for _ in range(10):
+        end = time.monotonic() + PATIENCE
+        while self.spare < least and time.monotonic() < end:
             least = min(least, sum(not idles(pid, tid) for tid in
                                    os.listdir(f"/proc/{pid}/task")))
-            if least <= self.spare:
+            if least >= self.connections:
                 break
             time.sleep(0.05)
         return least
