@@ -139,8 +139,8 @@ void fib_watch(struct fib_sched *s);
 long fib_read_stat(int tid, char *text, size_t size);
 /** R, S, D, ... of proc(5); 0 if nobody tells. */
 char fib_thread_state(int tid);
-/** Put one more worker to work: one that has retired, or a new one. */
-bool fib_start_spare(struct fib_sched *s);
+/** Put one more worker to work: one that has retired, or a new one. NULL: there is none. */
+struct fib_worker *fib_start_spare(struct fib_sched *s);
 /**
  * Around a kernel call that may block for long: others need a worker. @briefly: it
  * hardly will, and the monitor need not come before its next tick.

@@ -176,8 +176,8 @@ void fib_monitor_urgent(void)
 		SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
 }
 
-/* Put one more worker to work: one that retired, or a new one. */
-bool fib_start_spare(struct fib_sched *s)
+/* Put one more worker to work: one that retired, or a new one. NULL: there is none. */
+struct fib_worker *fib_start_spare(struct fib_sched *s)
 {
 	uint32_t n = fib_load(&s->workers, acquire);
 
@@ -188,39 +188,57 @@ bool fib_start_spare(struct fib_sched *s)
 		if (fib_load(&w->spare, relaxed) == 1 &&
 		    fib_cas(&w->spare, &spare, 0, seq_cst)) {
 			fib_raw(SYS_futex, &w->spare, FUTEX_WAKE_PRIVATE, 1);
-			return true;
+			return w;
 		}
 	}
-	return fib_worker_create(s, NULL) != NULL;
+	return fib_worker_create(s, NULL);
 }
 
-static void give_away(struct fib_worker *w)
+/* The spare that has the place of @w now; NULL: there is none. */
+static struct fib_worker *give_place(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
-	struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
-
-	fib_count(held_up);
-	if (f)
-		fib_trace(NULL, f, FIB_TRACE_HELD, w->id);
-	if (fib_host.held_up)
-		fib_host.held_up(w);
 	/*
 	 * The spare first: it counts in the place of @w, which may come back at
 	 * any time from then on, and finds one too many. The other way around
 	 * it came back into its own place while the spare was being made, and
 	 * there was one too many for good.
 	 */
-	if (!fib_start_spare(s)) {
-		fib_count(no_spares);
-		if (fib_host.preempt)
-			fib_host.preempt(w);
-		return;
-	}
+	struct fib_worker *spare = fib_start_spare(s);
+
+	if (!spare)
+		return NULL;
 	fib_count(spares);
 	if (!fib_load(&w->blocking, relaxed))
 		fib_store(&s->lenient, LENIENT, relaxed);
 	if (fib_xchg(&w->taken, 1, seq_cst))
 		fib_add(&s->running, 1, seq_cst);
+	return spare;
+}
+
+/*
+ * @w is stuck. @more: how many spares more are to come, since what they will run is
+ * likely to compute as well. Each gives its place to the next one before it has begun.
+ */
+static void give_away(struct fib_worker *w, uint32_t more)
+{
+	struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
+	struct fib_worker *spare;
+
+	fib_count(held_up);
+	if (f)
+		fib_trace(NULL, f, FIB_TRACE_HELD, w->id);
+	if (fib_host.held_up)
+		fib_host.held_up(w);
+	spare = give_place(w);
+	if (!spare) {
+		fib_count(no_spares);
+		if (fib_host.preempt)
+			fib_host.preempt(w);
+		return;
+	}
+	while (more-- && spare)
+		spare = give_place(spare);
 }
 
 long fib_read_stat(int tid, char *text, size_t size)
@@ -280,10 +298,34 @@ static bool was_killed(struct fib_worker *w)
 	       !fib_load(&w->tid, acquire) && !fib_load(&w->gone, acquire);
 }
 
+/* How many fibers would run if there were a worker for each? */
+static uint32_t count_queued(struct fib_sched *s)
+{
+	uint32_t n = fib_load(&s->workers, acquire);
+	uint32_t sum = fib_load(&s->injected, relaxed);
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += fib_load(&s->worker[i]->queued, relaxed);
+	return sum;
+}
+
+/*
+ * Fibers that compute share the processors, so that it takes the longer until one more is
+ * found the more there are. Where many begin at once, there are twice as many workers each
+ * time that one is found: all of them have begun in twice the time that the last one takes,
+ * and not in that of each after the other.
+ */
+static uint32_t count_more(struct fib_sched *s, uint32_t computing)
+{
+	uint32_t queued = computing ? count_queued(s) : 0;
+
+	return queued > computing ? computing : queued ? queued - 1 : 0;
+}
+
 /* True while some worker is busy. */
 static bool look(struct fib_sched *s, bool tick)
 {
-	uint32_t n = fib_load(&s->workers, acquire);
+	uint32_t n = fib_load(&s->workers, acquire), computing = 0;
 	struct fib_worker *stuck = NULL;
 	bool busy = false;
 
@@ -316,8 +358,10 @@ static bool look(struct fib_sched *s, bool tick)
 		/* Who runs there may not have noticed the last time. */
 		if (tick && fib_load(&w->summoned, relaxed) && fib_host.preempt)
 			fib_host.preempt(w);
-		if (fib_load(&w->taken, relaxed))
+		if (fib_load(&w->taken, relaxed)) {
+			computing += same && !fib_load(&w->blocking, relaxed);
 			continue;
+		}
 		if (fib_load(fib_shared(&w->cur), relaxed) &&
 		    (fib_load(&w->blocking, relaxed) ||
 		     (tick &&
@@ -326,7 +370,7 @@ static bool look(struct fib_sched *s, bool tick)
 			stuck = w;
 	}
 	if (stuck && !fib_load(&s->nidle, seq_cst))
-		give_away(stuck);
+		give_away(stuck, tick ? count_more(s, computing) : 0);
 	return busy;
 }
 

@@ -1,0 +1,52 @@
+/*
+ * Many threads that compute begin at once on one CPU: none has to wait until all before it
+ * have had their time over and over. By the CPU time of all, since others may use the CPU.
+ */
+#include "t.h"
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum { N = 36, MOST_MS = 1500 };
+
+static atomic_int begun;
+
+static long cpu_ms(void)
+{
+	struct timespec ts;
+
+	CHECK_0(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts));
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void *computes(void *arg)
+{
+	atomic_fetch_add(&begun, 1);
+	while (atomic_load_explicit(&begun, memory_order_relaxed) < N)
+		;
+	return arg;
+}
+
+int main(void)
+{
+	pthread_t th[N];
+	cpu_set_t cpus, one;
+	long before, took;
+	int cpu = 0;
+
+	CHECK_0(sched_getaffinity(0, sizeof(cpus), &cpus));
+	while (!CPU_ISSET(cpu, &cpus))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	CHECK_0(sched_setaffinity(0, sizeof(one), &one));
+	before = cpu_ms();
+	for (int i = 0; i < N; i++)
+		th[i] = t_thread(computes, NULL);
+	for (int i = 0; i < N; i++)
+		t_join(th[i]);
+	took = cpu_ms() - before;
+	CHECK(took < MOST_MS);
+	t_say("%d threads", N);
+	return 0;
+}
