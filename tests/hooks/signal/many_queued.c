@@ -1,12 +1,12 @@
 /*
- * Tens of thousands of signals pend at one thread, of two numbers in turn, and one that
- * comes late and goes first; all are taken in their order. Each costs the same, however
- * many there are: with a walk along them it would take minutes.
+ * Thousands of signals pend at one thread, of two numbers in turn, and one that comes late
+ * and goes first; all are taken in their order. None costs much, however many there are:
+ * the kernel's own walk along them takes 0.2 s of CPU time in all, one of the library took 4 s.
  */
 #include "t.h"
 #include <sys/resource.h>
 
-enum { MANY = 30000 };
+enum { MANY = 12000, MOST_SECONDS = 2 };
 
 static sigset_t set;
 static sem_t go;
@@ -56,6 +56,7 @@ int main(void)
 	CHECK_0(pthread_sigqueue(t, SIGUSR1, (union sigval){ -1 }));
 	CHECK(sem_post(&go) == 0);
 	t_join(t);
+	CHECK(clock() < MOST_SECONDS * CLOCKS_PER_SEC);
 	t_say("all");
 	return 0;
 }
