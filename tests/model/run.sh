@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: run.sh BUILD
-# Every model as it stands must hold in all interleavings; and each variant
-# that its head names under "Refuted" must not. Last line "N passed, N failed".
+# Every model as it stands must hold in all interleavings, and have a row in README.md;
+# each variant that its head names under "Refuted" must not hold. Last line "N passed, N failed".
 
 out=$(realpath -m "${1:?usage: run.sh BUILD}")/tests/model
 here=$(dirname "$(realpath "$0")")
@@ -47,6 +47,8 @@ for m in $models; do
 done | xargs -P "$(nproc)" -L 1 bash -c 'search "$@"' search
 for m in $models; do
 	verdict "$m holds" 0 "$m"
+	grep -q "^| .$m\.pml. " "$here/README.md" ||
+		verdict "$m has a row in README.md" 0 "$m.README"
 	[ -n "$(variants "$m")" ] || verdict "$m names no variant" 1 "$m"
 	for v in $(variants "$m"); do
 		verdict "$m without its rule: $v is refuted" 1 "$m.$v"
