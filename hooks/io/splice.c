@@ -62,9 +62,13 @@ static long in_kernel(long nr, const long a[6])
 	long asked = nr == SYS_sendfile ? a[3] : nr == SYS_splice ? a[4] : 0;
 	long r = fib_slow_pass_intr((unsigned)nr, a);
 
-	/* The signal comes beside a part that went before, too. */
-	if (r == -EPIPE || (r > 0 && r < asked))
-		fib_signal_raise(fib_self(), SIGPIPE, true);
+	/*
+	 * The signal comes beside a part that went before, too: of a pipe or socket that is
+	 * broken, or of a file at its limit (iter_file_splice_write() tries what is left).
+	 */
+	if (r == -EPIPE || r == -EFBIG || (r > 0 && r < asked))
+		fib_signal_raised(fib_self(),
+				  FIB_SIG(SIGPIPE) | FIB_SIG(SIGXFSZ));
 	return r;
 }
 

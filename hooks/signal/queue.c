@@ -597,16 +597,25 @@ void fib_sig_queues_init(void)
 	ever_queued = 0;
 }
 
-void fib_signal_raise(struct fib *f, int sig, bool by_kernel)
+void fib_signal_raised(struct fib *f, uint64_t set)
 {
-	uint64_t set = FIB_SIG(sig);
 	struct timespec now = { 0, 0 };
 	siginfo_t info;
+	long sig = fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8);
 
-	memset(&info, 0, sizeof(info));
-	if (by_kernel &&
-	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
+	if (sig > 0)
+		fib_signal_raise(f, (int)sig, false);
+}
+
+void fib_signal_raise(struct fib *f, int sig, bool by_kernel)
+{
+	siginfo_t info;
+
+	if (by_kernel) {
+		fib_signal_raised(f, FIB_SIG(sig));
 		return;
+	}
+	memset(&info, 0, sizeof(info));
 	info.si_code = SI_USER;
 	info.si_pid = fib_signal_pid;
 	fib_signal_send(f, sig, &info, false);

@@ -168,6 +168,8 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info,
  * which has it pending; or it was not made by the kernel.
  */
 void fib_signal_raise(struct fib *f, int sig, bool by_kernel);
+/** The same, if it has raised one of @set on its kernel thread. */
+void fib_signal_raised(struct fib *f, uint64_t set);
 /** The next of @set that is pending for @f, and is no more; 0: none. */
 int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info);
 /** The same of what is pending for the process here, not in the kernel. */

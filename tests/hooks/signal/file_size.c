@@ -4,9 +4,12 @@
  * t-case: handled
  * t-case: blocked
  * t-case: truncate
+ * t-case: part
+ * t-case: part-default => signal XFSZ
  */
 #include "t.h"
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 
 static volatile sig_atomic_t hits;
 static pthread_t hit;
@@ -54,6 +57,34 @@ static void *writer(void *arg)
 	return NULL;
 }
 
+/* Of what sendfile() and splice() cannot write the signal comes beside the part. */
+static void *mover(void *arg)
+{
+	char path[] = "/tmp/file_size.XXXXXX", b[200] = { 0 };
+	int fd = mkstemp(path), in = memfd_create("in", 0), p[2];
+	off_t from = 0, to = 100;
+
+	CHECK(fd >= 0 && in >= 0 && !unlink(path));
+	CHECK(write(in, b, 120) == 120);
+	t_pipe(p);
+	t_write(p[1], b, 200);
+	if (!strcmp(arg, "part"))
+		t_handle(SIGXFSZ, on_signal, 0);
+	CHECK(sendfile(fd, in, &from, 120) == 120 && hits == 0);
+	t_say("fits");
+	from = 0;
+	CHECK(sendfile(fd, in, &from, 120) == 30 && from == 30);
+	CHECK(hits == 1 && pthread_equal(hit, pthread_self()));
+	CHECK(splice(p[0], NULL, fd, &to, 80, 0) == 50);
+	CHECK(hits == 2 && pthread_equal(hit, pthread_self()));
+	/* All that there is. */
+	to = 0;
+	CHECK(splice(p[0], NULL, fd, &to, 200, 0) == 150 && hits == 2);
+	CHECK_ERR(sendfile(fd, in, &from, 120), EFBIG);
+	CHECK(hits == 3);
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	struct rlimit core = { 0, 0 }, size = { 150, RLIM_INFINITY };
@@ -61,7 +92,7 @@ int main(int argc, char **argv)
 	CHECK(argc == 2);
 	CHECK(!setrlimit(RLIMIT_CORE, &core));
 	CHECK(!setrlimit(RLIMIT_FSIZE, &size));
-	t_join(t_thread(writer, argv[1]));
+	t_join(t_thread(strncmp(argv[1], "part", 4) ? writer : mover, argv[1]));
 	/* What the library writes at the end is longer. */
 	size.rlim_cur = RLIM_INFINITY;
 	CHECK(!setrlimit(RLIMIT_FSIZE, &size));
