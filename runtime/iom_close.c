@@ -25,6 +25,9 @@ bool fib_iom_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes)
 	if (in_time) {
 		fib_list_add_tail(&s->waiters, &w->node);
 		fib_iom_waits_locked(s, FIB_IO_OTHERS);
+		/* The caller is a guest there already, as which it may leave before. */
+		if (fib_unlikely(fib_load(&s->guests, relaxed)))
+			fib_add(&s->guests, 1, relaxed);
 	}
 	fib_unlock(&s->lock);
 	return in_time;
@@ -102,7 +105,7 @@ void fib_iom_let_go(struct fib_hold *h)
 {
 	struct fib_fd *s = fib_iom_unhold(h);
 
-	/* One that was moved is a guest there. */
+	/* One that was moved, or has come there later, is a guest. */
 	if (s && fib_load(&s->guests, relaxed))
 		fib_iom_guest_leave(s);
 }

@@ -256,7 +256,10 @@ static bool goes_over(struct fib_io *io)
 	return over;
 }
 
-/* Do those who wait for the file stand elsewhere? Asked once it has other numbers. */
+/*
+ * Do those who wait for the file stand elsewhere? Asked once it has other numbers. (Nobody
+ * comes to where it is a guest.)
+ */
 static bool has_queue(struct fib_io *io, struct fib_known *k)
 {
 	uint32_t closes;
@@ -269,7 +272,8 @@ static bool has_queue(struct fib_io *io, struct fib_known *k)
 	if (fib_likely(!(twin & FIB_TWIN_HAS)))
 		return false;
 	io->shared = false;
-	return !io->moved && fib_fd_queue(k, io->ev, io->closes, &closes);
+	return !fib_load(&io->s->guests, relaxed) &&
+	       fib_fd_queue(k, io->ev, io->closes, &closes);
 }
 
 /*
@@ -613,10 +617,7 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 	}
 	if (line)
 		fib_line_leave(line);
-	/* As a guest it was there before it held, and says goodbye later. */
-	if (f->io.hold && io->moved)
-		fib_iom_unhold(&hold);
-	else if (f->io.hold)
+	if (f->io.hold)
 		fib_iom_let_go(&hold);
 	f->io.hold = NULL;
 	return rest && rest->done ? rest->done : r;

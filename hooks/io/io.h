@@ -294,6 +294,11 @@ bool fib_io_as_it_is(struct fib_known *k, long nr, const long a[6], long *r);
 /** net.c: the same, of a read or receive. */
 bool fib_io_receive_as_it_is(struct fib_known *k, size_t plain, long nr,
 			     const long a[6], long *r);
+/** net.c: what O_NONBLOCK does is to set MSG_DONTWAIT, __sys_recvfrom() and its kin. */
+bool fib_io_never_waits(const struct fib_known *k, long *flags);
+/** net.c: sendmsg(); *@whole: nothing of it is left. */
+long fib_io_send_message(struct fib_known *k, struct msghdr *msg, int flags,
+			 bool *whole);
 /** net.c: sendto() with the arguments @a, whose flags may change. */
 long fib_io_send(struct fib_known *k, long a[6]);
 

@@ -223,8 +223,7 @@ static long receive_now(struct fib_known *k, size_t plain, long nr,
 		       fib_pass(nr, a);
 }
 
-/* __sys_recvfrom() and its kin: what O_NONBLOCK does is to set MSG_DONTWAIT. */
-static bool never_waits(const struct fib_known *k, long *flags)
+bool fib_io_never_waits(const struct fib_known *k, long *flags)
 {
 	bool never = fib_fd_never_waits(k);
 
@@ -239,7 +238,7 @@ long fib_io_receive(struct fib_known *k, size_t plain, long nr, long a[6],
 	struct fib_io io;
 	long r;
 
-	if (never_waits(k, flags))
+	if (fib_io_never_waits(k, flags))
 		return receive_now(k, plain, nr, a, *flags);
 	/* Of a peek, EAGAIN does not say that nothing is there; the other goes in parts. */
 	if (!(*flags & (MSG_PEEK | MSG_WAITALL)) && fib_fd_seems_nonblock(k) &&
@@ -527,7 +526,7 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 	uint32_t closes, seq;
 	bool tried;
 
-	if ((asked & MSG_DONTWAIT) || never_waits(k, flags))
+	if ((asked & MSG_DONTWAIT) || fib_io_never_waits(k, flags))
 		return fib_fd_wrote(k, fib_io_sent(fib_pass(nr, a), asked));
 	if (fib_unlikely((asked & ~PLAIN_SEND) || k->kind == FIB_FD_OTHER ||
 			 fib_fd_is_odd(k, FIB_IO_WRITE)))
@@ -594,11 +593,10 @@ static bool send_control(struct fib_known *k, const long a[6], long *result)
 	return true;
 }
 
-/* *@whole: nothing of it is left. */
-static long send_message(struct fib_known *k, int fd, struct msghdr *msg,
-			 int flags, bool *whole)
+long fib_io_send_message(struct fib_known *k, struct msghdr *msg, int flags,
+			 bool *whole)
 {
-	long a[6] = { fd, (long)msg, flags };
+	long a[6] = { k->fd, (long)msg, flags };
 	struct msghdr h = { 0 };
 	size_t len;
 	long r;
@@ -624,70 +622,5 @@ long fib_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 	if (!k)
 		return fib_io_sent(fib_raw(SYS_sendmsg, fd, msg, flags), flags);
 	flags = fib_io_heeded_send(k, flags);
-	return send_message(k, fd, (struct msghdr *)msg, flags, &whole);
-}
-
-static bool has_control(const struct mmsghdr *v, unsigned n)
-{
-	struct msghdr h;
-
-	for (unsigned i = 0; i < n && i < FIB_IOV_MAX; i++) {
-		if (fib_copy(&h, &v[i].msg_hdr, sizeof(h)))
-			return false;
-		if (h.msg_controllen)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Nothing is to be sent, only looked for the way: of all that is said to be sent
- * nothing is taken, and so ___sys_sendmmsg() ends with the first.
- */
-#define ONLY_PROBES 0x10 /* MSG_PROBE */
-
-static bool only_probes(const struct fib_known *k, int flags)
-{
-	return (flags & ONLY_PROBES) && k->kind == FIB_FD_DGRAM;
-}
-
-/* One message after the other, and none after one that went in part. */
-long fib_sys_sendmmsg(int fd, void *vec, unsigned n, int flags)
-{
-	struct fib_known *k = fib_io_socket(fd);
-	uint32_t closes = k ? fib_load(&k->slot->closes, relaxed) : 0;
-	long a[6] = { fd, (long)vec, n, flags }, r = 0;
-	struct mmsghdr *v = vec;
-	bool whole = true;
-	unsigned i;
-
-	if (k)
-		a[3] = flags = fib_io_heeded_send(k, flags);
-	if (!k || (flags & MSG_DONTWAIT) || only_probes(k, flags) ||
-	    never_waits(k, &a[3])) {
-		if (has_control(v, n))
-			fib_fd_shared();
-		r = k ? fib_io_in_kernel(k, FIB_IO_WRITE, false, SYS_sendmmsg,
-					 a) :
-			fib_pass(SYS_sendmmsg, a);
-		/* The signal of one comes beside those that went before, too. */
-		if (r == -EPIPE || (r > 0 && (unsigned)r < n))
-			fib_signal_raise(fib_self(), SIGPIPE, true);
-		return r;
-	}
-	/* Closed meanwhile: the number is not the file any more. */
-	for (i = 0; i < n && i < FIB_IOV_MAX && whole &&
-		    fib_load(&k->slot->closes, relaxed) == closes;
-	     i++) {
-		unsigned len;
-
-		r = send_message(k, fd, &v[i].msg_hdr, flags, &whole);
-		len = (unsigned)r;
-		if (r >= 0 && fib_copy(&v[i].msg_len, &len, sizeof(len)))
-			r = -EFAULT;
-		if (r < 0)
-			break;
-		fib_part_done();
-	}
-	return i ? (long)i : r;
+	return fib_io_send_message(k, (struct msghdr *)msg, flags, &whole);
 }

@@ -17,7 +17,7 @@ bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h)
 	struct fib_fd *q;
 	uint32_t closes;
 
-	if (fib_self()->io.hold || io->moved)
+	if (fib_self()->io.hold || fib_load(&io->s->guests, relaxed))
 		return false;
 	if (!fib_load(&k->twin, relaxed))
 		fib_fd_find_twin(k);

@@ -26,6 +26,9 @@ static void let_go(struct fib *f)
 		fib_iom_let_go(h);
 	}
 	f->io.hold = NULL;
+	if (f->io.keeps)
+		fib_iom_let_go(f->io.keeps);
+	f->io.keeps = NULL;
 	if (f->io.place)
 		fib_line_leave(f->io.place);
 	if (f->io.reserved)
