@@ -376,6 +376,20 @@ static struct fib_waiter *first_locked(struct fib_fd *s, uint8_t events)
 	return NULL;
 }
 
+void fib_iom_first_goes_last(struct fib_fd *s, uint8_t events)
+{
+	struct fib_waiter *w;
+
+	fib_lock(&s->lock);
+	w = first_locked(s, events);
+	if (w) {
+		fib_list_del(&w->node);
+		w->turn = draw_turn_locked(s);
+		fib_list_add_tail(&s->waiters, &w->node);
+	}
+	fib_unlock(&s->lock);
+}
+
 static void wake_by_hint_locked(struct fib_fd *s, struct fib_waiter *x)
 {
 	struct fib_worker *w = fib_worker_self();

@@ -454,6 +454,8 @@ void fib_iom_all_again(struct fib_fd *s, uint8_t events, uint8_t woken);
  * the file that it was when files was @files. See "Hints".
  */
 void fib_iom_hint(struct fib_fd *s, uint32_t files, uint8_t events);
+/** The first who waits for one of @events is behind the others from now on. */
+void fib_iom_first_goes_last(struct fib_fd *s, uint8_t events);
 /** A woken consumer is done: let the next one try. */
 void fib_iom_pass(struct fib_fd *s, uint8_t events);
 /** One that was handed on has looked, and nothing was left: if an edge came since @seq. */

@@ -602,6 +602,26 @@ static long lock_part(int fd, int cmd, long arg)
 	return r;
 }
 
+/*
+ * A pipe's size was set: pipe_set_size() wakes the first who waits to write, whatever it
+ * is. One who finds no room stands behind the others then; of room an edge tells.
+ */
+static void resized(int fd)
+{
+	struct fib_known *k = fib_fd_know(fd);
+	struct fib_peer w;
+
+	if (!k || k->kind != FIB_FD_PIPE)
+		return;
+	w = fib_fd_access(k) == O_RDONLY ?
+		    fib_fd_peer(k) :
+		    (struct fib_peer){ k->slot, fib_fd_files(fd) };
+	if (w.slot && (fib_load(&w.slot->waiting, relaxed) & FIB_IO_WRITE) &&
+	    fib_load(&w.slot->files, relaxed) == w.files &&
+	    !fib_io_ready(w.slot->fd, POLLOUT))
+		fib_iom_first_goes_last(w.slot, FIB_IO_WRITE);
+}
+
 long fib_sys_fcntl(int fd, int cmd, long arg)
 {
 	uint32_t files;
@@ -623,6 +643,8 @@ long fib_sys_fcntl(int fd, int cmd, long arg)
 			     fib_raw(SYS_fcntl, fd, cmd, arg);
 	if (r == 0 && cmd == F_OFD_SETLK)
 		note_lock(fd, cmd, arg);
+	if (fib_unlikely(cmd == F_SETPIPE_SZ) && r > 0)
+		resized(fd);
 	return r;
 }
 
