@@ -278,6 +278,10 @@ def documented_alone(d, calls):
         return "who receives with O_ASYNC: docs/COMPATIBILITY.md"
     if writer_was_faster(d):
         return "who writes beside a poll(): docs/COMPATIBILITY.md"
+    if who_sent_first(d):
+        return "which of several has room in their socket first: the kernel's race"
+    if into_last_page(d):
+        return "a write to a pipe that has waited: docs/COMPATIBILITY.md"
     if by_processes(d):
         return "who waits in several processes: docs/COMPATIBILITY.md"
     # Whether flush_to_ldisc() is behind when a line that has no end is dropped.
@@ -417,6 +421,57 @@ def swapped_reads(d):
     steps = [d.steps[int(x.pop())].split() for x in (one, other) if len(x) == 1]
     return len(steps) == 2 and \
         all(re.match("v?read|recv", x[1]) for x in steps)
+
+
+def call_and_file(step):
+    """(actor, call, name) of a step."""
+    w = step.split()
+    at = 2 if w[1] == "sub" else 1
+    return w[0], w[at], (w[at + 1:] + [""])[0].split(":")[0]
+
+
+def waited_until(d, line):
+    """The steps that end natively in that line of the play, and have waited for it."""
+    return [int(k) for k in re.findall(r"\t(\d+) = ", d.want[line])
+            if int(k) < line]
+
+
+def who_sent_first(d):
+    """Is it alone what reads have, of several sends that one step has woken? All who wait
+    for room in their own socket are (sock_wait_for_wmem() and sk_stream_wait_memory() do
+    not wait exclusively), and whoever is the first to have its lock is served."""
+    one, other = (dict(x.split(" = ", 1) for x in line.split("\t")[1:] if " = " in x)
+                  for line in d.lines())
+    if one.keys() != other.keys() or \
+            not all(k.isdigit() and
+                    re.match("v?p?read|recv", call_and_file(d.steps[int(k)])[1])
+                    for k in one if one[k] != other[k]):
+        return False
+    sockets = {x for s in d.steps[:d.phase] for x in s.split()[2:4]
+               if s.split()[1] in ("pair", "tcp", "tcp6", "unixdgram", "unixconn")}
+    for line in range(d.phase + 1):
+        sends = {call_and_file(d.steps[k])[::2] for k in waited_until(d, line)
+                 if re.match("send|v?writ|pwrit", call_and_file(d.steps[k])[1])}
+        names = [name for _, name in sends if name in sockets]
+        if len(names) > len(set(names)):
+            return True
+    return False
+
+
+def into_last_page(d):
+    """Has a write to a pipe ended that natively waits, where one that waited before has
+    left room in the last page? (pipe_write() looks for that when it begins alone.)"""
+    if not re.match("((p?w|vw)rite|writev).* of pipe: blocks -> done", d.signature()):
+        return False
+    one, other = ({x.split(" = ")[0] for x in line.split("\t")[1:] if " = " in x}
+                  for line in d.lines())
+    names = {call_and_file(d.steps[int(k)])[2] for k in other - one if k.isdigit()}
+    return any(
+        call_and_file(d.steps[k])[2] in names and
+        re.match("v?writ|pwrit", call_and_file(d.steps[k])[1]) and
+        sum(map(int, re.findall(r"\d+", " ".join(
+            d.steps[k].split(call_and_file(d.steps[k])[2], 1)[1:])))) % 4096
+        for line in range(d.phase + 1) for k in waited_until(d, line))
 
 
 def by_processes(d):
