@@ -15,7 +15,7 @@ enum { SEMOP, FLOCK, SEM_WAIT, READ, NANOSLEEP, PAUSE, SIGSUSPEND, KINDS };
 static const char *const names[] = { "semop",	  "flock", "sem_wait",	"read",
 				     "nanosleep", "pause", "sigsuspend" };
 
-static int kind, set, ends[2];
+static int kind, set, ends[2], other; /* other: than the lock's */
 static char path[] = "/tmp/beside_cancel.XXXXXX";
 static FILE *file;     /* its reads are libc's own */
 static sem_t sem, ran; /* ran: has the handler? */
@@ -33,21 +33,13 @@ static int call(void)
 	struct sembuf down = { 0, -1, 0 };
 	struct timespec long_ = { 1000, 0 };
 	sigset_t none;
-	int fd, r;
 
 	sigemptyset(&none);
 	switch (kind) {
 	case SEMOP:
 		return semop(set, &down, 1);
 	case FLOCK:
-		fd = open(path, O_RDWR);
-		CHECK(fd >= 0);
-		r = flock(fd, LOCK_EX);
-		error = errno;
-		CHECK_0(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL));
-		close(fd);
-		errno = error;
-		return r;
+		return flock(other, LOCK_EX);
 	case SEM_WAIT:
 		return sem_wait(&sem);
 	case READ:
@@ -107,6 +99,9 @@ static void one(int repeats, int lock)
 	pthread_t t;
 
 	ended = 0;
+	/* Neither by the waiter: open() and close() are cancellation points. */
+	other = open(path, O_RDWR);
+	CHECK(other >= 0);
 	CHECK(sem_init(&ran, 0, 0) == 0);
 	t = t_thread(waiter, NULL);
 	t_settle();
@@ -127,6 +122,7 @@ static void one(int repeats, int lock)
 			CHECK_0(pthread_kill(t, SIGUSR1));
 	}
 	pthread_join(t, NULL);
+	t_close(other);
 	t_say("%s %s", names[kind], result >= 0 ? "has it" : strerror(error));
 }
 
