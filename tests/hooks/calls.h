@@ -10,7 +10,8 @@
  * That a thread waits in the kernel cannot be seen from inside in the same way
  * natively and hooked. So both give it time, and then until no kernel thread of the
  * process but the caller's is to run: who would, on a busy machine, has not come to
- * wait yet.
+ * wait yet. That is looked for several times in a row, since one thread may hand
+ * over to another that was looked at before, and rest when it is looked at itself.
  */
 #ifndef T_CALLS_H
 #define T_CALLS_H
@@ -56,10 +57,10 @@ static inline int t_threads_in(pid_t pid, const char *states)
 	return n;
 }
 
-/* Those that run, or are to. */
+/* Those that run, or are to; also once they have their page, or a lock of the kernel's. */
 static inline int t_running_of(pid_t pid)
 {
-	return t_threads_in(pid, "R");
+	return t_threads_in(pid, "RD");
 }
 
 /* The caller's is one. */
@@ -75,8 +76,12 @@ static inline void t_pause(void)
 
 	while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
 		;
-	for (int i = 0; i < 500 && t_running() > 1; i++)
+	for (int i = 0, quiet = 0; i < 500; i++) {
+		quiet = t_running() > 1 ? 0 : quiet + 1;
+		if (quiet == 3)
+			break;
 		t_settle();
+	}
 }
 
 static inline void *t_call_body(void *arg)
