@@ -3,7 +3,7 @@
  * connected by a second thread meanwhile. The listener has no room at first; it
  * has begun when the socket is in SYN_SENT.
  */
-#include "t.h"
+#include "../calls.h"
 
 static struct sockaddr_in addr;
 
@@ -69,6 +69,7 @@ int main(void)
 	begin(&mute, half);
 	begin(&first, unconnected());
 	begin(&second, first.fd);
+	t_pause(); /* it is in SYN_SENT before the second comes */
 	CHECK(shutdown(shut.fd, SHUT_RDWR) == 0);
 	t_join(shut.th);
 	CHECK(shut.err == ECONNRESET);
