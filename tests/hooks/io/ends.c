@@ -339,10 +339,13 @@ static int closed_meanwhile(void)
 	snprintf(path, sizeof(path), "%s/data", getenv("T_TMP"));
 	th = t_thread(send_all, &to);
 	t_settle();
-	/* Both numbers are other files' now. */
+	/*
+	 * Both numbers are other files' now; the file's first, for who has not begun
+	 * may not send it to one that nobody reads.
+	 */
 	t_pair(other);
-	CHECK(dup2(other[1], out[1]) == out[1]);
 	CHECK(dup2(other[1], from) == from);
+	CHECK(dup2(other[1], out[1]) == out[1]);
 	for (have = 0; have < SIZE; have += (size_t)n) {
 		n = read(out[0], got + have, SIZE - have);
 		CHECK(n >= 0);
