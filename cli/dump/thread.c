@@ -29,7 +29,9 @@
 #include "cli/dump/core.h"
 #include "runtime/compat.h"
 
-#define STOP_TRIES 200 /* a millisecond each */
+/* A millisecond each. */
+#define STOP_TRIES 200
+#define RUN_TRIES  2000 /* of one that will, on a busy machine */
 
 /* --- which thread --------------------------------------------------------- */
 
@@ -188,11 +190,27 @@ static bool must_not_stop(pid_t tid)
 
 /* --- stopping it ----------------------------------------------------------- */
 
+/* In uninterruptible sleep; any other stops once others let it have a processor. */
+static bool is_stuck(pid_t tid)
+{
+	FILE *f = dump_file(dump_proc, "task/%d/stat", (int)tid);
+	char line[256], *name_ends = NULL;
+
+	if (f) {
+		/* Any character may be in its name. */
+		if (fgets(line, sizeof(line), f))
+			name_ends = strrchr(line, ')');
+		fclose(f);
+	}
+	return name_ends && !strncmp(name_ends, ") D", 3);
+}
+
 static bool wait_for_stop(pid_t tid)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
 
-	for (int i = 0; i < STOP_TRIES; i++) {
+	for (int i = 0; i < STOP_TRIES || (i < RUN_TRIES && !is_stuck(tid));
+	     i++) {
 		int status;
 		pid_t r = waitpid(tid, &status, __WALL | WNOHANG);
 
