@@ -9,7 +9,7 @@
 
 static sigset_t child, other;
 static atomic_int ended;
-static int ep;
+static int ep, wake[2];
 
 static void end_one(void)
 {
@@ -58,7 +58,7 @@ static long epolls(void *arg)
 	struct epoll_event ev;
 
 	make_one(arg);
-	return epoll_wait(ep, &ev, 1, 1000);
+	return epoll_wait(ep, &ev, 1, -1);
 }
 
 static void open_to(const char *what, long (*fn)(void *))
@@ -75,12 +75,15 @@ static void open_to(const char *what, long (*fn)(void *))
 	t_waits(&c);
 	if (fn == sigwaits)
 		CHECK(pthread_kill(c.th, SIGUSR2) == 0);
+	else
+		t_put(wake[1], 'x');
 	t_ended(what, &c);
 	CHECK_0(pthread_sigmask(SIG_UNBLOCK, &child, NULL));
 }
 
 int main(void)
 {
+	struct epoll_event in = { .events = EPOLLIN };
 	struct timespec limit = { 10, 0 };
 	pthread_t th;
 
@@ -91,6 +94,8 @@ int main(void)
 	CHECK_0(pthread_sigmask(SIG_BLOCK, &other, NULL));
 	ep = epoll_create1(EPOLL_CLOEXEC);
 	CHECK(ep >= 0);
+	t_pipe(wake);
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, wake[0], &in) == 0);
 	th = t_thread(blocks, NULL);
 	CHECK_ERR(sigtimedwait(&other, NULL, &limit), EINTR);
 	atomic_store(&ended, 1);
