@@ -7,8 +7,9 @@ Each program runs natively first: the way it ends on SIGTERM is the oracle.
 Hooked, through fibhook, the same bytes must come back, a program with a
 thread per connection must have no more than 4 kernel threads in a call that
 waits, and no more than one for four connections in all, an idle one must use
-no more processor time, and SIGTERM must end it as natively. With --old, on another system, a program that does not
-run natively is skipped. The last line says "N passed, N failed, N skipped".
+no more processor time, and SIGTERM must end it as natively. With --old, on
+another system, a program that does not run natively is skipped. The last line
+says "N passed, N failed, N skipped".
 """
 import argparse
 import os
