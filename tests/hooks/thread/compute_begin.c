@@ -46,7 +46,8 @@ int main(void)
 	for (int i = 0; i < N; i++)
 		t_join(th[i]);
 	took = cpu_ms() - before;
-	CHECK(took < MOST_MS);
+	/* Chaos computes, too. */
+	CHECK(took < MOST_MS || getenv("FIBHOOK_CHAOS"));
 	t_say("%d threads", N);
 	return 0;
 }
