@@ -3,7 +3,7 @@
 #define T_HELD_UP_H
 
 #include <dirent.h>
-#include "t.h"
+#include <stdio.h>
 
 /** Of a process, "self" or its number, so far; ns. */
 static inline long long t_held_up(const char *process)
