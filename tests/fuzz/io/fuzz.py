@@ -282,6 +282,8 @@ def documented_alone(d, calls):
         return "which of several has room in their socket first: the kernel's race"
     if into_last_page(d):
         return "a write to a pipe that has waited: docs/COMPATIBILITY.md"
+    if read_beside_poll(d):
+        return "who reads beside a poll(): docs/COMPATIBILITY.md"
     if by_processes(d):
         return "who waits in several processes: docs/COMPATIBILITY.md"
     # Whether flush_to_ldisc() is behind when a line that has no end is dropped.
@@ -437,25 +439,44 @@ def waited_until(d, line):
 
 
 def who_sent_first(d):
-    """Is it alone what reads have, of several sends that one step has woken? All who wait
-    for room in their own socket are (sock_wait_for_wmem() and sk_stream_wait_memory() do
-    not wait exclusively), and whoever is the first to have its lock is served."""
+    """Is it alone which of several sends is the first that one step has woken: what reads
+    have of them, or which has the socket's error? All who wait for room in their own socket
+    are (sock_wait_for_wmem() and sk_stream_wait_memory() do not wait exclusively), and
+    whoever is the first to have its lock goes on."""
     one, other = (dict(x.split(" = ", 1) for x in line.split("\t")[1:] if " = " in x)
                   for line in d.lines())
-    if one.keys() != other.keys() or \
-            not all(k.isdigit() and
-                    re.match("v?p?read|recv", call_and_file(d.steps[int(k)])[1])
-                    for k in one if one[k] != other[k]):
+    differ = [k for k in one if one[k] != other.get(k)]
+    if one.keys() != other.keys() or not all(k.isdigit() for k in differ):
         return False
     sockets = {x for s in d.steps[:d.phase] for x in s.split()[2:4]
                if s.split()[1] in ("pair", "tcp", "tcp6", "unixdgram", "unixconn")}
-    for line in range(d.phase + 1):
-        sends = {call_and_file(d.steps[k])[::2] for k in waited_until(d, line)
-                 if re.match("send|v?writ|pwrit", call_and_file(d.steps[k])[1])}
-        names = [name for _, name in sends if name in sockets]
-        if len(names) > len(set(names)):
-            return True
-    return False
+    sends = [{k: call_and_file(d.steps[k])[2] for k in waited_until(d, line)
+              if re.match("send|v?writ|pwrit", call_and_file(d.steps[k])[1])}
+             for line in range(d.phase + 1)]
+    if all(int(k) in sends[d.phase] for k in differ):
+        return sorted(one[k] for k in differ) == sorted(other[k] for k in differ) and \
+            len({sends[d.phase][int(k)] for k in differ} & sockets) == 1
+    return all(re.match("v?p?read|recv", call_and_file(d.steps[int(k)])[1])
+               for k in differ) and \
+        any(sum(x == name for x in names.values()) > 1
+            for names in sends for name in sockets)
+
+
+def read_beside_poll(d):
+    """Has a poll ended, or not, beside a read that has had what came? Of a terminal either
+    comes natively: n_tty_read() does not wait exclusively, and may be the faster."""
+    one, other = (dict(x.split(" = ", 1) for x in line.split("\t")[1:] if " = " in x)
+                  for line in d.lines())
+    if not re.match("p?(poll|select) of .*: done -> blocks|"
+                    "p?(poll|select) of (pty|ptsopen).*: blocks -> done", d.signature()):
+        return False
+    polls = [k for k in one.keys() ^ other.keys() if k.isdigit()]
+    reads = {call_and_file(d.steps[k])[2] for k in waited_until(d, d.phase)
+             if re.match("v?p?read|recv", call_and_file(d.steps[k])[1]) and
+             one[str(k)] == other.get(str(k))}
+    return polls and all(re.search("poll|select", d.steps[int(k)]) and
+                         re.search(fr" ({'|'.join(reads)}):\S*in\b", d.steps[int(k)])
+                         for k in polls)
 
 
 def into_last_page(d):
