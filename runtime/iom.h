@@ -260,7 +260,7 @@ struct fib_fd {
 	_Atomic bool untrusted;	   /* short reads prove nothing */
 	_Atomic uint8_t fresh;	   /* enum fib_fresh */
 	_Atomic uint16_t evicting; /* for closes alone: who waits at (F) */
-	_Atomic uint32_t guests;   /* fibers that a close moved here */
+	_Atomic uint32_t guests;   /* moved here by a close, and their holds */
 	_Atomic uint32_t tries;	   /* of calls in parts, under way */
 	uint32_t turns;		   /* of consumers, ever; lock */
 	bool hinted;		   /* since the last event of epoll's; lock */
@@ -406,7 +406,10 @@ struct fib_fd *fib_iom_refuge(struct fib_fd *s);
  */
 void fib_iom_evict(struct fib_fd *s, struct fib_fd *to);
 void fib_iom_guest_leave(struct fib_fd *s);
-/** False: the number has been closed since closes was @closes. */
+/**
+ * False: the number has been closed since closes was @closes. A guest's hold is one more
+ * guest: a call of several messages keeps the file for those that follow.
+ */
 bool fib_iom_hold(struct fib_fd *s, struct fib_hold *h, uint32_t closes);
 /** Somebody at (F) is to look again. */
 void fib_iom_tried_all(struct fib_fd *s) __attribute__((cold));
