@@ -1,6 +1,7 @@
 /*
  * A call whose number is closed under it, and whose thread's policy another one changes
  * then: it waits on for its file. (It has a kernel thread of its own from then on.)
+ * t-chaos-but idle_kick: what the number was when a wait began
  */
 #include "../calls.h"
 #include <sched.h>
