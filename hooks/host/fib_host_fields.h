@@ -81,7 +81,7 @@ struct fib_in_io {
 	_Atomic uint8_t stop; /* enum fib_stop: hooks/signal/stop.c */
 	uint64_t restart_deadline; /* of the call that is repeated */
 	struct fib_hold *hold;	   /* of the file: hooks/io/parts.c */
-	struct fib_hold *keeps; /* beside it: for the messages that follow, net.c */
+	struct fib_hold *keeps; /* beside it: of messages that follow, messages.c */
 	struct fib_place *place;   /* in a line: hooks/wait/line.h */
 	uintptr_t blocking_sp;	   /* where it blocks in the kernel, or 0 */
 	_Atomic int *counted;	   /* it counts there while it does; or NULL */

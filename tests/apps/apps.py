@@ -142,7 +142,7 @@ class App:
             quiet = 0 if RUNS in states else quiet + 1
             if quiet == 3 or time.monotonic() > end:
                 return states.count(WAITS), len(states)
-            time.sleep(0.05)
+            time.sleep(0.05)  # between two looks: nothing tells of another's rest
 
     def write(self, name, text):
         path = os.path.join(self.tmp, name)

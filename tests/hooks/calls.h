@@ -133,6 +133,14 @@ static inline void t_rests(void)
 	CHECK(t_used_ms() - used < WAIT_MS / 4);
 }
 
+/** The type of socket that a case is of, by its name. */
+static inline int t_type(const char *name)
+{
+	return !strcmp(name, "dgram")	  ? SOCK_DGRAM :
+	       !strcmp(name, "seqpacket") ? SOCK_SEQPACKET :
+					    SOCK_STREAM;
+}
+
 static inline long t_end(struct t_call *c)
 {
 	t_join(c->th);

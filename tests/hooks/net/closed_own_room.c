@@ -58,10 +58,7 @@ static long nothing(void *arg)
 
 int main(int argc, char **argv)
 {
-	const char *how = argc == 2 ? argv[1] : "stream";
-	int type = !strcmp(how, "dgram")     ? SOCK_DGRAM :
-		   !strcmp(how, "seqpacket") ? SOCK_SEQPACKET :
-					       SOCK_STREAM;
+	int type = t_type(argc == 2 ? argv[1] : "stream");
 	struct t_call c;
 
 	t_begin(&c, nothing, NULL); /* hooked: what is made is known */
