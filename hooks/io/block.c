@@ -402,7 +402,7 @@ static long block(struct fib_io *io)
 	if (fib_unlikely(is_undone(io)))
 		return -EPIPE;
 	/* Only a handler ends a call of which a part may be done. */
-	if (r >= 0 || (r == -EINTR && !fib_stop_ended() && fib_part_goes_on()))
+	if (r >= 0 || (r == -EINTR && fib_part_goes_on()))
 		/* Another fiber has put it under a filter: it begins anew. */
 		return fib_unlikely(fib_filtered()) ? -FIB_ERESTARTNOINTR : 0;
 	if (r == -EINTR && !fib_cancel_is_near() && ends_by_nonblock(io))
@@ -540,7 +540,7 @@ bool fib_io_as_it_is(struct fib_known *k, long nr, const long a[6], long *r)
 			fib_fd_nonblock(k);
 		return true;
 	}
-	if (!fib_stop_ended() && is_kick(*r, NULL, NULL, NULL)) {
+	if (is_kick(*r, NULL, NULL, NULL)) {
 		wait_on(f, k, began);
 		return false;
 	}

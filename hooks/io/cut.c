@@ -22,8 +22,7 @@ bool fib_io_goes_on(long r, size_t asked)
 {
 	if (r > 0)
 		return (size_t)r == asked || fib_io_was_cut();
-	return (r == -EINTR || r == -FIB_ERESTARTNOINTR) && !fib_stop_ended() &&
-	       fib_part_goes_on();
+	return (r == -EINTR || r == -FIB_ERESTARTNOINTR) && fib_part_goes_on();
 }
 
 long fib_io_write_rest(struct fib_fd *s, uint32_t closes,

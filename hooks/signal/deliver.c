@@ -171,14 +171,20 @@ void fib_sig_run_handler(struct fib *f, int sig, siginfo_t *info,
 		handle_in_hook(f, sig, info, a, again);
 }
 
+/* @f is the caller: its call does not go on. */
+static bool is_over(const struct fib *f)
+{
+	return fib_sig_handler_waits(f) || fib_stop_came();
+}
+
+/* Who turns the call gives attention next: of what is taken away here it is seen. */
 bool fib_attention_clear(struct fib *f)
 {
-	if (fib_sig_handler_waits(f) ||
-	    fib_load(&f->io.stop, relaxed) == FIB_STOP_REPEATED)
+	if (is_over(f))
 		return false;
 	fib_xchg(&f->attention, 0, seq_cst);
 	fib_sig_host->attention(f);
-	if (!fib_sig_handler_waits(f))
+	if (!is_over(f))
 		return true;
 	fib_store(&f->attention, 1, seq_cst);
 	return false;

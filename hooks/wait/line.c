@@ -229,7 +229,7 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 	do
 		r = fib_park_until(is_called, p, deadline_ns, FIB_WAIT_LINE, 0);
 	while ((r == 0 && p->keeps && !looks(l, p)) ||
-	       (r == -EINTR && !fib_stop_ended() && fib_wait_goes_on(f)));
+	       (r == -EINTR && fib_wait_goes_on(f)));
 	if (r == 0 && p->ends && deadline_ns != FIB_NEVER)
 		arm_limit(p, deadline_ns);
 	if (r) {

@@ -307,8 +307,7 @@ bool fib_wait_goes_on(struct fib *f)
 
 bool fib_wait_stays(void)
 {
-	return !fib_stop_ended() && fib_wait_goes_on(fib_self()) &&
-	       !fib_filtered();
+	return fib_wait_goes_on(fib_self()) && !fib_filtered();
 }
 
 static bool never(const void *arg)

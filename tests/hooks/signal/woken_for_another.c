@@ -3,7 +3,6 @@
  * opens its mask, takes it first, or drops it: system() does so with its child's SIGCHLD.
  * The first one's call ends all the same, if it is one that signals end whatever their
  * action; any other goes on.
- * t-chaos-but idle_kick: that a signal was there, which another one has taken
  */
 #include "../calls.h"
 #include <sys/epoll.h>
