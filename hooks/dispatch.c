@@ -290,7 +290,9 @@ static bool is_restart(long r)
  * Nor does the queue of such fibers come to its end, where a worker looks at epoll: others,
  * who do wait, would be told each FIB_POLL_EVERY turns, and have one for all of these. So
  * it is looked at when each of those that were queued the last time has had its turn, or
- * less and less often, where that wakes nobody. Who is alone looks as well.
+ * less and less often, where that wakes nobody. If a look at the end of FIB_POLL_EVERY turns
+ * has, it begins anew: no other would come before the next one of these. Who is alone looks
+ * as well.
  */
 #define TURN_LEAST 2
 #define TURN_CALLS 32
@@ -313,10 +315,13 @@ static bool is_asked(const struct entry *e, const long a[6])
 /* Others first, and those of whom epoll tells, if it is time to ask. */
 static void end_asked(struct fib_worker *w, struct fib *f, uint32_t queued)
 {
-	bool looks = queued ? w->turns + w->tick > (2 * w->turns_due + 1)
-							   << w->turn.vain :
-			      f->hook.calls >= TURN_LEAST << w->turn.vain;
+	bool looks;
 
+	if (queued && w->came)
+		w->turn.vain = 0;
+	looks = queued ? w->turns + w->tick > (2 * w->turns_due + 1)
+						      << w->turn.vain :
+			 f->hook.calls >= TURN_LEAST << w->turn.vain;
 	if (looks || w->more) {
 		fib_sched_preempted();
 		w = fib_worker_self();

@@ -15,6 +15,7 @@ import ctypes
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -78,6 +79,10 @@ CHAT_RATIO = 1.1
 FAIR = ((0.97, "tcp", 1000, 20), (0.97, "stream", 1000, 20), (0.97, "packet", 1000, 20),
         (0.93, "packet", 20, 500), (0.93, "tcp", 20, 500, "record"),
         (0.93, "stream", 20, 500, "record"), (0.93, "tcp", 5, 2000, "record"))
+# The same where four are asked ahead and the client has a processor of its own: the median of
+# several runs, for it goes by how the two keep pace.
+AHEAD = (0.6, "packet", 20, 500, 4)
+AHEAD_RUNS = 5
 # Event loops: how they wait and read, loops, connections of each. Natively a message is
 # some 5 calls, the client's among them; a wait that is not the kernel's would be
 # one or two more.
@@ -262,19 +267,28 @@ def chat(build, out, env, conns):
     return (b - a) / (n - m)
 
 
-def check_fair(build, hooked):
+def fairness(build, hooked, case, cpus):
+    """Jain's index of a run on the processors @cpus."""
+    r = subprocess.run([build + "/tests/counts/fair"] + [str(a) for a in case],
+                       env=dict(os.environ, **hooked), capture_output=True,
+                       text=True, timeout=120,
+                       preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+    m = re.fullmatch(r"jain=([\d.]+)\n", r.stdout)
+    if r.returncode or not m:
+        raise RuntimeError("fair: %s" % (r.stdout + r.stderr))
+    return float(m.group(1))
+
+
+def check_fair(build, hooked, cpus):
     """Connections are answered in turn. The number of those that failed."""
     bad = 0
-    for least, *case in FAIR:
-        argv = [str(a) for a in case]
-        r = subprocess.run([build + "/tests/counts/fair"] + argv,
-                           env=dict(os.environ, **hooked), capture_output=True,
-                           text=True, timeout=120)
-        m = re.fullmatch(r"jain=([\d.]+)\n", r.stdout)
-        ok = m and r.returncode == 0 and float(m.group(1)) >= least
-        bad += not ok
-        print("%-4s fair, %s: %s" % ("ok" if ok else "FAIL", " ".join(argv),
-                                     (r.stdout + r.stderr).strip()))
+    for rows, runs, on in ((FAIR, 1, {min(cpus)}), ((AHEAD,), AHEAD_RUNS, cpus)):
+        for least, *case in rows:
+            jain = statistics.median(fairness(build, hooked, case, on)
+                                     for _ in range(runs))
+            bad += jain < least
+            print("%-4s fair, %s: %.4f" % ("FAIL" if jain < least else "ok",
+                                           " ".join(str(a) for a in case), jain))
     return bad
 
 
@@ -550,7 +564,8 @@ def check_often(build, out, hooked):
 
 def main():
     build = os.path.abspath(sys.argv[1])
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cpus)})
     try:
         wrap.perf = can_perf()
     except FileNotFoundError:
@@ -598,11 +613,11 @@ def main():
         bad += check_looks(build, hooked)
         bad += check_start(build, out, hooked)
         bad += check_often(build, out, hooked)
-        bad += check_fair(build, hooked)
+        bad += check_fair(build, hooked, cpus)
     cases = (len(CASES) * 2 + len(CHAT) + len(LOOPS) +
              len(BIRTHS) * 2 + (len(ACCEPTS) + len(ACCEPTORS)) * 2 + len(CALLERS + ASKERS) * 2 +
              len(ANSWERERS) * len(ANSWER_MORE) + len(TURNS) + len(HOPS) * 3 + 4 +
-             len(OFTEN) + len(FAIR) + 5)
+             len(OFTEN) + len(FAIR) + 6)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 
