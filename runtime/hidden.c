@@ -257,16 +257,19 @@ void fib_fd_yield(int fd)
 		fib_fd_lose(fd);
 }
 
-bool fib_fd_is_ours(int fd)
+bool fib_fd_is_hidden(int fd)
 {
-	if (fib_is_reserved(fd))
-		return true;
 	if (fd < fib_load(&ours_low, relaxed))
 		return false;
 	for (unsigned i = 0; i < fib_load(&ours_top, acquire); i++)
 		if (fib_load(&ours[i], relaxed) == fd)
 			return true;
 	return false;
+}
+
+bool fib_fd_is_ours(int fd)
+{
+	return fib_is_reserved(fd) || fib_fd_is_hidden(fd);
 }
 
 unsigned fib_fd_next_of_ours(unsigned fd)

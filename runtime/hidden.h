@@ -67,7 +67,10 @@ static inline void fib_fd_used(unsigned use)
 }
 /** It is not ours any more. */
 void fib_fd_lose(int fd);
+/** Does @fd live there, or is it reserved (reserved.h)? */
 bool fib_fd_is_ours(int fd);
+/** Does it live there? */
+bool fib_fd_is_hidden(int fd);
 /** The lowest of ours from @fd on; UINT_MAX: none. */
 unsigned fib_fd_next_of_ours(unsigned fd);
 /** Close one that was hidden; none if @fd is negative. */

@@ -128,7 +128,7 @@ check-hooks: all build-tests
 # The library with FIB_LOCK_RANKS: the order of its locks is checked.
 .PHONY: check-locks build-checked
 LOCKS_ONLY ?= futex/ signal/k signal/m signal/p process/fork process/setuid \
-                thread/c io/close io/e io/one io/presumed poll/
+                thread/c io/close io/e io/one io/presumed net/accept_st poll/ signal/woken
 
 build-checked:
 	@$(MAKE) --no-print-directory B=$(B)/checked \

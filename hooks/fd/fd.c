@@ -15,6 +15,7 @@
 #include "hooks/wait/line.h"
 #include "hooks/wait/slow.h"
 #include "hooks/wait/wait.h"
+#include "runtime/chaos.h"
 #include "runtime/hidden.h"
 #include "runtime/reserved.h"
 #include "runtime/trywait.h"
@@ -424,7 +425,7 @@ long fib_sys_statx(int dir, const char *path, int flags, unsigned mask,
 static long dup_onto(int from, int to, long nr, int flags)
 {
 	bool closes = !is_refused(from, to, flags);
-	bool wanted = closes && fib_fd_is_ours(to), moved = false;
+	bool wanted = closes && fib_fd_is_hidden(to), moved = false;
 	uint32_t files;
 	long r;
 
@@ -435,9 +436,11 @@ static long dup_onto(int from, int to, long nr, int flags)
 		return -EBADF;
 	if (closes && fib_is_reserved(to))
 		return -EBUSY;
+	FIB_CHAOS_POINT(dup_onto);
 	if (wanted)
 		fib_fd_yield(to);
-	if (fib_fd_is_ours(to)) {
+	/* What is reserved by now fib_reserved_put() finds. */
+	if (fib_fd_is_hidden(to)) {
 		moved = closes && fib_fd_move_away(to);
 		if (!moved)
 			return -EBADF;
