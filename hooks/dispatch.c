@@ -290,9 +290,9 @@ static bool is_restart(long r)
  * Nor does the queue of such fibers come to its end, where a worker looks at epoll: others,
  * who do wait, would be told each FIB_POLL_EVERY turns, and have one for all of these. So
  * it is looked at when each of those that were queued the last time has had its turn, or
- * less and less often, where that wakes nobody. If a look at the end of FIB_POLL_EVERY turns
- * has, it begins anew: no other would come before the next one of these. Who is alone looks
- * as well.
+ * less and less often, where that wakes nobody. The look that comes each FIB_POLL_EVERY turns
+ * has the turns counted anew, so that those looks would never come again: where it has woken
+ * somebody, they are as often as at first. Who is alone looks as well.
  */
 #define TURN_LEAST 2
 #define TURN_CALLS 32

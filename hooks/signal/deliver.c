@@ -177,7 +177,10 @@ static bool is_over(const struct fib *f)
 	return fib_sig_handler_waits(f) || fib_stop_came();
 }
 
-/* Who turns the call gives attention next: of what is taken away here it is seen. */
+/*
+ * Who ends the call, or has it begin anew, notes that first, and gives attention then: where
+ * that is taken away here, the second look sees what was noted.
+ */
 bool fib_attention_clear(struct fib *f)
 {
 	if (is_over(f))

@@ -81,7 +81,7 @@ FAIR = ((0.97, "tcp", 1000, 20), (0.97, "stream", 1000, 20), (0.97, "packet", 10
         (0.93, "stream", 20, 500, "record"), (0.93, "tcp", 5, 2000, "record"))
 # The same where four are asked ahead and the client has a processor of its own: the median of
 # several runs, for it goes by how the two keep pace.
-AHEAD = (0.6, "packet", 20, 500, 4)
+AHEAD = ((0.6, "packet", 20, 500, 4),)
 AHEAD_RUNS = 5
 # Event loops: how they wait and read, loops, connections of each. Natively a message is
 # some 5 calls, the client's among them; a wait that is not the kernel's would be
@@ -268,21 +268,22 @@ def chat(build, out, env, conns):
 
 
 def fairness(build, hooked, case, cpus):
-    """Jain's index of a run on the processors @cpus."""
+    """Jain's index of a run on the processors @cpus; 0: it has failed."""
     r = subprocess.run([build + "/tests/counts/fair"] + [str(a) for a in case],
                        env=dict(os.environ, **hooked), capture_output=True,
                        text=True, timeout=120,
                        preexec_fn=lambda: os.sched_setaffinity(0, cpus))
     m = re.fullmatch(r"jain=([\d.]+)\n", r.stdout)
     if r.returncode or not m:
-        raise RuntimeError("fair: %s" % (r.stdout + r.stderr))
+        print("fair: status %d: %s" % (r.returncode, r.stdout + r.stderr))
+        return 0.0
     return float(m.group(1))
 
 
 def check_fair(build, hooked, cpus):
     """Connections are answered in turn. The number of those that failed."""
     bad = 0
-    for rows, runs, on in ((FAIR, 1, {min(cpus)}), ((AHEAD,), AHEAD_RUNS, cpus)):
+    for rows, runs, on in ((FAIR, 1, {min(cpus)}), (AHEAD, AHEAD_RUNS, cpus)):
         for least, *case in rows:
             jain = statistics.median(fairness(build, hooked, case, on)
                                      for _ in range(runs))
@@ -617,7 +618,7 @@ def main():
     cases = (len(CASES) * 2 + len(CHAT) + len(LOOPS) +
              len(BIRTHS) * 2 + (len(ACCEPTS) + len(ACCEPTORS)) * 2 + len(CALLERS + ASKERS) * 2 +
              len(ANSWERERS) * len(ANSWER_MORE) + len(TURNS) + len(HOPS) * 3 + 4 +
-             len(OFTEN) + len(FAIR) + 6)
+             len(OFTEN) + len(FAIR + AHEAD) + 5)
     print("%d passed, %d failed" % (cases - bad, bad))
     return bad != 0
 

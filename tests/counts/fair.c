@@ -6,9 +6,12 @@
  * A thread for each connection (KIND: tcp, stream, packet) answers after some work; it
  * reads what there is, or as much as a question has (record). A client in another process
  * asks again whatever has been answered, until there were ROUNDS answers for each
- * connection on average. Of the first AHEAD it has asked more than once by then, and begins
- * with them alone: they hardly wait, and the others do. Prints Jain's index of the
- * answers: 1, if all have had as many; 1 / CONNS, if one has had all.
+ * connection on average. Prints Jain's index of them: 1, if all have had
+ * as many; 1 / CONNS, if one has had all.
+ *
+ * The first AHEAD connections always have several questions unanswered, and are alone at
+ * first: they hardly wait, and the others, who come then, do. Client and server have a
+ * processor each, if there are two.
  */
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -16,9 +19,9 @@
 #include "t.h"
 
 #define SIZE  64
-#define EARLY 3 /* rounds that do not count */
-#define ALONE 50
-#define AHEAD 8 /* questions */
+#define EARLY 3	 /* rounds that do not count */
+#define ALONE 50 /* the same, of those who are asked ahead, */
+#define DEPTH 8	 /* and their questions at once */
 #define WORK  5000
 
 static int (*ends)[2];
@@ -50,10 +53,10 @@ static void ask(int conn)
 /* From now on, on the caller's @last processor, or the first one. */
 static void run_on(const cpu_set_t *all, int last)
 {
-	int n = CPU_COUNT(all), cpu = 0;
+	int n = last ? CPU_COUNT(all) : 1, cpu = 0;
 	cpu_set_t one;
 
-	for (n = last ? n : 1; !CPU_ISSET(cpu, all) || --n; cpu++)
+	for (; !CPU_ISSET(cpu, all) || --n; cpu++)
 		;
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
@@ -76,7 +79,7 @@ static void asks(int conns, long rounds)
 		CHECK(epoll_ctl(e, EPOLL_CTL_ADD, ends[i][0], &it) == 0);
 	}
 	for (int i = 0; i < begun; i++)
-		for (int k = ahead ? AHEAD : 1; k; k--)
+		for (int k = ahead ? DEPTH : 1; k; k--)
 			ask(i);
 	while (all < rounds * conns) {
 		int n = epoll_wait(e, ev, 256, -1);
@@ -111,6 +114,7 @@ int main(int argc, char **argv)
 		most = SIZE;
 	else if (argc > 4)
 		ahead = atoi(argv[4]);
+	CHECK(ahead >= 0 && ahead < conns);
 	signal(SIGPIPE, SIG_IGN); /* when the client has all answers */
 	CHECK(getrlimit(RLIMIT_NOFILE, &many) == 0);
 	many.rlim_cur = many.rlim_max;
