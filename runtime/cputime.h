@@ -33,30 +33,30 @@ void fib_cpu_adopt(struct fib *f);
 void fib_cpu_metered(struct fib *f, bool comes);
 
 /* Where the host does not count it, there is nobody who asks. */
-static inline void fib_cpu_stop(struct fib_worker *w, struct fib *f)
+/* How long its turn was. */
+static inline uint64_t fib_cpu_stop(struct fib_worker *w, struct fib *f)
 {
-	uint64_t now;
+	uint64_t now, turn;
 
 	if (!FIB_HOST_CPU_TIME)
-		return;
-	if (fib_unlikely(fib_load(&f->metered, relaxed))) {
+		return 0;
+	if (fib_unlikely(fib_load(&f->metered, relaxed)))
 		fib_cpu_metered(f, false);
-		now = fib_cycles();
-	} else {
-		now = fib_cycles();
-		f->cycles += now - f->cycles_since;
-	}
+	now = fib_cycles();
+	turn = now - f->cycles_since;
+	if (fib_likely(!fib_load(&f->metered, relaxed)))
+		f->cycles += turn;
 	f->cycles_since = w->stopped = now;
+	return turn;
 }
 
 static inline void fib_cpu_go(const struct fib_worker *w, struct fib *f)
 {
 	if (!FIB_HOST_CPU_TIME)
 		return;
+	f->cycles_since = w->stopped ? w->stopped : fib_cycles();
 	if (fib_unlikely(fib_load(&f->metered, relaxed)))
 		fib_cpu_metered(f, true);
-	else
-		f->cycles_since = w->stopped ? w->stopped : fib_cycles();
 }
 
 #endif

@@ -37,7 +37,7 @@ static void leave_place(struct fib_worker *w)
 	struct fib_sched *s = fib_sched_of(w);
 	struct fib *other;
 
-	while ((other = fib_runq_pop(&w->lock, &w->queue, &w->queued)))
+	while ((other = fib_runq_pop_own(w)))
 		fib_runq_inject(s, other);
 	fib_fence(seq_cst);
 	if (fib_load(&s->nidle, relaxed))

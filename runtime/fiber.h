@@ -80,9 +80,10 @@ struct fib {
 	uint8_t wait;		 /* enum fib_wait */
 	uint8_t passed_over : 4; /* for a futex, in a row: sched.h */
 	uint8_t too_late : 4;	 /* the same: hooks/futex/futex.c */
-	int16_t brief : 15;	 /* its worker's: keep.h */
+	int16_t brief : 12;	 /* its worker's: keep.h */
 	bool excused : 1;
-	_Atomic int state;	       /* enum fib_fiber_state */
+	uint8_t computes : 3; /* the same; turns until it does not: runq.h */
+	_Atomic int state;    /* enum fib_fiber_state */
 	struct fib_worker *_Atomic on; /* the worker that runs it */
 	struct fib_worker *bound;      /* runs on this one alone */
 	/* --- and what its next run does --- */

@@ -189,6 +189,7 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 		note_told(look);
 	fib_runq_harvest_end(w, slept);
 	w->more = n == MAX_EVENTS;
+	w->looked = 0;
 	w->turns = 0;
 	w->turns_due = fib_load(&w->queued, relaxed) / 2;
 	if (n <= 0)

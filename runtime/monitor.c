@@ -161,6 +161,9 @@ void fib_block_leave(void)
 	struct fib_worker *w = fib_worker_self();
 
 	fib_store(&w->blocking, 0, relaxed);
+	if (fib_host_has_tsc(w))
+		w->unblocked = fib_cycles();
+	w->looked = 0;
 	fib_trace(w, w->cur, FIB_TRACE_UNBLOCK, 0);
 	/* The call is what held it up, not what the fiber does next. */
 	if (fib_unlikely(fib_load(&w->taken, relaxed)) && fib_host.came_back)

@@ -65,6 +65,72 @@ static inline void fib_runq_count_delay(struct fib_worker *w, struct fib *f)
 	fib_store(fib_shared(&w->delays[at]), w->delays[at] + 1, relaxed);
 }
 
+/*
+ * Who computes
+ * ------------
+ * A fiber whose turns are long has those that wait for it wait for long: what comes for
+ * others meanwhile, times above all, and each that is queued behind several of its kind. The
+ * kernel would have one that has slept run at once. So behind long turns the worker looks
+ * around (fib_runq_judge()), and those fibers are queued behind all others. These run before
+ * them for as long as the last long turn was: so both have as much of the worker, at least.
+ *
+ *	queue: the others, first come first served | w->computing: they, the same
+ *
+ * w->computing is the queue itself where there are none. Whoever goes to the head of the
+ * queue, or has come from outside, is among the others.
+ */
+#define FIB_LONG_CYCLES 600000u /* 200 us or so: a turn in which it computes */
+#define FIB_SPELL_MOST	30000000u /* 10 ms or so */
+#define FIB_COMPUTES	4 /* short turns behind that, until it does no more */
+
+/* A turn was long, or some that come behind such a one: what of it has @f computed? */
+static inline uint64_t fib_runq_judge_long(struct fib_worker *w, struct fib *f,
+					   uint64_t turn)
+{
+	uint64_t since = w->stopped - w->unblocked;
+
+	if (since < turn)
+		turn = since;
+	if (turn > FIB_LONG_CYCLES || FIB_CHAOS_ODDS(long_turn, 2)) {
+		f->computes = FIB_COMPUTES;
+		w->spell = turn < FIB_SPELL_MOST ? turn : FIB_SPELL_MOST;
+		w->ahead = 0;
+		w->turns_due = 0;
+		w->looked = w->stopped - FIB_LOOK_CYCLES - 1;
+	} else if (f->computes) {
+		f->computes--;
+	}
+	return turn;
+}
+
+/* The turn of @f, which has ended, took so many cycles. */
+static inline void fib_runq_judge(struct fib_worker *w, struct fib *f,
+				  uint64_t turn)
+{
+	if (!FIB_HOST_CPU_TIME)
+		return;
+	if (fib_unlikely(turn > FIB_LONG_CYCLES || f->computes) ||
+	    FIB_CHAOS_ODDS(long_turn, 8))
+		turn = fib_runq_judge_long(w, f, turn);
+	else
+		w->ahead += turn;
+	if (!w->looked)
+		w->looked = w->stopped - turn;
+	/* They count as many turns as they are. */
+	if (fib_unlikely(w->stopped - w->looked > FIB_LOOK_CYCLES) &&
+	    w->tick < FIB_POLL_EVERY - 1) {
+		w->turns -= FIB_POLL_EVERY - 1 - w->tick;
+		w->tick = FIB_POLL_EVERY - 1;
+	}
+}
+
+static inline void fib_runq_push_computing(struct fib_worker *w, struct fib *f)
+{
+	fib_list_add_tail(&w->queue, &f->run);
+	if (w->computing == &w->queue)
+		w->computing = &f->run;
+}
+
 static inline void fib_runq_push_own(struct fib_worker *w, struct fib *f)
 {
 	bool next =
@@ -73,8 +139,10 @@ static inline void fib_runq_push_own(struct fib_worker *w, struct fib *f)
 	w->let_pass |= next;
 	if (next || FIB_CHAOS_ODDS(queue_front, 8))
 		fib_list_add_tail(w->queue.next, &f->run);
+	else if (fib_unlikely(f->computes))
+		fib_runq_push_computing(w, f);
 	else
-		fib_list_add_tail(&w->queue, &f->run);
+		fib_list_add_tail(w->computing, &f->run);
 	fib_runq_change(&w->queued, 1);
 }
 
@@ -117,7 +185,7 @@ static inline void fib_runq_harvest_end(struct fib_worker *w, bool slept)
 		return;
 	}
 	fib_runq_lock(w);
-	fib_list_move(&w->queue, &w->harvest);
+	fib_list_move(w->computing, &w->harvest);
 	fib_runq_change(&w->queued, w->harvested);
 	fib_runq_unlock(w);
 	w->harvested = 0;
@@ -178,11 +246,39 @@ static inline struct fib *fib_runq_pop(struct fib_lock *lock,
 	return f;
 }
 
+/* Is it the turn of one that computes? Then that is the first one. */
+static inline void fib_runq_choose(struct fib_worker *w)
+{
+	struct fib_list *it = w->computing;
+
+	if (it != w->queue.next && w->ahead < w->spell)
+		return;
+	w->computing = it->next;
+	fib_list_del(it);
+	fib_list_add_tail(w->queue.next, it);
+}
+
+/* Of a queue that is not empty, whose lock is held. */
+static inline struct fib *fib_runq_take(struct fib_worker *w)
+{
+	if (fib_unlikely(w->computing != &w->queue))
+		fib_runq_choose(w);
+	return fib_runq_pop_first(&w->queue, &w->queued);
+}
+
 static inline struct fib *fib_runq_pop_own(struct fib_worker *w)
 {
+	struct fib *f = NULL;
+
 	if (fib_runq_alone(fib_sched_of(w)))
 		return fib_runq_pop_locked(&w->queue, &w->queued);
-	return fib_runq_pop(&w->lock, &w->queue, &w->queued);
+	if (!fib_load(&w->queued, relaxed))
+		return NULL;
+	fib_lock(&w->lock);
+	if (!fib_list_empty(&w->queue))
+		f = fib_runq_take(w);
+	fib_unlock(&w->lock);
+	return f;
 }
 
 /* Queue @f, and take the first: which may be @f, if others have been here. */
@@ -192,7 +288,7 @@ static inline struct fib *fib_runq_turn(struct fib_worker *w, struct fib *f)
 
 	fib_runq_lock(w);
 	fib_runq_push_own(w, f);
-	first = fib_runq_pop_first(&w->queue, &w->queued);
+	first = fib_runq_take(w);
 	fib_runq_unlock(w);
 	return first;
 }
@@ -214,6 +310,8 @@ fib_runq_steal_from(struct fib_worker *w, struct fib_worker *v, uint64_t most)
 	while (got < want) {
 		struct fib_list *it = v->queue.next;
 
+		if (it == v->computing)
+			v->computing = it->next;
 		fib_list_del(it);
 		fib_list_add_tail(&taken, it);
 		got++;

@@ -105,7 +105,7 @@ static void queue_fiber(struct fib *f)
 	}
 	if (w && !w->bound && !FIB_CHAOS_ODDS(inject, 8)) {
 		fib_runq_stamp(w, f);
-		if (w->harvests) {
+		if (w->harvests && fib_likely(!f->computes)) {
 			fib_list_add_tail(&w->harvest, &f->run);
 			w->harvested++;
 			return;
@@ -143,7 +143,7 @@ static void retire(struct fib_worker *w)
 
 	/* Whom it wakes goes with the others. */
 	fib_doubt_end(w);
-	while ((f = fib_runq_pop(&w->lock, &w->queue, &w->queued)))
+	while ((f = fib_runq_pop_own(w)))
 		fib_runq_inject(s, f);
 	fib_worker_tells(w);
 	w->stopped = 0;
@@ -197,7 +197,7 @@ static __attribute__((noinline)) void move_injected(struct fib_worker *w,
 	fib_store(&s->injected, 0, relaxed);
 	fib_unlock(&s->inject_lock);
 	fib_runq_lock(w);
-	fib_list_move(&w->queue, &taken);
+	fib_list_move(w->computing, &taken);
 	fib_runq_change(&w->queued, n);
 	fib_runq_unlock(w);
 }
@@ -286,6 +286,7 @@ static struct fib *look_around(struct fib_worker *w)
 
 	w->turns += w->tick;
 	w->tick = 0;
+	w->looked = 0;
 	if (w->turns >= w->turns_due || FIB_CHAOS_ODDS(poll_now, 4))
 		fib_iom_poll(0);
 	fib_sched_timers(s);
@@ -463,7 +464,7 @@ void fib_worker_loop(struct fib_worker *w)
 			fib_san_enter(&w->san, &fib_top_of(f)->san);
 			if (!fib_runq_alone(fib_sched_of(w)) &&
 			    fib_host_has_tsc(w))
-				fib_cpu_stop(w, f);
+				fib_runq_judge(w, f, fib_cpu_stop(w, f));
 			if (fib_load(&w->woke, relaxed))
 				fib_keep_judge(w, f);
 			if (fib_pkru_is_used()) {

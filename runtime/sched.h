@@ -92,6 +92,9 @@
  *
  * Liveness
  * --------
+ * Behind a long turn the worker looks around at once, and who has had it is queued behind
+ * the others: runq.h.
+ *
  * The monitor (monitor.c) looks at busy workers every 10 ms. One that is still
  * in the same fiber while no worker is idle is taken out of the count, and a
  * spare worker takes its place; when it comes back it is surplus and one
@@ -136,7 +139,8 @@ enum fib_permit {
 };
 
 #define FIB_PASSED_OVER 2
-#define FIB_POLL_EVERY	61 /* resumes between two looks around while busy */
+#define FIB_POLL_EVERY	61 /* resumes between two looks around while busy, */
+#define FIB_LOOK_CYCLES 1500000u /* or 500 us or so */
 
 /* Rows of a scheduler's table of workers, and what the loop of one needs. */
 #define FIB_SCHED_WORKERS 4096
@@ -169,7 +173,9 @@ struct fib_worker {
 		uint64_t since; /* cycles */
 	} beside; /* another one, as it was when looked at last: runq.h */
 	uint32_t turns,
-		turns_due; /* since it looked at epoll, and until the next */
+		turns_due;  /* since it looked at epoll, and until the next */
+	uint64_t looked;    /* when, in cycles; 0: before its next turn */
+	uint64_t unblocked; /* came back from a call that may block */
 	uint64_t
 		stopped; /* its last fiber, in cycles; 0: it has slept: cputime.h */
 	/* What it wakes while it harvests is queued at once, and not one by one. */
@@ -177,7 +183,7 @@ struct fib_worker {
 	uint32_t harvested;
 	uint32_t came; /* of these, at the last look, */
 	bool more;     /* which may not have been told of all */
-	bool hints; /* what it wakes epoll tells the others of: iom.h (N) */
+	bool hints;    /* what it wakes epoll tells the others of: iom.h (N) */
 	/* fib_bell_hold(); and who is to be told afterwards, or NULL */
 	bool holds_bell;
 	struct fib_sched *owes_bell;
@@ -190,6 +196,9 @@ struct fib_worker {
 
 	struct fib_lock lock; /* the run queue */
 	struct fib_list queue;
+	struct fib_list *computing; /* in it, or its end: runq.h */
+	/* Cycles that others have had since that one's like; those of its last long turn. */
+	uint64_t ahead, spell;
 	_Atomic uint32_t queued;
 	_Atomic uint32_t
 		keeps; /* the turn, and 1, that kept one there: keep.h */

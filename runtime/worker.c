@@ -45,6 +45,7 @@ static void worker_init(struct fib_sched *s, struct fib_worker *w, uint32_t id)
 	w->id = id;
 	fib_lock_init(&w->lock, RUN_QUEUE);
 	fib_list_init(&w->queue);
+	w->computing = &w->queue;
 	fib_list_init(&w->harvest);
 	fib_timer_heap_init(&w->timers);
 	fib_host_worker_init(s, w);

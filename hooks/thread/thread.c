@@ -271,6 +271,13 @@ long fib_sys_gettid(void)
 	return fib_load(&fib_self()->tid, relaxed);
 }
 
+/* The turn of who runs on @w takes so long that the worker is to look around. */
+static bool is_long_turn(const struct fib_worker *w)
+{
+	return fib_host_has_tsc(w) &&
+	       fib_cycles() - w->cur->cycles_since > FIB_LOOK_CYCLES;
+}
+
 /*
  * Nobody else is to run on worker @w, so far as that is seen from here: the loop
  * would come back to the caller. It counts as if it had, and each 16th time it does.
@@ -279,7 +286,7 @@ static bool yields_to_nobody(struct fib_worker *w)
 {
 	if (fib_load(&w->queued, relaxed) ||
 	    fib_load(&fib_sched_of(w)->injected, relaxed) ||
-	    w->tick + 1 >= FIB_POLL_EVERY ||
+	    w->tick + 1 >= FIB_POLL_EVERY || is_long_turn(w) ||
 	    fib_load(&w->runs, relaxed) % 16 == 15 || fib_chaos_on)
 		return false;
 	w->tick++;
