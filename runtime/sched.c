@@ -221,6 +221,36 @@ static struct fib *pop_own(struct fib_worker *w)
 	return f ? f : fib_host_pop(w, false);
 }
 
+/*
+ * Where no clock is read for each turn (runq.h), as many turns lie between two looks as
+ * FIB_LOOK_CYCLES are enough for, by those since the last one: fewer at once, twice as many
+ * at most, and few when it has slept. Two are the fewest, since what is pinned has the odd
+ * ones.
+ */
+#define FIRST_TURNS 8
+#define LEAST_TURNS 2
+
+static void set_turns(struct fib_worker *w, uint64_t now, uint64_t turns)
+{
+	if (turns > FIB_POLL_EVERY)
+		turns = FIB_POLL_EVERY;
+	else if (turns < LEAST_TURNS)
+		turns = LEAST_TURNS;
+	w->skipped = FIB_POLL_EVERY - (uint32_t)turns;
+	w->tick = w->skipped;
+	w->looked = now;
+}
+
+static void set_pace(struct fib_worker *w, uint64_t looked)
+{
+	uint64_t now = fib_cycles(), took = now - looked;
+	uint32_t turns = FIB_POLL_EVERY - w->skipped;
+
+	set_turns(w, now,
+		  took > FIB_LOOK_CYCLES ? turns * FIB_LOOK_CYCLES / took :
+					   2 * turns);
+}
+
 /* Nothing to run: sleep. False: there will never be anything again. */
 static bool wait_for_work(struct fib_worker *w)
 {
@@ -228,6 +258,8 @@ static bool wait_for_work(struct fib_worker *w)
 		return false;
 	fib_host_idles(w);
 	fib_idle(w);
+	if (!FIB_HOST_CPU_TIME)
+		set_turns(w, fib_cycles(), FIRST_TURNS);
 	return true;
 }
 
@@ -282,14 +314,17 @@ static struct fib *next_bound(struct fib_worker *w)
 static struct fib *look_around(struct fib_worker *w)
 {
 	struct fib_sched *s = fib_sched_of(w);
+	uint64_t looked = w->looked;
 	struct fib *f = NULL;
 
-	w->turns += w->tick;
+	w->turns += w->tick - w->skipped;
 	w->tick = 0;
 	w->looked = 0;
 	if (w->turns >= w->turns_due || FIB_CHAOS_ODDS(poll_now, 4))
 		fib_iom_poll(0);
 	fib_sched_timers(s);
+	if (!FIB_HOST_CPU_TIME)
+		set_pace(w, looked);
 	/* The only worker takes them in order: pop_own() */
 	if (!fib_runq_alone(s))
 		f = fib_runq_pop(&s->inject_lock, &s->inject, &s->injected);
@@ -313,7 +348,7 @@ static struct fib *take_found(struct fib_worker *w)
 		return NULL;
 	}
 	if (w->tick >= FIB_POLL_EVERY - 1)
-		w->tick = 0;
+		w->tick = w->skipped;
 	return f;
 }
 
@@ -457,6 +492,8 @@ static void run(struct fib_worker *w, struct fib *f)
 void fib_worker_loop(struct fib_worker *w)
 {
 	w->floats = fib_ctx_floats();
+	if (!FIB_HOST_CPU_TIME)
+		set_turns(w, fib_cycles(), FIRST_TURNS);
 	for (;;) {
 		struct fib *f = w->cur;
 

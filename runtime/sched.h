@@ -176,6 +176,7 @@ struct fib_worker {
 		turns_due;  /* since it looked at epoll, and until the next */
 	uint64_t looked;    /* when, in cycles; 0: before its next turn */
 	uint64_t unblocked; /* came back from a call that may block */
+	uint32_t skipped;   /* of FIB_POLL_EVERY, where turns are not timed */
 	uint64_t
 		stopped; /* its last fiber, in cycles; 0: it has slept: cputime.h */
 	/* What it wakes while it harvests is queued at once, and not one by one. */

@@ -294,6 +294,57 @@ START_TEST(a_million)
 }
 END_TEST
 
+static bool asked_to_end;
+static uint64_t middle;
+
+static void compute(void *arg)
+{
+	while (!asked_to_end) {
+		uint64_t end = now_ns() + 2 * MSEC;
+
+		while (now_ns() < end)
+			;
+		OK(fib_yield_ready());
+	}
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void sleep_often(void *arg)
+{
+	uint64_t ns[15];
+
+	for (int i = 0; i < 15; i++) {
+		uint64_t began = now_ns();
+
+		fib_sleep(MSEC);
+		ns[i] = now_ns() - began;
+	}
+	qsort(ns, 15, sizeof(*ns), by_size);
+	middle = ns[7];
+	asked_to_end = true;
+}
+
+/* Times are looked at behind a few of their turns: 61 take 120 ms. */
+START_TEST(beside_fibers_that_compute)
+{
+	OK(fib_sched_create(&sched, 1, true, "computes"));
+	OK(fib_sched_start(sched));
+	OK(fib_sched_submit(sched, sleep_often, NULL, FIB_ANY_THREAD));
+	for (int i = 0; i < 4; i++)
+		OK(fib_sched_submit(sched, compute, NULL, FIB_ANY_THREAD));
+	fib_sched_stop(sched);
+	fib_sched_destroy(sched);
+	ck_assert_uint_gt(middle, MSEC);
+	ck_assert_uint_lt(middle, 60 * MSEC);
+}
+END_TEST
+
 /* Asleep for as long as the next timer allows, and no wait before that. */
 START_TEST(asleep_until_due)
 {
@@ -324,5 +375,6 @@ TCase *library_timer(void)
 	tcase_add_test(t, guard_destroyed_by_its_callback);
 	tcase_add_test(t, a_million);
 	tcase_add_test(t, asleep_until_due);
+	tcase_add_test(t, beside_fibers_that_compute);
 	return t;
 }
