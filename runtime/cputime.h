@@ -32,8 +32,7 @@ void fib_cpu_adopt(struct fib *f);
 /* For the scheduler: @f leaves its worker, and comes onto one. */
 void fib_cpu_metered(struct fib *f, bool comes);
 
-/* Where the host does not count it, there is nobody who asks. */
-/* How long its turn was. */
+/* How long the turn of @f was. Where the host does not count it, there is nobody who asks. */
 static inline uint64_t fib_cpu_stop(struct fib_worker *w, struct fib *f)
 {
 	uint64_t now, turn;

@@ -72,7 +72,7 @@ static inline void fib_runq_count_delay(struct fib_worker *w, struct fib *f)
  * others meanwhile, times above all, and each that is queued behind several of its kind. The
  * kernel would have one that has slept run at once. So behind long turns the worker looks
  * around (fib_runq_judge()), and those fibers are queued behind all others. These run before
- * them for as long as the last long turn was: so both have as much of the worker, at least.
+ * them for as long as the last long turn was: so neither leaves the others less than half.
  *
  *	queue: the others, first come first served | w->computing: they, the same
  *
