@@ -219,6 +219,8 @@ look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
 	     finding == FIB_FINDS_NO_CALL))
 		fib_signal_mask_restore(f);
 	stopped = fib_stop_ended();
+	if (fib_unlikely(fib_stop_came()))
+		fib_signal_stop_over(f);
 	again = fib_signal_deliver(f, finding) && !stopped;
 	if (fib_unlikely(fib_xchg(&f->sig.preempt, false, relaxed)))
 		fib_sched_preempted();

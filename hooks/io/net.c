@@ -450,13 +450,14 @@ static long tcp_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 
 /*
  * unix_stream_sendmsg(): who is in the midst of it, waiting for a buffer, takes
- * the socket's error, and gets no signal (sock_alloc_send_pskb()).
+ * the socket's error, and gets no signal (sock_alloc_send_pskb()). By a stop it has
+ * come to its beginning.
  */
 static long unix_part(struct fib_parts *p, int fd, struct iovec *v, unsigned n)
 {
 	int err = 0, size = sizeof(err);
 
-	if (p->done || p->waited) {
+	if (p->done || (p->waited && !fib_stop_came())) {
 		fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &size);
 		if (err)
 			return -err;

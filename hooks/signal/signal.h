@@ -322,6 +322,8 @@ static inline bool fib_stop_came(void)
 	return fib_stop_ended() || fib_load(&fib_self()->io.stop, relaxed) ==
 					   FIB_STOP_REPEATED;
 }
+/** What a stop has done to @f, the caller, is seen; others that it has woken come out first. */
+void fib_signal_stop_over(struct fib *f);
 /**
  * Call @nr, in the kernel: fib_raw_intr(), which tells what a kick was from what
  * the kernel ends by itself.

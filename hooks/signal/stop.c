@@ -28,10 +28,18 @@
  * are repeated (look_for_signals() of hooks/dispatch.c). Who waits for a child by its id
  * goes on. Where such a wait has ended, and the call has done a part all the same, it
  * waits for no other (was_stopped() of hooks/io/block.c).
+ *
+ * The kernel ends all these waits at the stop, and begins calls anew at SIGCONT. What was
+ * closed under one of them goes in between, and the others find it gone when they begin. So
+ * who has come out of its wait yields until all have (fib_signal_stop_over()); for ten
+ * milliseconds at most, since one of them may compute by now.
  */
 #include "hooks/signal/state.h"
 
+#define OVER_NS 10000000
+
 static _Atomic uint32_t told; /* the last SIGCONT that has ended calls */
+static _Atomic uint32_t out;  /* who has an index below that is out of its wait */
 
 static bool has_turned(const struct fib *f)
 {
@@ -54,12 +62,36 @@ static void end_calls(void)
 		if (f)
 			fib_sig_end_call(f);
 	}
+	fib_store(&out, 0, seq_cst);
 	for (uint32_t i = 0; i < n; i++) {
 		struct fib *f = fib_at(i);
 
 		if (f && has_turned(f))
 			fib_attention_set(f);
 	}
+}
+
+static bool all_are_out(void)
+{
+	uint32_t i = fib_load(&out, seq_cst), n = fib_high_water();
+
+	for (; i < n; i++) {
+		const struct fib *f = fib_at(i);
+
+		if (f && has_turned(f))
+			break;
+	}
+	fib_store(&out, i, relaxed);
+	return i == n;
+}
+
+void fib_signal_stop_over(struct fib *f)
+{
+	uint64_t end = fib_now_ns() + OVER_NS;
+
+	fib_store(&f->io.stop, FIB_STOP_NOTHING, seq_cst);
+	while (!all_are_out() && fib_now_ns() < end)
+		fib_sys_sched_yield();
 }
 
 static void look_for_stop(void)
