@@ -20,6 +20,8 @@ def documented(d):
     calls = [x[2] if x[1] == "sub" else x[1] for x in steps]
     if other_sets_nonblock(d, steps):
         return "O_NONBLOCK set by another process: docs/COMPATIBILITY.md"
+    if shut_sender(d, steps):
+        return "a datagram socket that is shut under who sends: docs/COMPATIBILITY.md"
     if not isinstance(d, races.Race) and documented_alone(d, calls):
         return documented_alone(d, calls)
     no_number = "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
@@ -46,11 +48,23 @@ def documented(d):
     return None
 
 
+def shut_sender(d, steps):
+    """Does a send fail with EPIPE that has waited when its datagram socket was shut?"""
+    line = d.line if isinstance(d, races.Race) else d.lines()[1]
+    shut = {(x[2], i) for i, x in enumerate(steps) if x[1] == "shutdown"}
+    return any(steps[i][1] == "unixdgram" for i in range(len(steps))) and any(
+        any(name == steps[int(k)][2] and at > int(k) for name, at in shut)
+        for k in re.findall(r"\t(\d+) = -1 EPIPE", line)
+        if steps[int(k)][1].startswith("send") or "writ" in steps[int(k)][1])
+
+
 def other_sets_nonblock(d, steps):
-    """Does a call end with EAGAIN, of a file that another process may have changed?"""
+    """Does a call end with EAGAIN, or MSG_WAITALL with a part, of a file that another
+    process may have changed?"""
     line = d.line if isinstance(d, races.Race) else d.lines()[1]
     ended = [int(x.split()[0]) for x in line.split("\t")[1:]
-             if re.match(r"\d+ = -1 EAGAIN", x)]
+             if re.match(r"\d+ = -1 EAGAIN", x) or
+             re.match(r"\d+ = \d", x) and "waitall" in steps[int(x.split()[0])]]
     set_by = [x[0][0] for x in steps if x[1] in ("nonblock", "fionbio")]
     return any((steps[i][0][0] in "567") != (k in "567") or
                "getfd" in [x[1] for x in steps] for i in ended for k in set_by)
