@@ -90,8 +90,10 @@ void fib_signal_stop_over(struct fib *f)
 	uint64_t end = fib_now_ns() + OVER_NS;
 
 	fib_store(&f->io.stop, FIB_STOP_NOTHING, seq_cst);
-	while (!all_are_out() && fib_now_ns() < end)
-		fib_sys_sched_yield();
+	while (!all_are_out() && fib_now_ns() < end) {
+		fib_sched_yield();
+		fib_raw(SYS_sched_yield); /* for who has another worker */
+	}
 }
 
 static void look_for_stop(void)
