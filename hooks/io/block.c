@@ -115,6 +115,7 @@ static long __attribute__((noinline)) wait_in_kernel(struct fib_io *io)
 			    .events =
 				    io->ev == FIB_IO_READ ? POLLIN : POLLOUT };
 	struct fib_hold hold, *h = hold_of(io->s);
+	uint64_t step_ns = NUDGE_NS, until;
 	struct timespec ts;
 	bool held;
 	long r;
@@ -124,28 +125,35 @@ static long __attribute__((noinline)) wait_in_kernel(struct fib_io *io)
 	       fib_iom_hold(io->s, &hold, io->closes);
 	if (held)
 		f->io.hold = h = &hold;
+	io->parked = true;
+	if (look_ns > io->deadline_ns)
+		look_ns = io->deadline_ns;
 	/*
 	 * By the number: as many duplicates as there are waits would stand in
 	 * the way of the program's dup2(). A close between this look and the call
-	 * is not noticed.
+	 * is seen at the next one, when the wait is twice as old.
 	 */
-	if (h)
-		p.fd = fib_iom_number(h);
-	io->parked = true;
-	if (p.fd < 0)
-		return 0;
-	if (look_ns > io->deadline_ns)
-		look_ns = io->deadline_ns;
-	r = fib_blocking(
-		SYS_ppoll,
-		(long[6]){ (long)&p, 1, fib_time_left(look_ns, &ts), 0, 8 });
+	do {
+		if (h)
+			p.fd = fib_iom_number(h);
+		until = fib_ns_add(fib_now_ns(), step_ns);
+		if (!h || until > look_ns)
+			until = look_ns;
+		FIB_CHAOS_POINT(poll_number);
+		r = p.fd < 0 ? 1 :
+			       fib_blocking(SYS_ppoll,
+					    (long[6]){ (long)&p, 1,
+						       fib_time_left(until, &ts),
+						       0, 8 });
+		step_ns *= 2;
+	} while (r == 0 && until < look_ns);
 	if (held && f->io.hold) {
 		f->io.hold = NULL;
 		go_back(io, &hold);
 	}
 	if (r == -FIB_ERESTARTNOINTR) /* a signal was there before it began */
 		return -EINTR;
-	io->woken |= r > 0;
+	io->woken |= r > 0 && p.fd >= 0;
 	if (r == 0)
 		fib_fd_ask_late(fib_fd_of(io->s), io->ev);
 	return r || look_ns < io->deadline_ns ? r : -ETIMEDOUT;
