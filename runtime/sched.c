@@ -306,9 +306,8 @@ static struct fib *next_bound(struct fib_worker *w)
 
 /*
  * Once in FIB_POLL_EVERY turns, or behind a long one: what others have, before what is our
- * own. Events are
- * served in their order by whoever comes first, as long as they are in epoll. So a
- * worker that has many queued leaves them there until it has run half of these:
+ * own. Events are served in their order by whoever comes first, as long as they are in
+ * epoll. So a worker that has many queued leaves them there until it has run half of these:
  * else the slower of two, which runs beside another process, say, would have the
  * same share as the faster one, and all of its share would wait twice as long.
  */

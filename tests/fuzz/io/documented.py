@@ -48,14 +48,23 @@ def documented(d):
     return None
 
 
+def news(d):
+    """[(step, result)] of the hooked play, without what the step has natively as well."""
+    race = isinstance(d, races.Race)
+    natively = d.fine[1] if race else [d.lines()[0]]
+    known = {x for line in natively for x in line.split("\t")[1:]}
+    return [(int(k), what) for k, what in (
+        x.split(" = ", 1) for x in (d.line if race else d.lines()[1]).split("\t")[1:]
+        if x not in known and re.match(r"\d+ = ", x))]
+
+
 def shut_sender(d, steps):
     """Does a send fail with EPIPE that has waited when its datagram socket was shut?"""
-    line = d.line if isinstance(d, races.Race) else d.lines()[1]
-    shut = {(x[2], i) for i, x in enumerate(steps) if x[1] == "shutdown"}
-    return any(steps[i][1] == "unixdgram" for i in range(len(steps))) and any(
-        any(name == steps[int(k)][2] and at > int(k) for name, at in shut)
-        for k in re.findall(r"\t(\d+) = -1 EPIPE", line)
-        if steps[int(k)][1].startswith("send") or "writ" in steps[int(k)][1])
+    made = {x[2] for x in steps if x[1] == "unixdgram"}
+    return any(what == "-1 EPIPE" and steps[k][2] in made and
+               re.match("send|v?write|pwritev2", steps[k][1]) and
+               any(x[1:3] == ["shutdown", steps[k][2]] for x in steps[k + 1:])
+               for k, what in news(d))
 
 
 def other_sets_nonblock(d, steps):
@@ -63,8 +72,8 @@ def other_sets_nonblock(d, steps):
     process may have changed?"""
     line = d.line if isinstance(d, races.Race) else d.lines()[1]
     ended = [int(x.split()[0]) for x in line.split("\t")[1:]
-             if re.match(r"\d+ = -1 EAGAIN", x) or
-             re.match(r"\d+ = \d", x) and "waitall" in steps[int(x.split()[0])]]
+             if re.match(r"\d+ = -1 EAGAIN", x)]
+    ended += [k for k, what in news(d) if what[0].isdigit() and "waitall" in steps[k]]
     set_by = [x[0][0] for x in steps if x[1] in ("nonblock", "fionbio")]
     return any((steps[i][0][0] in "567") != (k in "567") or
                "getfd" in [x[1] for x in steps] for i in ended for k in set_by)
@@ -333,16 +342,17 @@ def into_last_page(d):
 
 
 def shared_out(d):
-    """(i, k): natively step @i has had what @i and @k share hooked, by the bytes."""
+    """(i, k): natively read @i has had the bytes that reads @i and @k share hooked."""
     if isinstance(d, races.Race):
         return None
     a, b = ({int(k): int(n) for k, n in re.findall(r"\t(\d+) = (\d+)", line)}
             for line in d.lines())
     more, less = sorted(b.keys() - a.keys()), [k for k in a if b.get(k, a[k]) < a[k]]
-    if len(more) != 1 or len(less) != 1 or \
+    if len(more) != 1 or len(less) != 1 or not b.get(less[0]) or \
             a[less[0]] != b[less[0]] + b[more[0]]:
         return None
-    return less[0], more[0]
+    pair = less[0], more[0]
+    return pair if all(re.match("p?read|recv", d.steps[i].split()[1]) for i in pair) else None
 
 
 def by_processes(d):

@@ -42,14 +42,16 @@ def allowed(player, steps, races, one_cpu=False):
     return before, lines
 
 
-def cut_short(line, fine):
-    """Is it @fine, but that the process was killed before a step could tell its result?"""
+def cut_short(line, fine, first):
+    """Is it @fine, but that the process was killed before a step of the race, which begins
+    with @first, could tell its result?"""
     def parts(text):
         steps = dict(x.split(" = ", 1) for x in text.split("\t")[1:] if " = " in x)
         return steps, [x for x in text.split("\t")[1:] if " = " not in x]
     (a, rest), (b, same) = parts(line), parts(fine)
     return " has ended: signal " in line and rest == same and a.keys() == b.keys() and \
-        all(a[k] in ("gone", b[k]) for k in a)
+        all(a[k] == b[k] or a[k] == "gone" and int(k) >= first for k in a if k.isdigit()) and \
+        all(a[k] == b[k] for k in a if not k.isdigit())
 
 
 def odd(player, steps, variant, fine, runs, one_cpu=False):
@@ -61,7 +63,7 @@ def odd(player, steps, variant, fine, runs, one_cpu=False):
         status, got = player.play(steps, variant, want, hold=HOLD,
                                   one_cpu=one_cpu)
         if not status and len(got) == len(steps) and got[-1] not in lines and \
-                not any(cut_short(got[-1], fine) for fine in lines):
+                not any(cut_short(got[-1], x, len(before)) for x in lines):
             out.append(got[-1])
     return out
 
