@@ -30,10 +30,12 @@ static _Atomic uint32_t turn, users[2];
  * as its highest number asks for, and each fork copies that: with one near 20000 it took
  * half as long again, and a limit of a million is usual in containers. So they begin at
  * 1024, which select() cannot name, and beyond a limit only if that is not much higher.
+ * Of FEW in all none is set apart.
  */
 #define REACH	   32
 #define REACH_MOST 4096
 #define HIGH	   1024
+#define FEW	   64
 
 /*
  * Where the numbers begin that only a raised limit gives; 0: not now. And the limit that
@@ -81,7 +83,7 @@ static rlim_t limit(void)
 
 bool fib_fd_has_reach(void)
 {
-	return reach_from || limit() > 64;
+	return reach_from || limit() > FEW;
 }
 
 /* A duplicate of @fd, out of the way; -errno. */
@@ -97,9 +99,22 @@ static long dup_high(int fd)
 	most = limit();
 	if (most > HIGH + REACH)
 		most = HIGH + REACH;
-	return most > 64 ?
+	return most > FEW ?
 		       fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, most - REACH) :
 		       -EMFILE;
+}
+
+/* The same, and if it must be, among those that the program gets: the last ones. */
+static long dup_away(int fd)
+{
+	long d = dup_high(fd);
+	rlim_t at = limit();
+
+	if (at > FEW)
+		at = 0;
+	while (d < 0 && at > (rlim_t)fd + 1)
+		d = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, --at);
+	return d < 0 ? fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, fd) : d;
 }
 
 /* False: there is no room to remember it. */
@@ -141,11 +156,9 @@ int fib_fd_hide(int fd)
 
 int fib_fd_dup_hidden(int fd)
 {
-	long d = dup_high(fd);
+	long d = dup_away(fd);
 	int spare;
 
-	if (d < 0)
-		d = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, fd);
 	if (d >= 0) {
 		if (note_ours((int)d))
 			return (int)d;
@@ -337,10 +350,8 @@ static void await_users(struct fib_sched *s)
 
 static long another_number(int fd)
 {
-	long d = dup_high(fd);
+	long d = dup_away(fd);
 
-	if (d < 0)
-		d = fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, fd);
 	return d < 0 ? fib_raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3) : d;
 }
 

@@ -19,10 +19,10 @@
  * Who comes to the lock second sees what the other one has done, and who finds
  * it free was first.
  *
- * What pends in the kernel the receiver asks before it has the lock: what has come since is
- * watched, or is as it clears unwatched, and the signalfd tells of it; what has gone since
- * is not found, and is unwatched for nothing, until somebody wants it. What is queued here it
- * asks under the lock: nobody tells of that again. tests/model/receiver.pml has this for spin.
+ * What pends, in the kernel or here, the receiver asks under the lock, before it clears what
+ * has gone: a fiber that was given one of several has noted there that more are behind it, and
+ * takes them before its call returns. What comes since is watched, or is as its bit is cleared,
+ * and the signalfd tells of it. tests/model/receiver.pml has this for spin.
  */
 #include <features.h>
 #include <linux/futex.h>
@@ -624,18 +624,12 @@ static void answer(uint32_t round)
 	fib_raw(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-static uint64_t run_defaults(void)
+void fib_receiver_run_defaults(void)
 {
 	uint64_t pending = 0;
 
 	fib_raw(SYS_rt_sigpending, &pending, 8);
 	fib_sig_default_process(pending);
-	return pending;
-}
-
-void fib_receiver_run_defaults(void)
-{
-	run_defaults();
 }
 
 static uint64_t watched; /* the set of the signalfd */
@@ -652,15 +646,17 @@ static int make(uint64_t set)
 void fib_receiver_run(void)
 {
 	uint32_t round = fib_load(&asked, seq_cst);
-	uint64_t pending, set;
+	uint64_t pending = 0, set;
 	unsigned use;
 	int fd;
 	long r;
 
 	fib_messenger_hurry();
-	pending = run_defaults() & watchable();
+	fib_receiver_run_defaults();
 	forward_posted();
 	fib_lock(&forward_lock);
+	fib_raw(SYS_rt_sigpending, &pending, 8);
+	pending &= watchable();
 	fib_and(&unwatched, pending | fib_signal_process_pending(), seq_cst);
 	forward_locked(pending, false);
 	fib_unlock(&forward_lock);

@@ -1,11 +1,13 @@
 /*
  * A signal for the process, as the head of hooks/signal/receiver.c draws it: the
  * kernel's queue, a signalfd that the receiver polls, two fibers that open and
- * close their masks and handle what they were given, one at a time, a sender that
- * sends twice, and one who looks for what timers have sent to threads.
+ * close their masks and handle what they were given, one at a time, a sender, a
+ * fiber that sends to its own process, and one who looks for what timers have sent to threads.
  *
  * Proved for every interleaving: once a fiber has opened its mask for good, no
- * signal stays behind, neither in the kernel's queue nor in ours.
+ * signal stays behind, neither in the kernel's queue nor in ours; and those that were left
+ * in the kernel's, since a fiber that alone wants them has one to handle, are not there
+ * any more when it looks what is next.
  *
  * Refuted: NO_WAIT         a fiber does not wait for who is looking just now
  *          LOOK_FIRST      a fiber looks at unwatched before it opens its mask
@@ -14,10 +16,13 @@
  *          TAKE_AND_GO     who has dequeued one does not look at unwatched
  *          NO_SYNC         who sends in the process, to the kernel, does not look again
  *          STALE_LOOK      the receiver clears unwatched by what it saw here without the lock
+ *          EARLY_LOOK      the same, by what it saw in the kernel
  *          NO_FORWARD      who looks for timers leaves what else was there to the receiver
  */
-bool pending;		/* in the kernel */
-bool queued;		/* dequeued there, and then blocked by all: in our queue */
+byte pending;		/* in the kernel */
+byte behind;		/* of these, left there when somebody forwarded last */
+byte owed[2];		/* the same, when a fiber handled one, while the other blocks it */
+byte queued;		/* dequeued there, and then blocked by all: in our queue */
 bool unwatched;		/* out of the signalfd's set, if the receiver has told it */
 bool watched = true;	/* in that set */
 bool poked, locked, sent, sent_inside;
@@ -35,23 +40,31 @@ inline lock()
 	atomic { !locked -> locked = true }
 }
 
+inline take()
+{
+	pending--;
+	if :: behind -> behind-- :: else fi;
+	if :: owed[0] -> owed[0]-- :: else fi;
+	if :: owed[1] -> owed[1]-- :: else fi
+}
+
 inline forward_locked()
 {
 	do
 	:: if
 	   :: WANTS
-	   :: else -> unwatched = true; break
+	   :: else -> atomic { unwatched = true; behind = pending }; break
 	   fi;
 	   if
-	   :: atomic { queued -> queued = false }
-	   :: atomic { !queued && pending -> pending = false }
+	   :: atomic { queued -> queued-- }
+	   :: atomic { !queued && pending -> take() }
 	   :: atomic { !queued && !pending -> break }
 	   fi;
 	   /* fib_signal_send_process() */
 	   if
 	   :: atomic { open[0] -> given[0] = true }
 	   :: atomic { !open[0] && open[1] -> given[1] = true }
-	   :: atomic { !open[0] && !open[1] -> queued = true };
+	   :: atomic { !open[0] && !open[1] -> queued++ };
 #ifdef NO_UNWATCH
 	      break
 #endif
@@ -82,11 +95,11 @@ inline open_mask(me) /* fib_signal_unblocked() */
 {
 #ifdef LOOK_FIRST
 	rewatch();
-	now = pending;
-	open[me] = true;
+	now = pending > 0;
+	atomic { open[me] = true; owed[1 - me] = 0 };
 #else
-	open[me] = true;
-	now = pending;
+	atomic { open[me] = true; owed[1 - me] = 0 };
+	now = pending > 0;
 #endif
 	if :: now -> lock(); forward_locked(); locked = false :: else fi;
 #ifndef LOOK_FIRST
@@ -101,7 +114,7 @@ inline close_mask(me)
 	if
 	:: atomic { given[me] -> given[me] = false };
 	   lock();
-	   queued = true;
+	   queued++;
 	   forward_locked();
 	   locked = false
 	:: else
@@ -110,9 +123,13 @@ inline close_mask(me)
 
 inline handle(me)
 {
-	atomic { given[me] && open[me] -> given[me] = false };
+	atomic {
+		given[me] && open[me] -> given[me] = false;
+		owed[me] = (open[1 - me] -> 0 : behind)
+	};
 #ifndef TAKE_AND_GO
-	rewatch()
+	rewatch();
+	assert(!owed[me] || given[me])
 #endif
 }
 
@@ -134,8 +151,7 @@ proctype fiber(byte me)
 
 proctype sender()
 {
-	pending = true;
-	pending = true;
+	pending++;
 	sent = true
 }
 
@@ -146,7 +162,7 @@ proctype insider()
 	:: WANTS
 	:: else ->
 	   unwatched = true;
-	   pending = true;
+	   pending++;
 #ifndef NO_SYNC
 	   lock();
 	   if :: pending -> forward_locked() :: else fi;
@@ -161,7 +177,7 @@ proctype taker()
 {
 	lock();
 	if
-	:: atomic { pending -> pending = false; queued = true };
+	:: atomic { pending -> take(); queued++ };
 #ifdef NO_FORWARD
 	   unwatched = true
 #else
@@ -180,11 +196,14 @@ proctype receiver()
 	:: DONE -> break
 	:: atomic { (pending && watched) || poked -> poked = false };
 	   /* fib_receiver_run() */
-	   was = pending;
+	   was = pending > 0;
 #ifndef STALE_LOOK
 	   lock();
 #endif
-	   here = queued;
+#ifndef EARLY_LOOK
+	   was = pending > 0;
+#endif
+	   here = queued > 0;
 	   if :: !was && !here -> unwatched = false :: else fi;
 #ifdef STALE_LOOK
 	   lock();
