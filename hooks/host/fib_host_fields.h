@@ -155,7 +155,7 @@ struct fib_worker_process {
 
 /* hooks/signal/ */
 struct fib_worker_signal {
-	uint64_t profiled_ns; /* CPU time at its last SIGPROF: receiver.c */
+	uint64_t profiled_ns; /* CPU time at its last SIGPROF: target.c */
 	struct fib_lock kick_lock; /* no_kick, and its kicks */
 	bool no_kick;		   /* in exec */
 	_Atomic bool kicked;	   /* in its sleep */

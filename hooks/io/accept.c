@@ -30,14 +30,22 @@
 #include "runtime/reserved.h"
 #include "runtime/timer.h"
 
-/* Others get their error at once, and poll would never say so. */
-bool fib_io_listens(struct fib_known *k)
+static int listens_by_kernel(const struct fib_known *k)
 {
 	int val = 0, len = sizeof(val);
 
+	fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_ACCEPTCONN, &val, &len);
+	return val;
+}
+
+/* Others get their error at once, and poll would never say so. */
+bool fib_io_listens(struct fib_known *k)
+{
+	int val;
+
 	if (fib_likely(fib_fd_listens(k)))
 		return true;
-	fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_ACCEPTCONN, &val, &len);
+	val = listens_by_kernel(k);
 	if (val)
 		fib_fd_set_listens(k, true);
 	return val;
@@ -280,13 +288,15 @@ static long go_over(struct fib_known *k, const struct fib_io *io,
 
 /*
  * Its number is reserved once it waits. If that was the last one, there is none for
- * accept4() itself, and it has to do with the reserved one.
+ * accept4() itself, and it has to do with the reserved one; where the limit has been lowered
+ * below that, there is none at all, but what the kernel finds first is that nobody listens.
  */
 static long accept_waiting(struct fib_known *k, const long a[6])
 {
 	struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
 	struct fib *f = fib_self();
 	int at, cloexec = (a[3] & SOCK_CLOEXEC) ? O_CLOEXEC : 0;
+	bool had = false;
 	int begun = TURN_BEGUN;
 	long r;
 
@@ -300,12 +310,15 @@ static long accept_waiting(struct fib_known *k, const long a[6])
 		at = f->io.reserved - 1;
 		f->io.reserved = 0;
 		if (at < 0)
-			return r;
+			return r == -EMFILE && had && !listens_by_kernel(k) ?
+				       -EINVAL :
+				       r;
 		if (r >= 0)
 			return fib_reserved_fill(at, (int)r, cloexec);
 		fib_reserved_free(at);
 		if (r != -EMFILE)
 			return r;
+		had = true;
 		io = FIB_HOOK_IO(k, FIB_IO_READ);
 		io.opens = true;
 	}

@@ -44,7 +44,8 @@ struct fib_kernel_sigaction fib_sig_delivery_action(int sig,
 		/* Flags and mask stay. */
 		fib_sig_act[sig].handler = (uintptr_t)SIG_DFL;
 		fib_sig_update_handled(sig);
-		if (!(FIB_SIG(sig) & FIB_FAULTS))
+		if (!(FIB_SIG(sig) & FIB_FAULTS) &&
+		    !fib_sig_ignored_by_default(sig))
 			fib_raw(SYS_rt_sigaction, sig, &fib_sig_act[sig], 0, 8);
 	}
 	fib_unlock(&fib_sig_lock);

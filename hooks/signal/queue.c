@@ -5,7 +5,7 @@
  * There may be thousands in one, as in the kernel's, but of few kinds: a queue is a
  * list of kinds, in the order in which they are dequeued (rank()), and of each kind a
  * list in the order in which they came. Nobody walks along the second one but who takes
- * all of it:
+ * all of it, or puts one back that another fiber did not want after all:
  *
  *	head -> SIGUSR1, the thread's
  *	         | more
@@ -32,6 +32,7 @@ static _Atomic uint64_t process_pending;
 static uint64_t ever_queued;
 
 static _Atomic bool any_stale; /* there was one */
+static uint64_t arrivals;      /* fib_sig_lock */
 
 /* What was sent to the process, and may be in the queue of a fiber. */
 static _Atomic uint64_t handed_out;
@@ -95,17 +96,30 @@ static int rank(const struct fib_siginfo_node *n)
 
 static void put_locked(struct fib_siginfo_node **at, struct fib_siginfo_node *n)
 {
+	struct fib_siginfo_node *first;
+
 	while (*at && rank(*at) < rank(n))
 		at = &(*at)->more;
+	first = *at;
 	n->next = NULL;
-	if (*at && rank(*at) == rank(n)) {
-		(*at)->last->next = n;
-		(*at)->last = n;
-		return;
+	if (!first || rank(first) != rank(n)) {
+		n->more = first;
+		n->last = n;
+		*at = n;
+	} else if (first->last->came < n->came) {
+		first->last->next = n;
+		first->last = n;
+	} else if (n->came < first->came) {
+		n->more = first->more;
+		n->last = first->last;
+		n->next = first;
+		*at = n;
+	} else {
+		while (first->next->came < n->came)
+			first = first->next;
+		n->next = first->next;
+		first->next = n;
 	}
-	n->more = *at;
-	n->last = n;
-	*at = n;
 }
 
 /* The first of its kind leaves the queue. */
@@ -278,7 +292,7 @@ static bool dropped(const struct fib *f, int sig)
 }
 
 int fib_sig_send(struct fib *f, int sig, const siginfo_t *info,
-		 const struct fib *named, bool pended)
+		 const struct fib *named, bool pended, uint64_t came)
 {
 	bool process = named;
 	struct fib_siginfo_node *n, **timer = NULL;
@@ -322,6 +336,7 @@ int fib_sig_send(struct fib *f, int sig, const siginfo_t *info,
 	if (n) {
 		n->info = *info;
 		n->info.si_signo = sig;
+		n->came = came ? came : ++arrivals;
 		n->process = process;
 		n->timer = timer;
 		if (timer)
@@ -343,7 +358,7 @@ int fib_signal_send(struct fib *f, int sig, const siginfo_t *info, bool process)
 
 	if (process && !named) /* main has ended */
 		named = f;
-	return fib_sig_send(f, sig, info, named, false);
+	return fib_sig_send(f, sig, info, named, false, 0);
 }
 
 uint64_t fib_sig_ahead(struct fib *f, uint64_t set)
@@ -442,7 +457,7 @@ int fib_signal_dequeue(struct fib *f, uint64_t set, siginfo_t *info)
 	return sig;
 }
 
-void fib_sig_queue_process(int sig, const siginfo_t *info)
+void fib_sig_queue_process(int sig, const siginfo_t *info, uint64_t came)
 {
 	struct fib_siginfo_node *n = NULL;
 
@@ -456,6 +471,7 @@ void fib_sig_queue_process(int sig, const siginfo_t *info)
 	if (n) {
 		n->info = *info;
 		n->info.si_signo = sig;
+		n->came = came ? came : ++arrivals;
 		n->process = true;
 		put_locked(&process_queue, n);
 		fib_or(&process_pending, FIB_SIG(sig), seq_cst);
@@ -505,7 +521,7 @@ const struct fib_siginfo_node *fib_sig_process_queue_locked(void)
 	return process_queue;
 }
 
-int fib_signal_dequeue_process(uint64_t set, siginfo_t *info)
+int fib_sig_dequeue_process(uint64_t set, siginfo_t *info, uint64_t *came)
 {
 	struct fib_siginfo_node **at;
 	int sig = 0;
@@ -516,6 +532,7 @@ int fib_signal_dequeue_process(uint64_t set, siginfo_t *info)
 	drop_stale_locked(&process_queue, set);
 	at = first_locked(&process_queue, set);
 	if (*at) {
+		*came = (*at)->came;
 		*info = take_locked(at);
 		sig = info->si_signo;
 	}
@@ -524,7 +541,14 @@ int fib_signal_dequeue_process(uint64_t set, siginfo_t *info)
 	return sig;
 }
 
-bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info)
+int fib_signal_dequeue_process(uint64_t set, siginfo_t *info)
+{
+	uint64_t came;
+
+	return fib_sig_dequeue_process(set, info, &came);
+}
+
+bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info, uint64_t *came)
 {
 	uint64_t blocked = fib_load(&f->sig.mask, relaxed);
 	struct fib_siginfo_node **at;
@@ -534,6 +558,7 @@ bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info)
 	at = first_process_locked(&f->sig.queue, blocked);
 	found = *at;
 	if (found) {
+		*came = (*at)->came;
 		*info = take_locked(at);
 		unpend_locked(f, info->si_signo);
 	}
@@ -569,7 +594,8 @@ void fib_sig_drop_process(struct fib *f, int sig)
 	fib_unlock(&fib_sig_lock);
 }
 
-bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process)
+bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process,
+		   uint64_t *came)
 {
 	bool left;
 
@@ -578,6 +604,7 @@ bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process)
 	left = f->sig.queue;
 	if (left) {
 		*process = f->sig.queue->process;
+		*came = f->sig.queue->came;
 		*info = take_locked(&f->sig.queue);
 	} else {
 		fib_store(&f->sig.pending, 0, relaxed);

@@ -79,7 +79,7 @@ static void adopt_pending(struct fib *f)
 		    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) <= 0)
 			return;
 		if (!own) {
-			fib_sig_queue_process(info.si_signo, &info);
+			fib_sig_queue_process(info.si_signo, &info, 0);
 			fib_signal_unwatch(info.si_signo);
 		} else if (!fib_sig_may_show(info.si_signo) ||
 			   fib_signal_to_kernel(info.si_signo, &info))

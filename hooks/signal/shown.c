@@ -53,7 +53,7 @@ bool fib_sig_may_show(int sig)
 void fib_sig_show(int sig)
 {
 	struct timespec now = { 0, 0 };
-	uint64_t set = FIB_SIG(sig);
+	uint64_t set = FIB_SIG(sig), came;
 	siginfo_t info;
 
 	if (!(fib_signal_process_pending() & set) || !fib_sig_may_show(sig))
@@ -62,12 +62,12 @@ void fib_sig_show(int sig)
 	for (int i = 0; sig >= FIB_SIGRTMIN && i < AT_ONCE; i++) {
 		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
 			break;
-		fib_sig_queue_process(sig, &info);
+		fib_sig_queue_process(sig, &info, 0);
 	}
-	while (fib_signal_dequeue_process(set, &info) == sig) {
+	while (fib_sig_dequeue_process(set, &info, &came) == sig) {
 		if (fib_signal_to_kernel(sig, &info) == 0)
 			continue;
-		fib_sig_queue_process(sig, &info);
+		fib_sig_queue_process(sig, &info, came);
 		return;
 	}
 }
@@ -85,6 +85,6 @@ void fib_sig_shown_add(struct fib *f, uint64_t set)
 		if (!fib_sig_may_show(sig))
 			continue;
 		while (fib_signal_dequeue(f, FIB_SIG(sig), &info))
-			fib_sig_queue_process(sig, &info);
+			fib_sig_queue_process(sig, &info, 0);
 	}
 }

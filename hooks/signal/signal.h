@@ -35,7 +35,7 @@
  * - Default actions wait for no fiber: default.c.
  *
  * Two locks. fib_sig_lock guards the actions and all queues; it is never held while
- * a handler runs, and ranks above the scheduler's. forward_lock (receiver.c) is
+ * a handler runs, and ranks above the scheduler's. forward_lock (forward.c) is
  * held while signals go from the process to fibers, and is taken before it.
  *
  * "A fiber": the caller is one, in a hook and on its own stack, and holds no lock
@@ -226,7 +226,7 @@ void fib_signal_shown_init(uint64_t set);
 /** @sig is pending for the process in the kernel: 0 or -errno. Any thread. */
 long fib_signal_to_kernel(int sig, const siginfo_t *info);
 
-/* --- receiver.c: from the kernel's queue to fibers ------------------------ */
+/* --- forward.c, receiver.c: from the kernel's queue to fibers ------------- */
 
 /** Opens the receiver's signalfd: it, or -errno. */
 int fib_receiver_init(void);

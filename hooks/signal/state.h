@@ -15,6 +15,7 @@ struct fib_siginfo_node {
 	struct fib_siginfo_node *more; /* of the first: of the next kind, */
 	struct fib_siginfo_node *last; /* and the last of its own */
 	siginfo_t info;
+	uint64_t came; /* those of a kind are in this order */
 	struct fib_siginfo_node **timer; /* where its timer has it, or NULL */
 	bool process; /* sent to the process: any fiber would do */
 	bool stale;   /* of a timer that was set anew since */
@@ -97,17 +98,19 @@ void fib_sig_default_locked(int sig, const siginfo_t *info);
 /* --- queue.c --------------------------------------------------------------- */
 
 void fib_sig_queues_init(void);
-/* @sig, sent to the process, is pending here from now on. */
-void fib_sig_queue_process(int sig, const siginfo_t *info);
+/* @sig, sent to the process, is pending here from now on. @came: 0 now, or as it was dequeued. */
+void fib_sig_queue_process(int sig, const siginfo_t *info, uint64_t came);
+/* As fib_signal_dequeue_process(), and when it @came. */
+int fib_sig_dequeue_process(uint64_t set, siginfo_t *info, uint64_t *came);
 const struct fib_siginfo_node *fib_sig_process_queue_locked(void);
 /* None of @set is pending here any more, for any fiber or for the process. */
 void fib_sig_flush_locked(uint64_t set);
 /*
  * As fib_signal_send(); @named: the thread that the kernel gives it to, for the process, or
- * NULL: for @f alone. @pended: for the process, until now.
+ * NULL: for @f alone. @pended: for the process, until now. @came: as above.
  */
 int fib_sig_send(struct fib *f, int sig, const siginfo_t *info,
-		 const struct fib *named, bool pended);
+		 const struct fib *named, bool pended, uint64_t came);
 /* What of @set, pending for the process, would come before what @f has of it. */
 uint64_t fib_sig_ahead(struct fib *f, uint64_t set);
 /*
@@ -120,9 +123,10 @@ void fib_sig_drop_process(struct fib *f, int sig);
 /* What was sent to the process, and may be in the queue of a fiber. */
 uint64_t fib_sig_handed_out(void);
 /* One that was sent to the process, is in @f's queue, and blocked by now. */
-bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info);
+bool fib_sig_dequeue_blocked(struct fib *f, siginfo_t *info, uint64_t *came);
 /* @f ends: one that is left in its queue; or true, there is none, and it is gone. */
-bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process);
+bool fib_sig_close(struct fib *f, siginfo_t *info, bool *process,
+		   uint64_t *came);
 /* What @f has of @set, and its timers have set anew since, is over. */
 void fib_sig_drop_stale(struct fib *f, uint64_t set);
 /* Timer @id was set anew, or @deleted; what it had sent was with its thread. */
@@ -139,8 +143,9 @@ void fib_sig_end_call(struct fib *f);
 /* --- action.c -------------------------------------------------------------- */
 
 /*
- * The action with which @sig is delivered: SA_RESETHAND has had its effect, and a
- * default action has been taken.
+ * The action with which @sig is delivered: SA_RESETHAND has had its effect (where the default
+ * action is to ignore it, fib_sig_reset_ignored() is to follow), and a default action has been
+ * taken.
  */
 struct fib_kernel_sigaction fib_sig_delivery_action(int sig,
 						    const siginfo_t *info);
@@ -164,8 +169,9 @@ void fib_sig_timer_taken(int id);
 void fib_sig_timer_reset(int id);
 /* Its thread has dequeued @info, which timer_getoverrun() tells of. */
 void fib_sig_timer_dequeued(const siginfo_t *info);
-/* As fib_signal_send_process(). */
-bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended);
+/* As fib_signal_send_process(); @pended and @came as for fib_sig_send(). */
+bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended,
+			  uint64_t came);
 /*
  * The default actions of those of @pending, in the kernel's queue for the process,
  * that some fiber does not block. The monitor's thread alone.
@@ -183,7 +189,7 @@ void fib_sig_show(int sig);
 /* Signalfds show @set from now on; what of it @f blocks is the process's. */
 void fib_sig_shown_add(struct fib *f, uint64_t set);
 
-/* --- receiver.c ------------------------------------------------------------ */
+/* --- forward.c ------------------------------------------------------------- */
 
 /*
  * @f, the caller, does not block @set any more. What of that pends for the process is with
@@ -201,13 +207,25 @@ int fib_sig_dequeue_any(struct fib *f, uint64_t set, siginfo_t *info);
 void fib_sig_close_mask(struct fib *f, const siginfo_t *info, uint64_t mask);
 /* What @f has of the process's, and blocks by now, is another one's. */
 void fib_sig_retarget(struct fib *f);
+/* SA_RESETHAND has had its effect on @sig, which is ignored by default. */
+void fib_sig_reset_ignored(int sig);
+/* One of the FIB_FAULTS was sent by somebody. In a kernel's handler. */
+void fib_sig_post(int sig, const siginfo_t *info);
+/* These are with their fibers, or pending here. */
+void fib_sig_forward_posted(void);
+/* The same of what pends in the kernel, and is wanted. What did pend. */
+uint64_t fib_sig_forward_pending(void);
+/* What the receiver's signalfd is to tell of. */
+uint64_t fib_sig_watched(void);
+void fib_sig_forward_init(void);
+
+/* --- receiver.c ------------------------------------------------------------ */
+
 /*
  * Wait until the receiver has looked once more what is pending. The caller has a kernel
  * thread to itself.
  */
 void fib_sig_await_receiver(void);
-/* One of the FIB_FAULTS was sent by somebody. In a kernel's handler. */
-void fib_sig_post(int sig, const siginfo_t *info);
 
 /* --- altstack.c, deliver.c, entry.c ---------------------------------------- */
 

@@ -178,7 +178,8 @@ static struct fib *target_by_cpu(int sig)
 	return target;
 }
 
-bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended)
+bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended,
+			  uint64_t came)
 {
 	struct fib *timed, *first;
 	bool cpu = info->si_code == SI_KERNEL &&
@@ -197,7 +198,8 @@ bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended)
 			f = target(sig, first);
 		if (!f)
 			return false;
-		if (fib_sig_send(f, sig, info, first ? first : f, pended) !=
+		if (fib_sig_send(f, sig, info, first ? first : f, pended,
+				 came) !=
 		    -ESRCH) {
 			if (f != first)
 				fib_store(&turn, f->index, relaxed);
@@ -208,7 +210,7 @@ bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended)
 
 bool fib_signal_send_process(int sig, const siginfo_t *info)
 {
-	return fib_sig_send_process(sig, info, false);
+	return fib_sig_send_process(sig, info, false, 0);
 }
 
 /* For a timer of one thread any other one's mask says nothing. */

@@ -1,5 +1,5 @@
 /*
- * A signal for the process, as the head of hooks/signal/receiver.c draws it: the
+ * A signal for the process, as the head of hooks/signal/forward.c draws it: the
  * kernel's queue, a signalfd that the receiver polls, two fibers that open and
  * close their masks and handle what they were given, one at a time, a sender, a
  * fiber that sends to its own process, and one who looks for what timers have sent to threads.
