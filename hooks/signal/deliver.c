@@ -240,7 +240,7 @@ bool fib_signal_deliver(struct fib *f, enum fib_finding finding)
 		}
 		if (fib_unlikely(a.flags & SA_RESETHAND) &&
 		    fib_sig_ignored_by_default(sig))
-			fib_sig_reset_ignored(sig);
+			fib_sig_reset_ignored(f, sig);
 		/* The first one decides, as in handle_signal() of the kernel. */
 		if (!ran && !(a.flags & SA_RESTART) &&
 		    finding != FIB_FINDS_AGAIN)

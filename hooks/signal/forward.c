@@ -158,8 +158,53 @@ static bool forward_one_locked(int sig, bool pended)
  */
 #define AT_ONCE 64
 
+/* From a timer of one thread? Then that has it, if it is still there. */
+static bool to_timers_thread(int sig, const siginfo_t *info)
+{
+	struct fib *f;
+
+	if (!fib_sig_timer_target(info, &f))
+		return false;
+	if (f)
+		fib_signal_send(f, sig, info, false);
+	return true;
+}
+
+/* To here with those of @set in the kernel, or to their timers' threads; what came here. */
+static uint64_t take_here_locked(uint64_t set)
+{
+	struct timespec now = { 0, 0 };
+	uint64_t found = 0;
+	siginfo_t info;
+
+	if (fib_likely(!set) || fib_filtered())
+		return 0;
+	for (int i = 0; i < AT_ONCE; i++) {
+		long sig = fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8);
+
+		if (sig <= 0)
+			break;
+		continues += sig == SIGCONT;
+		note_sender(&info);
+		if (to_timers_thread((int)sig, &info))
+			continue;
+		fib_sig_queue_process((int)sig, &info, 0);
+		found |= FIB_SIG(sig);
+	}
+	return found;
+}
+
+/* What a timer sends when it was set anew has the place of what it had sent before that. */
+static void renew_stale_locked(uint64_t set)
+{
+	take_here_locked(set & fib_sig_stale() & watchable());
+}
+
 static void forward_all_locked(int sig, bool pended)
 {
+	/* Who opens for it just now has not come to the lock yet. */
+	pended |= !!(fib_load(&unwatched, relaxed) & FIB_SIG(sig));
+	renew_stale_locked(FIB_SIG(sig));
 	if (!pended)
 		drop_ignored_locked(sig);
 	for (int i = 0; i < AT_ONCE; i++) {
@@ -180,18 +225,6 @@ static void forward_locked(uint64_t set, bool pended)
 		forward_all_locked(__builtin_ctzll(set) + 1, pended);
 }
 
-/* From a timer of one thread? Then that has it, if it is still there. */
-static bool to_timers_thread(int sig, const siginfo_t *info)
-{
-	struct fib *f;
-
-	if (!fib_sig_timer_target(info, &f))
-		return false;
-	if (f)
-		fib_signal_send(f, sig, info, false);
-	return true;
-}
-
 /*
  * What timers of one thread sent, and nobody wants, is in the kernel's queue for the
  * process, where only its thread may find it. Of @set all goes to its threads, and what
@@ -199,27 +232,9 @@ static bool to_timers_thread(int sig, const siginfo_t *info)
  */
 static void take_timers_locked(uint64_t set)
 {
-	struct timespec now = { 0, 0 };
-	uint64_t found = 0;
-	siginfo_t info;
-
 	set &= fib_signal_timer_signals() & watchable() & ~fib_signal_shown();
-	if (fib_likely(!set) || fib_filtered())
-		return;
-	for (int i = 0; i < AT_ONCE; i++) {
-		long sig = fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8);
-
-		if (sig <= 0)
-			break;
-		continues += sig == SIGCONT;
-		note_sender(&info);
-		if (to_timers_thread((int)sig, &info))
-			continue;
-		fib_sig_queue_process((int)sig, &info, 0);
-		found |= FIB_SIG(sig);
-	}
 	/* The receiver does not see them any more. */
-	forward_locked(found, true);
+	forward_locked(take_here_locked(set), true);
 }
 
 void fib_signal_take_timers(uint64_t set)
@@ -523,6 +538,7 @@ int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
 again:
 	sig = 0;
 	take_timers_locked(set);
+	renew_stale_locked(set);
 	ahead = fib_sig_ahead(f, set);
 	if (tries++ == AT_ONCE)
 		ahead &= ~fib_signal_timer_signals();
@@ -561,21 +577,17 @@ again:
 	return sig;
 }
 
-/* What pends stays: the kernel flushes it where it takes an action that ignores it. */
-void fib_sig_reset_ignored(int sig)
+/*
+ * What pends stays: the kernel flushes it where it takes an action that ignores it. (But not
+ * what is one with what @f handles: merge_locked() would drop it.)
+ */
+void fib_sig_reset_ignored(struct fib *f, int sig)
 {
-	struct timespec now = { 0, 0 };
 	uint64_t set = FIB_SIG(sig);
-	siginfo_t info;
 
 	fib_lock(&forward_lock);
-	for (int i = 0; !fib_filtered() && i < AT_ONCE; i++) {
-		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
-			break;
-		continues += sig == SIGCONT;
-		note_sender(&info);
-		fib_sig_queue_process(sig, &info, 0);
-	}
+	if (fib_load(&f->sig.merges, relaxed) != sig)
+		take_here_locked(set);
 	fib_lock(&fib_sig_lock);
 	if (fib_sig_act[sig].handler == (uintptr_t)SIG_DFL)
 		fib_raw(SYS_rt_sigaction, sig, &fib_sig_act[sig], 0, 8);

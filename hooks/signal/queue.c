@@ -240,6 +240,22 @@ static uint64_t drop_stale_locked(struct fib_siginfo_node **at, uint64_t set)
 	return dropped & ~set_of(*head);
 }
 
+uint64_t fib_sig_stale(void)
+{
+	struct fib_siginfo_node *kind, *n;
+	uint64_t set = 0;
+
+	if (fib_likely(!fib_load(&any_stale, relaxed)))
+		return 0;
+	fib_lock(&fib_sig_lock);
+	for (kind = process_queue; kind; kind = kind->more)
+		for (n = kind; n; n = n->next)
+			if (n->stale)
+				set |= FIB_SIG(n->info.si_signo);
+	fib_unlock(&fib_sig_lock);
+	return set;
+}
+
 static uint64_t ready_locked(struct fib *f, uint64_t set)
 {
 	uint64_t gone = drop_stale_locked(&f->sig.queue, set);

@@ -103,6 +103,8 @@ void fib_sig_queue_process(int sig, const siginfo_t *info, uint64_t came);
 /* As fib_signal_dequeue_process(), and when it @came. */
 int fib_sig_dequeue_process(uint64_t set, siginfo_t *info, uint64_t *came);
 const struct fib_siginfo_node *fib_sig_process_queue_locked(void);
+/* Of what pends for the process here: what a timer has sent that was set anew since. */
+uint64_t fib_sig_stale(void);
 /* None of @set is pending here any more, for any fiber or for the process. */
 void fib_sig_flush_locked(uint64_t set);
 /*
@@ -207,8 +209,8 @@ int fib_sig_dequeue_any(struct fib *f, uint64_t set, siginfo_t *info);
 void fib_sig_close_mask(struct fib *f, const siginfo_t *info, uint64_t mask);
 /* What @f has of the process's, and blocks by now, is another one's. */
 void fib_sig_retarget(struct fib *f);
-/* SA_RESETHAND has had its effect on @sig, which is ignored by default. */
-void fib_sig_reset_ignored(int sig);
+/* SA_RESETHAND has had its effect on @sig, which is ignored by default, and @f's to handle. */
+void fib_sig_reset_ignored(struct fib *f, int sig);
 /* One of the FIB_FAULTS was sent by somebody. In a kernel's handler. */
 void fib_sig_post(int sig, const siginfo_t *info);
 /* These are with their fibers, or pending here. */

@@ -31,6 +31,9 @@ def documented(d):
     if isinstance(d, races.Race) and "inotify" in calls and \
             {"nonblock", "fionbio"} & set(calls):
         return "which of two readers of an inotify is the first: the kernel's race"
+    if isinstance(d, races.Race) and {calls[k] for k, _ in news(d)} == {"fds"} and \
+            calls[races.first_of(d.steps):].count("fds") > 1:
+        return "a listing has a descriptor of its own, which another one shows"
     if isinstance(d, races.Race):
         # What waited has ended, and what else is seen may come of that.
         at = races.first_of(d.steps)
