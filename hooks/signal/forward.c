@@ -194,17 +194,17 @@ static uint64_t take_here_locked(uint64_t set)
 	return found;
 }
 
-/* What a timer sends when it was set anew has the place of what it had sent before that. */
-static void renew_stale_locked(uint64_t set)
+/* What a timer sends while the last of it pends, as if it was set anew, has the place of that. */
+static void renew_timed_locked(uint64_t set)
 {
-	take_here_locked(set & fib_sig_stale() & watchable());
+	take_here_locked(set & fib_sig_timed() & watchable());
 }
 
 static void forward_all_locked(int sig, bool pended)
 {
 	/* Who opens for it just now has not come to the lock yet. */
 	pended |= !!(fib_load(&unwatched, relaxed) & FIB_SIG(sig));
-	renew_stale_locked(FIB_SIG(sig));
+	renew_timed_locked(FIB_SIG(sig));
 	if (!pended)
 		drop_ignored_locked(sig);
 	for (int i = 0; i < AT_ONCE; i++) {
@@ -538,7 +538,7 @@ int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
 again:
 	sig = 0;
 	take_timers_locked(set);
-	renew_stale_locked(set);
+	renew_timed_locked(set);
 	ahead = fib_sig_ahead(f, set);
 	if (tries++ == AT_ONCE)
 		ahead &= ~fib_signal_timer_signals();

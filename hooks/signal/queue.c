@@ -32,6 +32,7 @@ static _Atomic uint64_t process_pending;
 static uint64_t ever_queued;
 
 static _Atomic bool any_stale; /* there was one */
+static _Atomic bool any_timed; /* there may be one in process_queue */
 static uint64_t arrivals;      /* fib_sig_lock */
 
 /* What was sent to the process, and may be in the queue of a fiber. */
@@ -240,18 +241,19 @@ static uint64_t drop_stale_locked(struct fib_siginfo_node **at, uint64_t set)
 	return dropped & ~set_of(*head);
 }
 
-uint64_t fib_sig_stale(void)
+uint64_t fib_sig_timed(void)
 {
 	struct fib_siginfo_node *kind, *n;
 	uint64_t set = 0;
 
-	if (fib_likely(!fib_load(&any_stale, relaxed)))
+	if (fib_likely(!fib_load(&any_timed, relaxed)))
 		return 0;
 	fib_lock(&fib_sig_lock);
 	for (kind = process_queue; kind; kind = kind->more)
 		for (n = kind; n; n = n->next)
-			if (n->stale)
+			if (n->info.si_code == SI_TIMER)
 				set |= FIB_SIG(n->info.si_signo);
+	fib_store(&any_timed, set != 0, relaxed);
 	fib_unlock(&fib_sig_lock);
 	return set;
 }
@@ -490,6 +492,8 @@ void fib_sig_queue_process(int sig, const siginfo_t *info, uint64_t came)
 		n->came = came ? came : ++arrivals;
 		n->process = true;
 		put_locked(&process_queue, n);
+		if (info->si_code == SI_TIMER)
+			fib_store(&any_timed, true, relaxed);
 		fib_or(&process_pending, FIB_SIG(sig), seq_cst);
 	}
 	fib_unlock(&fib_sig_lock);

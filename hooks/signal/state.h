@@ -103,8 +103,8 @@ void fib_sig_queue_process(int sig, const siginfo_t *info, uint64_t came);
 /* As fib_signal_dequeue_process(), and when it @came. */
 int fib_sig_dequeue_process(uint64_t set, siginfo_t *info, uint64_t *came);
 const struct fib_siginfo_node *fib_sig_process_queue_locked(void);
-/* Of what pends for the process here: what a timer has sent that was set anew since. */
-uint64_t fib_sig_stale(void);
+/* Of what pends for the process here: what a timer has sent. */
+uint64_t fib_sig_timed(void);
 /* None of @set is pending here any more, for any fiber or for the process. */
 void fib_sig_flush_locked(uint64_t set);
 /*
