@@ -22,6 +22,9 @@ def documented(d):
         return "O_NONBLOCK set by another process: docs/COMPATIBILITY.md"
     if shut_sender(d, steps):
         return "a datagram socket that is shut under who sends: docs/COMPATIBILITY.md"
+    if not isinstance(d, races.Race) and \
+            races.cut_short(d.lines()[1], d.lines()[0], d.phase):
+        return "the process was killed before the step that has caused that could tell"
     if not isinstance(d, races.Race) and documented_alone(d, calls):
         return documented_alone(d, calls)
     no_number = "no descriptor is free for a waiter: docs/COMPATIBILITY.md"
