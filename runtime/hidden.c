@@ -108,8 +108,11 @@ static long dup_high(int fd)
 static long dup_away(int fd)
 {
 	long d = dup_high(fd);
-	rlim_t at = limit();
+	rlim_t at;
 
+	if (d >= 0)
+		return d;
+	at = limit();
 	if (at > FEW)
 		at = 0;
 	while (d < 0 && at > (rlim_t)fd + 1)

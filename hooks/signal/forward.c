@@ -18,8 +18,8 @@
  * Who comes to the lock second sees what the other one has done, and who finds
  * it free was first.
  *
- * What pends, in the kernel or here, the receiver asks under the lock, before it clears what
- * has gone: a fiber that was given one of several has noted there that more are behind it, and
+ * Before it clears what has gone the receiver asks under the lock what pends, in the kernel or
+ * here: a fiber that was given one of several has noted there that more are behind it, and
  * takes them before its call returns. What comes since is watched, or is as its bit is cleared,
  * and the signalfd tells of it. tests/model/receiver.pml has this for spin.
  */
@@ -628,12 +628,12 @@ void fib_signal_exit(struct fib *f)
 	fib_signal_rewatch(pending);
 }
 
-uint64_t fib_sig_forward_pending(void)
+uint64_t fib_sig_forward_pending(uint64_t pending)
 {
-	uint64_t pending = 0;
-
 	fib_lock(&forward_lock);
-	fib_raw(SYS_rt_sigpending, &pending, 8);
+	/* It may have come, and been left, since. */
+	if (fib_load(&unwatched, relaxed) & ~pending)
+		fib_raw(SYS_rt_sigpending, &pending, 8);
 	pending &= watchable();
 	fib_and(&unwatched, pending | fib_signal_process_pending(), seq_cst);
 	forward_locked(pending, false);

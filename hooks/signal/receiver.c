@@ -41,12 +41,18 @@ static void answer(uint32_t round)
 	fib_raw(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-void fib_receiver_run_defaults(void)
+static uint64_t run_defaults(void)
 {
 	uint64_t pending = 0;
 
 	fib_raw(SYS_rt_sigpending, &pending, 8);
 	fib_sig_default_process(pending);
+	return pending;
+}
+
+void fib_receiver_run_defaults(void)
+{
+	run_defaults();
 }
 
 static uint64_t watched; /* the set of the signalfd */
@@ -69,9 +75,9 @@ void fib_receiver_run(void)
 	long r;
 
 	fib_messenger_hurry();
-	fib_receiver_run_defaults();
+	pending = run_defaults();
 	fib_sig_forward_posted();
-	pending = fib_sig_forward_pending();
+	pending = fib_sig_forward_pending(pending);
 	answer(round);
 	set = fib_sig_watched();
 	fd = fib_monitor_receiver();

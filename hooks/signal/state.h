@@ -215,8 +215,8 @@ void fib_sig_reset_ignored(struct fib *f, int sig);
 void fib_sig_post(int sig, const siginfo_t *info);
 /* These are with their fibers, or pending here. */
 void fib_sig_forward_posted(void);
-/* The same of what pends in the kernel, and is wanted. What did pend. */
-uint64_t fib_sig_forward_pending(void);
+/* The same of what pends in the kernel, as @pending was before, and is wanted. What did pend. */
+uint64_t fib_sig_forward_pending(uint64_t pending);
 /* What the receiver's signalfd is to tell of. */
 uint64_t fib_sig_watched(void);
 void fib_sig_forward_init(void);

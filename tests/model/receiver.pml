@@ -201,7 +201,7 @@ proctype receiver()
 	   lock();
 #endif
 #ifndef EARLY_LOOK
-	   was = pending > 0;
+	   if :: unwatched && !was -> was = pending > 0 :: else fi;
 #endif
 	   here = queued > 0;
 	   if :: !was && !here -> unwatched = false :: else fi;
