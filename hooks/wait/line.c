@@ -306,6 +306,17 @@ static long number(const struct fib_place *p, long fd)
 	return p->closes & FIB_CLOSING ? -FIB_ERESTARTNOINTR : -EBADF;
 }
 
+static bool is_interrupted(long r)
+{
+	return r == -EINTR || r == -FIB_ERESTARTNOINTR;
+}
+
+/* Was @fd closed before the kernel had looked at it? The file has another number then. */
+static bool has_moved(const struct fib_place *p, long fd, long r)
+{
+	return r == -EBADF && number(p, fd) != fd;
+}
+
 long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 		   const long a[6])
 {
@@ -317,11 +328,13 @@ long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 		return r;
 	do {
 		v[0] = number(p, a[0]);
+		FIB_CHAOS_POINT(line_number);
 		r = v[0] < 0 ? v[0] : fib_blocking(nr, v);
-	} while ((r == -EINTR || r == -FIB_ERESTARTNOINTR) && v[0] >= 0 &&
-		 p->in_line && fib_wait_goes_on(f));
+	} while (v[0] >= 0 && p->in_line &&
+		 (has_moved(p, v[0], r) ||
+		  (is_interrupted(r) && fib_wait_goes_on(f))));
 	if (r == 0 && p->owner && p->in_line)
 		share(p);
-	leave(p, r == -EINTR || r == -FIB_ERESTARTNOINTR);
+	leave(p, is_interrupted(r));
 	return r;
 }

@@ -26,16 +26,20 @@ static void on_pipe(int sig)
 	__atomic_add_fetch(&pipes, 1, __ATOMIC_SEQ_CST);
 }
 
-/* How many writes it took. */
+/*
+ * How many writes it took. The last of TCP's segments takes single bytes that different
+ * kernel threads write as so many fragments, and has room for one of these threads alone
+ * when it has no more: so after each byte all that there is room for is written at once.
+ */
 static int fill(int fd)
 {
 	int fl = fcntl(fd, F_GETFL), n = 0;
 
 	CHECK(fcntl(fd, F_SETFL, fl | O_NONBLOCK) == 0);
-	while (write(fd, data, 65536) > 0)
-		n++;
-	while (write(fd, data, 1) > 0)
-		n++;
+	do
+		while (write(fd, data, 65536) > 0)
+			n++;
+	while (write(fd, data, 1) > 0 && ++n);
 	CHECK(errno == EAGAIN);
 	CHECK(fcntl(fd, F_SETFL, fl) == 0);
 	return n;
