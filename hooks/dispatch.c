@@ -14,6 +14,7 @@
 #include "hooks/process/process.h"
 #include "hooks/report/report.h"
 #include "hooks/signal/signal.h"
+#include "hooks/wait/line.h"
 #include "hooks/wait/slow.h"
 #include "hooks/wait/wait.h"
 #include "runtime/chaos.h"
@@ -509,6 +510,8 @@ long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		if (fib_unlikely(!fib_worker_self()))
 			return is_restart(r) ? -EINTR : r;
 		if (!look_for_signals(f, e, a, &r)) {
+			if (fib_unlikely(f->io.claims))
+				fib_line_give_up(f);
 			fib_hook_leave(f);
 			return r;
 		}

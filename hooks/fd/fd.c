@@ -589,6 +589,8 @@ static long lock_part(int fd, int cmd, long arg)
 		fib_fd_tried(&p);
 		if (r == 0)
 			note_lock(fd, cmd, arg);
+		if (fib_unlikely(fib_self()->io.claims))
+			fib_line_give_up(fib_self());
 		fib_signal_sync_handled(fib_self());
 		return r;
 	}
@@ -684,5 +686,7 @@ long fib_sys_flock(int fd, int op)
 		return fib_fd_in_line(&p, FIB_NEVER, SYS_flock,
 				      (long[6]){ fd, op });
 	fib_fd_tried(&p);
+	if (fib_unlikely(fib_self()->io.claims))
+		fib_line_give_up(fib_self());
 	return r;
 }

@@ -76,6 +76,7 @@ struct fib_in_io {
 	int fd; /* the first argument of the call, mostly one: fibhook dump */
 	bool keen;	      /* it parks, and would rather be in the kernel */
 	bool part : 1;	      /* it has had a part of its effect */
+	bool claims : 1; /* it was interrupted in a line: hooks/wait/line.h */
 	uint8_t handled : 2; /* enum fib_handled, beside a cancel: deliver.c */
 	uint8_t loops;	      /* its waits as an event loop, in a row */
 	_Atomic uint8_t stop; /* enum fib_stop: hooks/signal/stop.c */

@@ -610,7 +610,14 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 	r = v[0] = take_turn(io, line, &hold);
 	while (v[0] >= 0) {
 		fib_store(&f->sig.kicked, false, relaxed);
+		FIB_CHAOS_POINT(block_number);
 		r = in_kernel(nr, v);
+		/* Closed before the kernel had looked at it. */
+		if (r == -EBADF && f->io.hold &&
+		    fib_iom_number(&hold) != v[0]) {
+			v[0] = lasting(&hold);
+			continue;
+		}
 		if (!f->io.hold || fib_stop_ended() ||
 		    !is_kick(r, rest, &nr, v))
 			break;

@@ -8,11 +8,13 @@
 
 #define LINES  64
 #define CLAIMS 4
+#define CLAIM_NS                                                               \
+	5000000 /* for a handler, and for who has the processor meanwhile */
 
 /* Who was interrupted, and may come back. */
 struct claim {
 	struct fib *fib; /* NULL: none */
-	uint64_t key[FIB_LINE_KEY], ticket;
+	uint64_t key[FIB_LINE_KEY], ticket, until_ns;
 };
 
 static struct line {
@@ -80,13 +82,23 @@ bool fib_line_exists(const uint64_t key[FIB_LINE_KEY])
 
 /* --- claims: who keeps its place --------------------------------------------- */
 
-/* Who stood before @p and has left does not any more. (E) */
-static void drop_locked(struct line *l, struct fib_place *p)
+/* Until when @p stands back for who may come back before it; 0: for nobody. (E) */
+static uint64_t claimed_before_locked(struct line *l, const struct fib_place *p)
 {
-	fib_store(&p->look, false, relaxed);
-	for (struct claim *c = l->claims; c < l->claims + CLAIMS; c++)
-		if (c->fib && c->ticket < p->ticket && same_key(c->key, p->key))
+	uint64_t now_ns = 0, until_ns = 0;
+
+	for (struct claim *c = l->claims; c < l->claims + CLAIMS; c++) {
+		if (!c->fib || c->ticket >= p->ticket ||
+		    !same_key(c->key, p->key))
+			continue;
+		if (!now_ns)
+			now_ns = fib_now_ns();
+		if (c->until_ns <= now_ns)
 			c->fib = NULL;
+		else if (until_ns < c->until_ns)
+			until_ns = c->until_ns;
+	}
+	return until_ns;
 }
 
 static bool claim_locked(struct line *l, const struct fib_place *p)
@@ -96,10 +108,18 @@ static bool claim_locked(struct line *l, const struct fib_place *p)
 			continue;
 		c->fib = p->fib;
 		c->ticket = p->ticket;
+		c->until_ns = fib_now_ns() + CLAIM_NS;
 		memcpy(c->key, p->key, sizeof(c->key));
+		p->fib->io.claims = true;
 		return true;
 	}
 	return false;
+}
+
+static void look_locked(struct fib_place *q)
+{
+	fib_store(&q->look, true, release);
+	fib_wake(q->fib);
 }
 
 /*
@@ -112,16 +132,10 @@ static void left_locked(struct line *l, struct fib_place *p, bool comes_back)
 	struct fib_place *q = next_locked(l, p->key, p->ticket);
 	bool look = fib_load(&p->look, relaxed);
 
-	if (!q) {
-		drop_locked(l, p);
-		return;
-	}
-	if (comes_back && q->ticket != p->ticket)
+	if (q && comes_back && q->ticket != p->ticket)
 		look |= claim_locked(l, p);
-	if (look) {
-		fib_store(&q->look, true, release);
-		fib_wake(q->fib); /* (D) */
-	}
+	if (q && look)
+		look_locked(q); /* (D) */
 }
 
 /* Was @p here before? Its ticket then. */
@@ -135,6 +149,26 @@ static bool claimed_locked(struct line *l, struct fib_place *p)
 		return true;
 	}
 	return false;
+}
+
+/* Its call has ended. (G) */
+void fib_line_give_up(struct fib *f)
+{
+	f->io.claims = false;
+	for (struct line *l = lines; l < lines + LINES; l++) {
+		fib_lock(&l->lock);
+		for (struct claim *c = l->claims; c < l->claims + CLAIMS; c++) {
+			struct fib_place *q;
+
+			if (c->fib != f)
+				continue;
+			c->fib = NULL;
+			q = next_locked(l, c->key, c->ticket);
+			if (q)
+				look_locked(q);
+		}
+		fib_unlock(&l->lock);
+	}
 }
 
 /* Those who ask by the same description stand together. */
@@ -172,19 +206,34 @@ static bool is_called(const void *arg)
 {
 	const struct fib_place *p = arg;
 
-	return fib_load(&p->turn, acquire) || fib_load(&p->look, acquire);
+	return fib_load(&p->look, acquire) ||
+	       (fib_load(&p->turn, acquire) && !fib_load(&p->back_ns, acquire));
 }
 
-/* @p was woken, or has come, and asks now: is it its turn? */
+/* @p was woken, or has come, or has stood back, and asks now: is it its turn? */
 static bool looks(struct line *l, struct fib_place *p)
 {
+	uint64_t back_ns;
 	bool turn;
 
 	fib_lock(&l->lock);
-	drop_locked(l, p);
-	turn = fib_load(&p->turn, relaxed);
+	fib_store(&p->look, false, relaxed);
+	back_ns = claimed_before_locked(l, p);
+	fib_store(&p->back_ns, back_ns, relaxed);
+	turn = fib_load(&p->turn, relaxed) && !back_ns;
 	fib_unlock(&l->lock);
 	return turn;
+}
+
+/* Until @p is called. As fib_park_until(). */
+static int park(struct fib_place *p, uint64_t deadline_ns)
+{
+	uint64_t back_ns = fib_load(&p->back_ns, relaxed);
+	bool back = back_ns && back_ns < deadline_ns;
+	int r = fib_park_until(is_called, p, back ? back_ns : deadline_ns,
+			       FIB_WAIT_LINE, 0);
+
+	return back && r == -ETIMEDOUT ? 0 : r;
 }
 
 static void leave(struct fib_place *p, bool comes_back);
@@ -216,6 +265,7 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 	fib_cancel_begin();
 	p->fib = f;
 	fib_store(&p->look, false, relaxed);
+	fib_store(&p->back_ns, 0, relaxed);
 	fib_lock(&l->lock);
 	p->in_line = !p->first || !first_locked(l, p->key);
 	if (p->in_line)
@@ -227,7 +277,7 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 	fib_stop_may_repeat();
 	FIB_CHAOS_POINT(line_stood);
 	do
-		r = fib_park_until(is_called, p, deadline_ns, FIB_WAIT_LINE, 0);
+		r = park(p, deadline_ns);
 	while ((r == 0 && p->keeps && !looks(l, p)) ||
 	       (r == -EINTR && fib_wait_goes_on(f)));
 	if (r == 0 && p->ends && deadline_ns != FIB_NEVER)
@@ -243,8 +293,11 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns)
 /* Its turn has come. Without the lock it may be gone. */
 static void call_up_locked(struct fib_place *p)
 {
-	if (fib_load(&p->turn, relaxed))
+	bool back = fib_load(&p->back_ns, relaxed);
+
+	if (fib_load(&p->turn, relaxed) && !back)
 		return;
+	fib_store(&p->back_ns, 0, relaxed); /* it looks for whom else it does */
 	fib_store(&p->turn, true, release);
 	fib_wake(p->fib);
 }

@@ -23,20 +23,23 @@
  * And who waits for a lock and is interrupted asks for it anew, as do those then
  * who stood behind it: in the kernel, whoever is the first to do so is the first in
  * line (locks_delete_block(), __locks_insert_block() of fs/locks.c), and those who ask
- * by one description stand together. So its claim is kept until the next one has
- * noticed:
+ * by one description stand together. Mostly it is the interrupted one, which is awake,
+ * and has the processor. Here it goes a longer way, so its claim is kept for a while, and
+ * the next one stands back:
  *
  *	interrupted			the next one
  *	-----------			------------
  *	lock; unlink; claim its place
  *	the next: wake	(D)		woken
  *	unlock
- *	its handler; asks anew
- *	lock; is there a claim?		lock; drop the claims before its own place (E)
- *	  yes: to its place, the	  is it its turn still?
+ *	its handler; asks anew		lock; are there claims before its own place? (E)
+ *	lock; is there a claim?		  yes: stand back until they are over
+ *	  yes: to its place, the	  no: is it its turn still?
  *	  turn is its own	(F)	unlock
  *	  no: behind all
  *	unlock
+ *	or its call ends: lock; claim
+ *	no more; the next: wake (G)
  *
  * A cancel may unwind the stack that a place lies on: who parks or blocks leaves
  * the line first (wait.c).
@@ -62,8 +65,10 @@ struct fib_place {
 	uint64_t ticket;   /* drawn when it first asked; a group's is one */
 	_Atomic bool turn;
 	_Atomic bool look; /* who stood before it has left */
-	bool keeps;	   /* its place, when it is interrupted; has an owner */
-	bool first;	   /* it stands there as the first one, or not at all */
+	_Atomic uint64_t
+		back_ns; /* it stands back until then; 0: it does not */
+	bool keeps;	 /* its place, when it is interrupted; has an owner */
+	bool first;	 /* it stands there as the first one, or not at all */
 	bool ends; /* the time limit is its call's, which has another one */
 	bool in_line;
 	struct fib_timer limit; /* ends: from when its turn has come */
@@ -90,6 +95,8 @@ int fib_line_stand(struct fib_place *p, uint64_t deadline_ns);
  */
 long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 		   const long a[6]);
+/** The call of @f, the caller, has ended by a signal: it comes back to no place. */
+void fib_line_give_up(struct fib *f);
 /** Also of one that is not in line (any more). */
 void fib_line_leave(struct fib_place *p);
 /** Before the first fiber, and in a fork child's. */
