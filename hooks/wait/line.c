@@ -6,12 +6,11 @@
 #include "runtime/chaos.h"
 #include "runtime/timer.h"
 
-#define LINES  64
-#define CLAIMS 4
-#define CLAIM_NS                                                               \
-	5000000 /* for a handler, and for who has the processor meanwhile */
+#define LINES	 64
+#define CLAIMS	 4
+#define CLAIM_NS 5000000 /* for a handler, on a busy machine */
 
-/* Who was interrupted, and may come back. */
+/* Who was interrupted, and may come back until then. */
 struct claim {
 	struct fib *fib; /* NULL: none */
 	uint64_t key[FIB_LINE_KEY], ticket, until_ns;
@@ -103,12 +102,15 @@ static uint64_t claimed_before_locked(struct line *l, const struct fib_place *p)
 
 static bool claim_locked(struct line *l, const struct fib_place *p)
 {
+	uint64_t now_ns = fib_now_ns();
+
 	for (struct claim *c = l->claims; c < l->claims + CLAIMS; c++) {
-		if (c->fib)
+		/* One that is over may be of a handler that has jumped out of its call. */
+		if (c->fib && c->until_ns > now_ns)
 			continue;
 		c->fib = p->fib;
 		c->ticket = p->ticket;
-		c->until_ns = fib_now_ns() + CLAIM_NS;
+		c->until_ns = now_ns + CLAIM_NS;
 		memcpy(c->key, p->key, sizeof(c->key));
 		p->fib->io.claims = true;
 		return true;
