@@ -64,12 +64,11 @@ struct fib_place {
 	const void *owner; /* of what is waited for; NULL: each by itself */
 	uint64_t ticket;   /* drawn when it first asked; a group's is one */
 	_Atomic bool turn;
-	_Atomic bool look; /* who stood before it has left */
-	_Atomic uint64_t
-		back_ns; /* it stands back until then; 0: it does not */
-	bool keeps;	 /* its place, when it is interrupted; has an owner */
-	bool first;	 /* it stands there as the first one, or not at all */
-	bool ends; /* the time limit is its call's, which has another one */
+	_Atomic bool look;	  /* who stood before it has left */
+	_Atomic uint64_t back_ns; /* it stands back until then; or 0 */
+	bool keeps; /* its place, when it is interrupted; has an owner */
+	bool first; /* it stands there as the first one, or not at all */
+	bool ends;  /* the time limit is its call's, which has another one */
 	bool in_line;
 	struct fib_timer limit; /* ends: from when its turn has come */
 };
