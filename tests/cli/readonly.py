@@ -25,7 +25,7 @@ MUTABLE = {
 
 PROGRAM = """
 import os, sys, threading
-def work(): print(os.getpid(), flush=True); sys.stdin.read()
+def work(): os.write(1, b"%d\\n" % os.getpid()); sys.stdin.read()
 t = threading.Thread(target=lambda: None); t.start(); t.join()
 pid = os.fork()
 t = threading.Thread(target=work); t.start(); t.join()

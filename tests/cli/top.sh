@@ -19,7 +19,7 @@ start top "$F" --workers 2 "$B/tests/cli/states" && {
 	check "top --batch: delays" grep -Eq \
 		'^run queue: .* delay p50 [0-9]+ us, p99 [0-9]+ us$' "$T/out"
 	check "top --batch: a worker that is busy" grep -Eq \
-		'^worker [01] +thread [0-9]+ +[1-9][0-9.]+ %  busy, fiber 8$' "$T/out"
+		'^worker [0-9]+ +thread [0-9]+ +[1-9][0-9.]+ %  busy, fiber 8$' "$T/out"
 	check "top --batch: who runs is first" grep -Eq "^ +8 .* running " \
 		<<<"$(grep -m 1 -A 1 "^ *FIBER" "$T/out")"
 	check "top --batch: what is waited for" grep -Eq \

@@ -6,7 +6,7 @@ CHECKS    += counts
 .PHONY: check-counts
 
 COUNTED = $(addprefix $(B)/tests/counts/,trip birth loop turn accept \
-  connect hop often fair)
+  connect hop often fair starved)
 
 $(COUNTED): $(B)/tests/counts/%: tests/counts/%.c tests/support/t.h tests/support/ring.h
 	@mkdir -p $(@D)

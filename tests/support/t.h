@@ -23,6 +23,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -188,6 +189,20 @@ static inline int t_status(const char *name)
 static inline int t_kernel_threads(void)
 {
 	return t_status("Threads");
+}
+
+/** The first of the caller's CPUs, alone. */
+static inline cpu_set_t t_one_cpu(void)
+{
+	cpu_set_t all, one;
+	int cpu = 0;
+
+	CHECK_0(sched_getaffinity(0, sizeof(all), &all));
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	return one;
 }
 
 /** sem_wait(), which a handler does not end. */

@@ -404,7 +404,8 @@ FIBER_TEST(sleeps_until_an_event, 1)
 
 /*
  * What is ready stays in epoll, for whoever comes first, until a worker has run
- * half of what it has.
+ * half of what it has. Not where it looks behind long turns as well (runq.h): one may be
+ * long since another process has the processor.
  */
 #define CROWD	   600
 #define QUEUED_MAX 256
@@ -475,6 +476,7 @@ TCase *unit_iom(void)
 	tcase_add_test(t, claims);
 	tcase_add_test(t, short_read_is_outdated);
 	tcase_add_test(t, sleeps_until_an_event);
-	tcase_add_test(t, leaves_events_to_others);
+	if (!FIB_HOST_CPU_TIME)
+		tcase_add_test(t, leaves_events_to_others);
 	return t;
 }

@@ -283,14 +283,16 @@ def writer_was_faster(d):
 
 
 def swapped_reads(d):
-    """Has one receive ended natively, and another one of the same file hooked?"""
+    """(i, k): one receive has ended natively, and another one hooked."""
     if isinstance(d, races.Race):
-        return False
+        return None
     a, b = (set(re.findall(r"\t(\d+) = ", x)) for x in d.lines())
     one, other = a - b, b - a
-    steps = [d.steps[int(x.pop())].split() for x in (one, other) if len(x) == 1]
-    return len(steps) == 2 and \
-        all(re.match("v?read|recv", x[1]) for x in steps)
+    if len(one) != 1 or len(other) != 1:
+        return None
+    pair = int(one.pop()), int(other.pop())
+    return pair if all(re.match("v?read|recv", d.steps[i].split()[1])
+                       for i in pair) else None
 
 
 def call_and_file(step):
@@ -379,7 +381,7 @@ def shared_out(d):
 
 def by_processes(d):
     """Is it which of two calls is served, of two processes?"""
-    pair = swapped(d) or shared_out(d)
+    pair = swapped(d) or shared_out(d) or swapped_reads(d)
     return pair and len({d.steps[i][0] if d.steps[i][0] in "567" else "0"
                          for i in pair}) > 1
 

@@ -1,7 +1,7 @@
 /*
  * PI mutexes whose owners end, or wait for each other: the kernel hands on what
  * is waited for, whether the mutex is robust or not, and ends a wait that would
- * be for itself. glibc makes an abort of the former.
+ * be for itself. glibc makes an abort of the former, unless the mutex is robust.
  *
  * t-case: owner
  * t-case: moved
@@ -9,6 +9,8 @@
  * t-case: two
  * t-case: three
  * t-case: mutex => signal ABRT
+ * t-case: tried
+ * t-case: tried shared
  */
 #include "t.h"
 #include "futex.h"
@@ -200,19 +202,58 @@ static void *holds(void *arg)
 	return arg;
 }
 
-static void mutex(void)
+static void init(int robust, int shared)
 {
 	pthread_mutexattr_t a;
-	pthread_t th;
 
 	CHECK_0(pthread_mutexattr_init(&a));
 	CHECK_0(pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT));
+	CHECK_0(pthread_mutexattr_setrobust(&a, robust));
+	CHECK_0(pthread_mutexattr_setpshared(&a, shared));
 	CHECK_0(pthread_mutex_init(&mu, &a));
 	pthread_barrier_init(&all, NULL, 2);
+}
+
+static void mutex(void)
+{
+	pthread_t th;
+
+	init(PTHREAD_MUTEX_STALLED, PTHREAD_PROCESS_PRIVATE);
 	th = t_thread(holds, NULL);
 	pthread_barrier_wait(&all);
 	pthread_mutex_lock(&mu);
 	t_join(th);
+}
+
+static void *dies(void *arg)
+{
+	CHECK_0(pthread_mutex_lock(&mu));
+	return arg;
+}
+
+/* glibc 2.36 notes what it gets so as a robust mutex that is no PI one. */
+static void *tries(void *arg)
+{
+	CHECK(pthread_mutex_trylock(&mu) == EOWNERDEAD);
+	pthread_barrier_wait(&all);
+	until_waited_for((uint32_t *)&mu.__data.__lock);
+	return arg;
+}
+
+static void tried(int shared)
+{
+	pthread_t th;
+
+	init(PTHREAD_MUTEX_ROBUST, shared);
+	t_join(t_thread(dies, NULL));
+	th = t_thread(tries, NULL);
+	pthread_barrier_wait(&all);
+	CHECK(pthread_mutex_lock(&mu) == EOWNERDEAD);
+	CHECK_0(pthread_mutex_consistent(&mu));
+	CHECK_0(pthread_mutex_unlock(&mu));
+	t_join(th);
+	CHECK(mu.__data.__lock == 0);
+	t_say("handed on");
 }
 
 int main(int argc, char **argv)
@@ -229,6 +270,9 @@ int main(int argc, char **argv)
 		in_cycle(2);
 	else if (!strcmp(name, "three"))
 		in_cycle(3);
+	else if (!strcmp(name, "tried"))
+		tried(argc > 2 ? PTHREAD_PROCESS_SHARED :
+				 PTHREAD_PROCESS_PRIVATE);
 	else
 		mutex();
 	return 0;

@@ -1,13 +1,15 @@
 /*
  * A thread, not the first one, reads from the terminal of a process in the background,
  * which handles SIGTTIN without SA_RESTART: the read ends when that thread is the one that
- * has the signal, which is soon. (Each time that another one has it the read begins anew,
- * and sends one more.)
+ * has the signal. Each time that another one has it the read begins anew, and sends one
+ * more. Natively that is who comes first: the reader, which is running, or main, where the
+ * kernel wakes it on another processor. So there is no bound natively; hooked the one
+ * that has caused the signal has it, mostly the first.
  */
 #include "t.h"
 #include <sys/ioctl.h>
 
-enum { TIMES = 10, MOST = 8 };
+enum { TIMES = 10, MOST = 2 };
 
 static _Atomic int handled;
 
@@ -51,7 +53,7 @@ static void lead(int side)
 		sum += WEXITSTATUS(t_wait(pid));
 	}
 	CHECK(sum >= TIMES);
-	t_say("%s", sum <= TIMES * MOST ? "soon" : "late");
+	CHECK(sum <= TIMES * MOST || !getenv("T_HOOKED"));
 	_exit(0);
 }
 

@@ -32,15 +32,9 @@ static void *computes(void *arg)
 int main(void)
 {
 	pthread_t th[N];
-	cpu_set_t cpus, one;
+	cpu_set_t one = t_one_cpu();
 	long before, took;
-	int cpu = 0;
 
-	CHECK_0(sched_getaffinity(0, sizeof(cpus), &cpus));
-	while (!CPU_ISSET(cpu, &cpus))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
 	CHECK_0(sched_setaffinity(0, sizeof(one), &one));
 	CHECK_0(pthread_barrier_init(&all, NULL, N + 1));
 	for (int i = 0; i < N; i++)

@@ -18,13 +18,8 @@ static int got, order[WAITERS];
 
 static void one_cpu(void)
 {
-	cpu_set_t all, one;
+	cpu_set_t one = t_one_cpu();
 
-	CHECK_0(sched_getaffinity(0, sizeof(all), &all));
-	CPU_ZERO(&one);
-	for (int c = 0; c < CPU_SETSIZE && !CPU_COUNT(&one); c++)
-		if (CPU_ISSET(c, &all))
-			CPU_SET(c, &one);
 	CHECK_0(sched_setaffinity(0, sizeof(one), &one));
 }
 

@@ -56,10 +56,7 @@ int main(int argc, char **argv)
 		t_skip("only root can change its user id");
 	CHECK(setpriority(PRIO_PROCESS, 0, 0) == 0);
 	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0);
-	CPU_ZERO(&one);
-	for (int c = 0; c < CPU_SETSIZE && !CPU_COUNT(&one); c++)
-		if (CPU_ISSET(c, &all))
-			CPU_SET(c, &one);
+	one = t_one_cpu();
 	CHECK_0(pthread_barrier_init(&ready, NULL, 2));
 	th = t_thread(strong, argv[1]);
 	pthread_barrier_wait(&ready);

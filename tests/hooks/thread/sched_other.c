@@ -135,11 +135,8 @@ int main(void)
 	sigaddset(&usr, SIGUSR1);
 	CHECK_0(pthread_sigmask(SIG_BLOCK, &usr, NULL));
 	CHECK_0(sched_getaffinity(0, sizeof(all), &all));
-	CPU_ZERO(&one);
+	one = t_one_cpu();
 	CPU_ZERO(&none);
-	for (int c = 0; c < CPU_SETSIZE && !CPU_COUNT(&one); c++)
-		if (CPU_ISSET(c, &all))
-			CPU_SET(c, &one);
 	t_pipe(pipe_fd);
 	CHECK_0(pthread_barrier_init(&ready, NULL, T_LEN(targets) + 1));
 	CHECK_0(pthread_mutex_lock(&mutex));

@@ -53,17 +53,12 @@ static void *sets(void *arg)
 
 int main(int argc, char **argv)
 {
-	cpu_set_t all;
 	pthread_t th;
 
 	CHECK(argc == 2);
 	t_pipe(go);
 	t_pipe(in);
-	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0);
-	CPU_ZERO(&one);
-	for (int c = 0; c < CPU_SETSIZE && !CPU_COUNT(&one); c++)
-		if (CPU_ISSET(c, &all))
-			CPU_SET(c, &one);
+	one = t_one_cpu();
 	if (argv[1][0] == 'm') {
 		target = pthread_self();
 		th = t_thread(sets, NULL);

@@ -47,18 +47,13 @@ static void *player(void *arg)
 int main(int argc, char **argv)
 {
 	pthread_t t[N];
-	cpu_set_t one, all;
+	cpu_set_t one;
 	int64_t spent;
-	int cpu = 0;
 
 	CHECK(argc <= 2);
 	/* The workers come with the program: they must have it from there. */
 	if (argc == 1) {
-		CHECK(!sched_getaffinity(0, sizeof(all), &all));
-		while (!CPU_ISSET(cpu, &all))
-			cpu++;
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
+		one = t_one_cpu();
 		CHECK(!sched_setaffinity(0, sizeof(one), &one));
 		execl("/proc/self/exe", argv[0], "go", NULL);
 		CHECK(!"execl");
