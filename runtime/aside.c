@@ -5,9 +5,13 @@
  * a standard stream, a number that was reserved. And what they copy (fork) or
  * close (closefrom) would have it too.
  *
- * So a kernel thread is made for it that leaves the table for an empty one of its
- * own, and ends. Nothing is copied: the range that it does not take along is all of
- * it. Nor is it made often: where a worker is stuck, and where a name is set.
+ * So a kernel thread is made for it that leaves the table for one of its own, and ends.
+ * The range that it does not take along is all of it; the kernel copies the first 64
+ * numbers nevertheless (dup_fd() of fs/file.c), and closes those again. Nobody sees that
+ * but file systems that write back at each close (NFS, FUSE), and who has asked for a
+ * message queue's notice: any close by the process ends that (mqueue_flush_file() of
+ * ipc/mqueue.c). With such a one among them the table is not left. It is not done often:
+ * where a worker is stuck, and where a name is set.
  *
  * The caller blocks all signals until it has ended, kicks too. So who changes the
  * identity of all kernel threads (hooks/process/identity.c) waits for both.
@@ -17,24 +21,74 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <time.h>
 #include "runtime/aside.h"
+#include "runtime/digits.h"
 #include "runtime/sched.h"
 
 #define STACK_SIZE (16ul * 1024)
 #define YIELDS	   2
 #define NAP_NS	   20000
 
+#define COPIED	   64 /* NR_OPEN_DEFAULT */
+#define QUEUE_SIZE 80 /* FILENT_SIZE of ipc/mqueue.c */
+
 static struct fib_lock lock = FIB_LOCK(ASIDE);
 static _Atomic int word; /* the kernel zeroes it when the thread has ended */
+/* Has the program asked for a notice? BEFORE: perhaps, before its first thread. */
+enum { BEFORE, NEVER, NOW };
+static _Atomic int notice;
 
 struct errand {
 	const char *path;
 	int flags;
 	void *data;
 	size_t size;
+	bool often; /* rather not at all than by a number */
 	long result;
 };
+
+/* "QSIZE:0 NOTIFY:0 SIGNO:10 NOTIFY_PID:4711", if it is a queue. */
+static bool has_notice(int fd)
+{
+	char text[QUEUE_SIZE + 1];
+	const char *p = text;
+	struct statx x;
+	long n;
+
+	if (fib_raw(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		    STATX_TYPE | STATX_SIZE | STATX_BLOCKS, &x) ||
+	    !S_ISREG(x.stx_mode) || x.stx_size != QUEUE_SIZE || x.stx_blocks)
+		return false;
+	n = fib_raw(SYS_pread64, fd, text, QUEUE_SIZE, 0);
+	if (n <= 0)
+		return n < 0; /* it may not be read */
+	text[n] = 0;
+	while (n && text[n - 1] != ':')
+		n--;
+	p = text + n;
+	return fib_get_decimal(&p) == (uint64_t)fib_raw(SYS_getpid);
+}
+
+static bool waits_for_notice(void)
+{
+	int asked = fib_load(&notice, relaxed), fd = 0;
+
+	if (fib_likely(asked == NEVER))
+		return false;
+	while (fd < COPIED && !has_notice(fd))
+		fd++;
+	/* None that is older than the first thread. */
+	if (fd == COPIED && asked == BEFORE)
+		fib_cas(&notice, &asked, NEVER, relaxed);
+	return fd < COPIED;
+}
+
+void fib_aside_notice(void)
+{
+	fib_store(&notice, NOW, relaxed);
+}
 
 static long transfer(const struct errand *e)
 {
@@ -84,6 +138,8 @@ static long do_aside(struct errand *e)
 	/* Its filter knows libc's way to do this. */
 	if (fib_filtered())
 		return transfer(e);
+	if (waits_for_notice())
+		return e->often ? -EAGAIN : transfer(e);
 	/* First: no handler comes to this lock. */
 	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
 	fib_lock(&lock);
@@ -103,28 +159,59 @@ static long do_aside(struct errand *e)
 
 long fib_read_aside(const char *path, char *text, size_t size)
 {
-	struct errand e = { path, O_RDONLY, text, size, 0 };
+	struct errand e = { .path = path,
+			    .flags = O_RDONLY,
+			    .data = text,
+			    .size = size,
+			    .often = true };
 
 	return do_aside(&e);
 }
 
 long fib_read_aside_now(const char *path, char *data, size_t size)
 {
-	struct errand e = { path, O_RDONLY | O_NONBLOCK | O_NOCTTY, data, size,
-			    0 };
+	struct errand e = { .path = path,
+			    .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY,
+			    .data = data,
+			    .size = size };
 
 	return do_aside(&e);
 }
 
 long fib_write_aside(const char *path, const char *text, size_t size)
 {
-	struct errand e = { path, O_WRONLY, (char *)text, size, 0 };
+	struct errand e = { .path = path,
+			    .flags = O_WRONLY,
+			    .data = (char *)text,
+			    .size = size };
 
 	return do_aside(&e);
+}
+
+long fib_read_stat(int tid, char *text, size_t size)
+{
+	char path[40] = "/proc/self/task/";
+	long n;
+
+	memcpy(path + 16 + fib_put_decimal(path + 16, (unsigned)tid), "/stat",
+	       6);
+	n = fib_read_aside(path, text, size);
+	return n < 0 ? 0 : n;
+}
+
+char fib_thread_state(int tid)
+{
+	char text[128];
+	long n = fib_read_stat(tid, text, sizeof(text));
+
+	while (n > 2 && text[n - 1] != ')')
+		n--;
+	return n > 2 ? text[n + 1] : 0;
 }
 
 void fib_aside_forget(void)
 {
 	fib_lock_init(&lock, ASIDE);
 	fib_store(&word, 0, relaxed);
+	fib_store(&notice, NEVER, relaxed);
 }

@@ -9,7 +9,8 @@
 
 /**
  * What the first read of @path gives, up to @size bytes, or -errno; -EAGAIN,
- * -ENOMEM: no kernel thread is to be had. Any kernel thread of ours; one under a
+ * -ENOMEM: no kernel thread is to be had, or the program waits for a message queue's
+ * notice (aside.c); then the other two use a number. Any kernel thread of ours; one under a
  * filter of the program's opens it as libc does. Not in a kernel's handler.
  */
 long fib_read_aside(const char *path, char *text, size_t size);
@@ -17,6 +18,12 @@ long fib_read_aside(const char *path, char *text, size_t size);
 long fib_read_aside_now(const char *path, char *data, size_t size);
 /** As fib_read_aside(), written. */
 long fib_write_aside(const char *path, const char *text, size_t size);
+/** /proc/self/task/TID/stat: how much of it there is in @text. */
+long fib_read_stat(int tid, char *text, size_t size);
+/** R, S, D, ... of proc(5); 0 if nobody tells. */
+char fib_thread_state(int tid);
+/** The program is about to ask for a message queue's notice. */
+void fib_aside_notice(void);
 /** In a fork child. */
 void fib_aside_forget(void);
 

@@ -135,10 +135,6 @@ extern _Atomic uint32_t fib_monitor_asleep;
 extern _Atomic uint32_t fib_monitor_tid;
 /** watch.c: does a worker not come out of the runtime? Each tick. */
 void fib_watch(struct fib_sched *s);
-/** /proc/self/task/TID/stat: how much of it there is in @text. */
-long fib_read_stat(int tid, char *text, size_t size);
-/** R, S, D, ... of proc(5); 0 if nobody tells. */
-char fib_thread_state(int tid);
 /** Put one more worker to work: one that has retired, or a new one. NULL: there is none. */
 struct fib_worker *fib_start_spare(struct fib_sched *s);
 /**

@@ -90,9 +90,10 @@ int fib_futex_cmp_requeue_pi(uint32_t *from, uint32_t *to, int nmove,
 			     uint32_t cmp, struct fib *(*fiber)(uint32_t tid));
 /** The caller has changed some thread's priority. */
 void fib_futex_priority_changed(void);
-/** Does one wait for it, of this kind? */
-bool fib_futex_has_pi_waiter(uint32_t *uaddr);
-/** With @died, the owner ends: the next one is told by FUTEX_OWNER_DIED. */
+/**
+ * With @died, the owner ends: the next one is told by FUTEX_OWNER_DIED. With @tid 0 it
+ * has left the word already, which is left alone if nobody waits.
+ */
 int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died);
 /** @tid has ended, and is none of ours any more: who waits for what it had is next. */
 void fib_futex_pi_gone(uint32_t tid);

@@ -219,15 +219,6 @@ int fib_futex_lock_pi(uint32_t *uaddr, uint32_t tid, uint64_t deadline_ns,
 	return fib_load(&w->woken, acquire) ? 0 : r;
 }
 
-bool fib_futex_has_pi_waiter(uint32_t *uaddr)
-{
-	struct bucket *b = fib_futex_lock_word(uaddr);
-	bool has = has_waiter(b, uaddr);
-
-	fib_unlock(&b->lock);
-	return has;
-}
-
 int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 {
 	struct fib_worker *self;
@@ -263,6 +254,8 @@ int fib_futex_unlock_pi(uint32_t *uaddr, uint32_t tid, bool died)
 			is |= w->pi_tid | FUTEX_WAITERS;
 			break;
 		}
+		if (!next && !tid)
+			break;
 		r = swap(uaddr, was, is);
 		if (r == 0)
 			continue;

@@ -55,6 +55,7 @@
  *	fib_host_sends(errand)	so it was sent to the messenger; true then (bare)
  *	fib_host_summoned(w)	@w is to answer: sched.h
  *	fib_host_attention(f)	@f is to leave its waits: by its attention
+ *	fib_host_stopped(f)	and was, before its time was over; it has attention
  *	fib_host_call_of(f)	the number of the call that @f is in (bare)
  *	fib_host_has_tsc(w)	@w may read the time-stamp counter
  *	fib_host_renew(f)	@f begins a new life; only what lies before its

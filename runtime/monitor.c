@@ -39,10 +39,10 @@
 #include "runtime/aside.h"
 #include "runtime/chaos.h"
 #include "runtime/cputime.h"
-#include "runtime/digits.h"
 #include "runtime/doubt.h"
 #include "runtime/hidden.h"
 #include "runtime/iom.h"
+#include "runtime/nap.h"
 #include "runtime/probe.h"
 #include "runtime/sched.h"
 #include "runtime/stack.h"
@@ -244,25 +244,12 @@ static void give_away(struct fib_worker *w, uint32_t more)
 		spare = give_place(spare);
 }
 
-long fib_read_stat(int tid, char *text, size_t size)
+/* Has what it was seen to run used its processor since? */
+static bool computes(const struct fib_worker *w)
 {
-	char path[40] = "/proc/self/task/";
-	long n;
-
-	memcpy(path + 16 + fib_put_decimal(path + 16, (unsigned)tid), "/stat",
-	       6);
-	n = fib_read_aside(path, text, size);
-	return n < 0 ? 0 : n;
-}
-
-char fib_thread_state(int tid)
-{
-	char text[128];
-	long n = fib_read_stat(tid, text, sizeof(text));
-
-	while (n > 2 && text[n - 1] != ')')
-		n--;
-	return n > 2 ? text[n + 1] : 0;
+	return w->seen_cpu_ns != CPU_UNKNOWN &&
+	       fib_cpu_thread_ns(fib_load(&w->tid, relaxed)) - w->seen_cpu_ns >
+		       TICK_NS / 4;
 }
 
 /*
@@ -279,8 +266,7 @@ static bool is_stuck(struct fib_worker *w)
 		w->seen_cpu_ns = fib_cpu_thread_ns(tid);
 		return false;
 	}
-	return fib_cpu_thread_ns(tid) - w->seen_cpu_ns > TICK_NS / 4 ||
-	       fib_thread_state(tid) != 'R';
+	return computes(w) || fib_thread_state(tid) != 'R';
 }
 
 /* Who does not run for others now runs again before he is stuck, and is asked then. */
@@ -312,15 +298,34 @@ static uint32_t count_queued(struct fib_sched *s)
 	return sum;
 }
 
+/* Those that have lost their places to spares, since what they run computes. */
+static uint32_t count_computing(struct fib_sched *s)
+{
+	uint32_t n = fib_load(&s->workers, acquire), computing = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fib_worker *w = s->worker[i];
+
+		computing += may_get_stuck(w) && fib_load(&w->taken, relaxed) &&
+			     !fib_load(&w->blocking, relaxed) &&
+			     fib_load(&w->runs, relaxed) == w->seen_runs &&
+			     computes(w);
+	}
+	return computing;
+}
+
 /*
  * Fibers that compute share the processors, so that it takes the longer until one more is
  * found the more there are. Where many begin at once, there are twice as many workers each
  * time that one is found: all of them have begun in twice the time that the last one takes,
- * and not in that of each after the other.
+ * and not in that of each after the other. (Where other processes have the processors, who
+ * has got none of them for a tick may be about to end its turn: he does not count, else each
+ * spare would be the reason for one more.)
  */
-static uint32_t count_more(struct fib_sched *s, uint32_t computing)
+static uint32_t count_more(struct fib_sched *s)
 {
-	uint32_t queued = computing ? count_queued(s) : 0;
+	uint32_t queued = count_queued(s);
+	uint32_t computing = queued ? count_computing(s) : 0;
 
 	return queued > computing ? computing : queued ? queued - 1 : 0;
 }
@@ -328,7 +333,7 @@ static uint32_t count_more(struct fib_sched *s, uint32_t computing)
 /* True while some worker is busy. */
 static bool look(struct fib_sched *s, bool tick)
 {
-	uint32_t n = fib_load(&s->workers, acquire), computing = 0;
+	uint32_t n = fib_load(&s->workers, acquire);
 	struct fib_worker *stuck = NULL;
 	bool busy = false;
 
@@ -361,10 +366,8 @@ static bool look(struct fib_sched *s, bool tick)
 		/* Who runs there may not have noticed the last time. */
 		if (tick && fib_load(&w->summoned, relaxed) && fib_host.preempt)
 			fib_host.preempt(w);
-		if (fib_load(&w->taken, relaxed)) {
-			computing += same && !fib_load(&w->blocking, relaxed);
+		if (fib_load(&w->taken, relaxed))
 			continue;
-		}
 		if (fib_load(fib_shared(&w->cur), relaxed) &&
 		    (fib_load(&w->blocking, relaxed) ||
 		     (tick &&
@@ -373,7 +376,7 @@ static bool look(struct fib_sched *s, bool tick)
 			stuck = w;
 	}
 	if (stuck && !fib_load(&s->nidle, seq_cst))
-		give_away(stuck, tick ? count_more(s, computing) : 0);
+		give_away(stuck, tick ? count_more(s) : 0);
 	return busy;
 }
 
@@ -508,7 +511,7 @@ static long nap(struct pollfd p[2], const struct timespec *ts)
 
 	p[0].fd = fib_load(fib_shared(&poke_fd), relaxed);
 	p[1].fd = fib_load(fib_shared(&receiver_fd), relaxed);
-	n = fib_raw(SYS_ppoll, p, 2, ts, 0, 8);
+	n = fib_nap(p, 2, ts);
 	fib_fd_used(use);
 	if (fib_unlikely(n == -EINVAL)) {
 		/* No two, says RLIMIT_NOFILE: both are looked at each time. */

@@ -164,7 +164,7 @@ int fib_park_timed(struct fib *f, bool (*done)(const void *arg),
 	fib_timer_init(&timer);
 	r = fib_timer_arm(&timer, f, f->wait_deadline);
 	while (r == 0 && !done(arg)) {
-		if (fib_load(&timer.fired, acquire))
+		if (fib_load(&timer.fired, acquire) && !fib_host_stopped(f))
 			r = -ETIMEDOUT;
 		else if (fib_host_attention(f))
 			r = -EINTR;

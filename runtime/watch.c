@@ -12,6 +12,7 @@
  * call that blocks in the kernel for long uses no CPU time in user mode.
  */
 #include <fcntl.h>
+#include "runtime/aside.h"
 #include "runtime/cputime.h"
 #include "runtime/digits.h"
 #include "runtime/sched.h"

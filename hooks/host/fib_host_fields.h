@@ -205,6 +205,7 @@ struct fib_worker_report {
 	bool opens; /* a descriptor, whose number is reserved meanwhile */     \
 	bool shared; /* the caller knows how to go to the queue: hooks/io/queue.c */ \
 	bool shut; /* the listener was, before the last try */              \
+	bool tries_last; /* a signal has woken it, and it looks once more */   \
 	bool asks; /* poll, whatever an edge says */
 #define FIB_HOST_TIMER                                                         \
 	void (*fire)(struct fib_timer * t); /* where fib is NULL */

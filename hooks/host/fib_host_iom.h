@@ -98,8 +98,11 @@ static inline long fib_host_poll(struct fib_worker *w, struct pollfd *p,
 static inline long fib_host_call_may_block(long nr, int fd, const long a[6])
 {
 	long v[6] = { fd, a[1], a[2], a[3], a[4], a[5] };
+	struct fib *f = fib_self();
 
-	return fib_raw_intr(&fib_self()->attention, nr, v);
+	if (fib_unlikely(!fib_host_stop_is_kernels(f)))
+		return -EINTR;
+	return fib_raw_intr(&f->attention, nr, v);
 }
 
 /* Who runs one fiber alone does not look at epoll. */

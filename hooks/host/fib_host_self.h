@@ -84,6 +84,29 @@ static inline bool fib_host_attention(const struct fib *f)
 	return fib_load(&f->attention, acquire);
 }
 
+/* A stop has ended its call, which comes before its time: hooks/signal/stop.c. */
+static inline bool fib_host_stopped(const struct fib *f)
+{
+	uint8_t stop = fib_load(&f->io.stop, relaxed);
+
+	return (stop == FIB_STOP_ENDED || stop == FIB_STOP_REPEATED) &&
+	       fib_host_attention(f);
+}
+
+/*
+ * What @f has waited for is there, and the kernel makes the call: that begins anew after a
+ * stop by itself, or leaves it at a part. So who marks what is to begin anew leaves it
+ * alone: hooks/signal/stop.c. False: it was marked before, and begins anew.
+ */
+static inline bool fib_host_stop_is_kernels(struct fib *f)
+{
+	uint8_t stop = fib_load(&f->io.stop, relaxed);
+
+	if (stop == FIB_STOP_REPEATS)
+		fib_cas(&f->io.stop, &stop, FIB_STOP_NOTHING, relaxed);
+	return stop != FIB_STOP_REPEATED;
+}
+
 /* --- kernel threads --------------------------------------------------------- */
 
 static inline bool fib_filtered(void)

@@ -25,6 +25,7 @@
 #include "hooks/io/io.h"
 #include "hooks/wait/wait.h"
 #include "hooks/wait/way.h"
+#include "runtime/aside.h"
 #include "runtime/bare.h"
 #include "runtime/chaos.h"
 #include "runtime/reserved.h"

@@ -350,6 +350,29 @@ static bool looks_again(struct fib_io *io, struct fib_known *k)
 	       is_first_at_master(io);
 }
 
+/* Does the kernel look for what is waited for before it heeds a signal, or after? */
+static bool comes_before_signal(const struct fib_io *io,
+				const struct fib_known *k)
+{
+	/* pipe_read(), tcp_recvmsg_locked(), __skb_recv_datagram(), ... */
+	if (io->ev == FIB_IO_READ) /* but unix_stream_read_generic() */
+		return k->kind != FIB_FD_STREAM;
+	/* pipe_write(), eventfd_write(), sock_alloc_send_pskb() */
+	return k->kind == FIB_FD_PIPE || k->kind == FIB_FD_NOWAIT ||
+	       k->kind == FIB_FD_STREAM || k->kind == FIB_FD_DGRAM;
+}
+
+/* A signal has woken it, and what it waits for has come before, perhaps: once more, then. */
+static bool tries_last(struct fib_io *io, const struct fib_known *k)
+{
+	if (io->tries_last || !comes_before_signal(io, k) || fib_io_lost(io) ||
+	    fib_cancel_is_near() || fib_filtered())
+		return false;
+	io->tries_last = true;
+	return fib_io_ready(io->s->fd,
+			    io->ev == FIB_IO_READ ? POLLIN : POLLOUT);
+}
+
 /*
  * A stop has come in the call, whose wait has ended: signal_pending() is true until the
  * call returns, and no other wait begins.
@@ -415,6 +438,8 @@ static long block(struct fib_io *io)
 		return fib_unlikely(fib_filtered()) ? -FIB_ERESTARTNOINTR : 0;
 	if (r == -EINTR && !fib_cancel_is_near() && ends_by_nonblock(io))
 		return -EAGAIN;
+	if (r == -EINTR && tries_last(io, k))
+		return 0;
 	return fib_io_failed(io, r);
 }
 

@@ -43,10 +43,11 @@
 #define LOOP_WAITS 64
 
 /* The file systems of those that do, of linux/magic.h. */
+#define NAMELESS 0x09041934 /* ANON_INODE_FS_MAGIC: perf_poll(), see kind.c */
 static const long telling[] = {
 	0x9fa0,	    /* PROC_SUPER_MAGIC */
 	0x63677270, /* CGROUP2_SUPER_MAGIC: psi_trigger_poll() */
-	0x09041934, /* ANON_INODE_FS_MAGIC: perf_poll(), see kind.c */
+	NAMELESS,
 };
 
 static bool may_tell_once(int fd)
@@ -62,7 +63,11 @@ static bool may_tell_once(int fd)
 	while (i < sizeof(telling) / sizeof(*telling) &&
 	       fs.f_type != telling[i])
 		i++;
-	return i < sizeof(telling) / sizeof(*telling);
+	if (i == sizeof(telling) / sizeof(*telling))
+		return false;
+	/* One that is older than the first thread is an eventfd, mostly. */
+	return kind != FIB_FD_UNKNOWN || fs.f_type != NAMELESS ||
+	       fib_fd_find_kind(fd) == FIB_FD_ALWAYS;
 }
 
 static void leave_to_kernel(void)

@@ -12,6 +12,12 @@
 #define FIB_IOV_MAX 1024       /* UIO_MAXIOV of linux/uio.h */
 #define FIB_IO_MAX  0x7ffff000 /* MAX_RW_COUNT of linux/fs.h */
 
+/** What a call does of @len bytes, import_ubuf() of the kernel. */
+static inline size_t fib_io_most(size_t len)
+{
+	return len < FIB_IO_MAX ? len : FIB_IO_MAX;
+}
+
 /* --- epoll.c --------------------------------------------------------------- */
 
 /**
@@ -302,6 +308,13 @@ long fib_io_send_message(struct fib_known *k, struct msghdr *msg, int flags,
 /** net.c: sendto() with the arguments @a, whose flags may change. */
 long fib_io_send(struct fib_known *k, long a[6]);
 
+/** Does it reach where programs have no memory: TASK_SIZE_MAX, without five-level paging? */
+static inline bool fib_io_is_beyond(uintptr_t base, size_t len)
+{
+	const size_t end = (1ul << 47) - FIB_PAGE;
+
+	return len > end || base > end - len;
+}
 /* refused.c: the kernel refuses it before it waits; or it may. */
 bool fib_io_is_refused(const struct msghdr *h);
 /** The same of the first message of recvmmsg's @vec. */
@@ -326,6 +339,11 @@ long fib_io_sent(long r, long flags);
 long fib_poll_mask(const uint64_t *mask, size_t size);
 /** poll.c: when the program's @ts from now is (NULL: never); 0 or -errno. */
 long fib_poll_deadline(const struct timespec *ts, uint64_t *deadline);
+/**
+ * poll.c: @deadline of a ppoll, select or pselect6 that ends with @r: later by the time
+ * that the process was stopped, if that has ended it. It is repeated until then.
+ */
+uint64_t fib_poll_goes_on(uint64_t deadline, long r);
 /** poll.c: what is left of it goes there, as ppoll and pselect6 do. */
 void fib_poll_left(struct timespec *ts, uint64_t deadline);
 /** unix.c: a send by a datagram socket, and a stream's connect(). */

@@ -18,6 +18,7 @@
 #include "hooks/signal/signal.h"
 #include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
+#include "runtime/aside.h"
 
 #define PRIORITIES 32768 /* MQ_PRIO_MAX of the kernel */
 
@@ -141,4 +142,11 @@ long fib_sys_mq_timedreceive(int fd, void *msg, size_t len, unsigned *prio,
 	return exchange(SYS_mq_timedreceive,
 			(long[6]){ fd, (long)msg, (long)len, (long)prio,
 				   (long)timeout });
+}
+
+long fib_sys_mq_notify(int fd, const void *event)
+{
+	if (event)
+		fib_aside_notice();
+	return fib_raw(SYS_mq_notify, fd, event);
 }

@@ -27,7 +27,7 @@ size_t fib_io_message_length(const struct msghdr *h)
 			return 0;
 		sum += v.iov_len;
 	}
-	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
+	return fib_io_most(sum);
 }
 
 _Atomic bool fib_io_inq_used;
@@ -337,7 +337,8 @@ long fib_io_receive_much(struct fib_known *k, long nr, const long a[6],
 	long r;
 
 	if (nr == SYS_recvfrom)
-		c.all = (struct iovec){ (void *)a[1], (size_t)a[2] };
+		c.all = (struct iovec){ (void *)a[1],
+					fib_io_most((size_t)a[2]) };
 	else if (fib_copy(&h, (void *)a[1], sizeof(h)))
 		return -EFAULT;
 	all = fib_io_message_length(&h);

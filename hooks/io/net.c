@@ -256,7 +256,7 @@ static size_t plain_by(int flags, size_t len)
 	flags &= ~INDIFFERENT;
 	if (flags)
 		return flags == MSG_PEEK ? FIB_IO_LOOK : 0;
-	return len < FIB_IO_MAX ? len : FIB_IO_MAX;
+	return fib_io_most(len);
 }
 
 long fib_sys_recvfrom(int fd, void *buf, size_t len, int flags, void *addr,
@@ -375,8 +375,11 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 	int64_t ns;
 	long r;
 
-	/* With MSG_ERRQUEUE do_recvmmsg() does not look at the socket's error. */
-	if (!(flags & MSG_ERRQUEUE))
+	/*
+	 * With MSG_ERRQUEUE do_recvmmsg() does not look at the socket's error, but who
+	 * receives a message does (__skb_try_recv_datagram()).
+	 */
+	if (!(flags & MSG_ERRQUEUE) || (k && fib_fd_has_messages(k)))
 		flags = fib_io_heeded(k, flags);
 	a[3] = flags;
 	if (!k || (flags & NEVER_BLOCKS) || !n)
@@ -550,11 +553,10 @@ static long send_all(struct fib_known *k, const struct iovec *iov, size_t n,
 
 long fib_io_send(struct fib_known *k, long a[6])
 {
-	size_t len = (size_t)a[2];
+	size_t len = fib_io_most((size_t)a[2]);
 
-	return send_all(k, &(struct iovec){ (void *)a[1], len }, 1,
-			len < FIB_IO_MAX ? len : FIB_IO_MAX, SYS_sendto, a,
-			&a[3]);
+	return send_all(k, &(struct iovec){ (void *)a[1], len }, 1, len,
+			SYS_sendto, a, &a[3]);
 }
 
 long fib_sys_sendto(int fd, const void *buf, size_t len, int flags,

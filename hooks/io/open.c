@@ -195,7 +195,10 @@ static long await_writer(int fd)
 			break;
 		r = fib_park_until(is_told, &o, FIB_NEVER, FIB_WAIT_FD,
 				   (uint64_t)fd);
-		if (r == -EINTR && fib_wait_goes_on(o.fib))
+		/* wait_for_partner() looks before it heeds a signal. */
+		if (r == -EINTR && (fib_wait_goes_on(o.fib) ||
+				    (!fib_cancel_is_near() && !fib_filtered() &&
+				     has_had_writer(fd))))
 			r = 0;
 		/* Another fiber has put it under a filter: it begins anew. */
 		if (r == 0 && fib_filtered())

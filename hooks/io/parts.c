@@ -11,7 +11,7 @@ size_t fib_io_length(const struct iovec *iov, int n)
 
 	for (int i = 0; i < n && !fib_copy(&v, &iov[i], sizeof(v)); i++)
 		sum += v.iov_len;
-	return sum < FIB_IO_MAX ? sum : FIB_IO_MAX;
+	return fib_io_most(sum);
 }
 
 size_t fib_io_limit_vector(struct iovec *v, size_t n, size_t most)

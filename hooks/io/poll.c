@@ -163,6 +163,15 @@ long fib_poll_deadline(const struct timespec *ts, uint64_t *deadline)
 	return 0;
 }
 
+uint64_t fib_poll_goes_on(uint64_t deadline, long r)
+{
+	if (r != -FIB_ERESTARTNOHAND || !fib_stop_came() ||
+	    deadline == FIB_NEVER)
+		return deadline;
+	deadline = fib_ns_add(deadline, fib_signal_stop_lasted());
+	return fib_self()->io.restart_deadline = deadline;
+}
+
 void fib_poll_left(struct timespec *ts, uint64_t deadline)
 {
 	if (ts && deadline != FIB_NEVER && deadline != 0)
@@ -180,6 +189,6 @@ long fib_sys_ppoll(struct pollfd *fds, unsigned n, struct timespec *ts,
 	if (r)
 		return r;
 	r = do_poll(fds, n, deadline);
-	fib_poll_left(ts, deadline);
+	fib_poll_left(ts, fib_poll_goes_on(deadline, r));
 	return r;
 }

@@ -5,14 +5,6 @@
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"
 
-/* Where programs have no memory: TASK_SIZE_MAX, without five-level paging. */
-#define BEYOND ((1ul << 47) - FIB_PAGE)
-
-static bool is_beyond(uintptr_t base, size_t len)
-{
-	return len > BEYOND || base > BEYOND - len;
-}
-
 bool fib_io_is_refused(const struct msghdr *h)
 {
 	struct iovec v;
@@ -21,7 +13,7 @@ bool fib_io_is_refused(const struct msghdr *h)
 		return true;
 	for (size_t i = 0; i < h->msg_iovlen; i++)
 		if (fib_copy(&v, &h->msg_iov[i], sizeof(v)) ||
-		    is_beyond((uintptr_t)v.iov_base, v.iov_len))
+		    fib_io_is_beyond((uintptr_t)v.iov_base, v.iov_len))
 			return true;
 	return false;
 }
@@ -44,7 +36,7 @@ static bool is_vector_refused(const long a[6])
 bool fib_io_refuses(long nr, const long a[6])
 {
 	if (fib_likely(nr == SYS_recvfrom) || nr == SYS_read)
-		return is_beyond((uintptr_t)a[1], (size_t)a[2]);
+		return fib_io_is_beyond((uintptr_t)a[1], (size_t)a[2]);
 	if (nr == SYS_accept4)
 		return false;
 	if (nr == SYS_recvmsg)

@@ -217,7 +217,7 @@ static size_t length_of(long nr, const long a[6], const struct iovec *iov,
 
 	if (nr != SYS_read && nr != SYS_write)
 		return fib_io_length(iov, n);
-	return len < FIB_IO_MAX ? len : FIB_IO_MAX;
+	return fib_io_most(len);
 }
 
 /* Pipes and their like take RWF_NOWAIT. */
@@ -265,8 +265,15 @@ static long write_through(struct fib_known *k, const struct iovec *iov,
 	return r;
 }
 
-/* More than there is memory for programs: EFAULT, before all else. */
-#define TOO_MUCH (1ul << 47)
+/*
+ * vfs_read() and vfs_write() look whether all of a buffer is the program's, before all
+ * else; the calls that are made here in their place cut it to FIB_IO_MAX before that.
+ */
+static bool is_too_much(const void *buf, size_t count)
+{
+	return fib_unlikely(count > FIB_IO_MAX) &&
+	       fib_io_is_beyond((uintptr_t)buf, count);
+}
 
 /* No byte: readv() and writev() do not ask the file at all then. */
 static bool is_empty(const struct iovec *iov, unsigned n)
@@ -327,7 +334,8 @@ read_other(struct fib_known *k, const long a[6])
 		return read_nothing(k, a);
 	if (!count && k && (r = fib_job_io(k, FIB_IO_READ)))
 		return r;
-	if (!k || fib_fd_is_prompt(k) || count - 1 >= TOO_MUCH)
+	if (!k || fib_fd_is_prompt(k) || !count ||
+	    is_too_much((void *)a[1], count))
 		return read_through(SYS_read, a);
 	return read_file(k, &(struct iovec){ (void *)a[1], count }, 1, SYS_read,
 			 a);
@@ -339,7 +347,8 @@ long fib_sys_read(int fd, void *buf, size_t count)
 	long a[6] = { fd, (long)buf, (long)count };
 	long r;
 
-	while (fib_likely(k && fib_fd_is_socket(k) && count - 1 < TOO_MUCH)) {
+	while (fib_likely(k && fib_fd_is_socket(k) && count) &&
+	       !is_too_much(buf, count)) {
 		r = fib_io_receive(k, count, SYS_recvfrom, a, &a[3]);
 
 		if (fib_unlikely(fib_is_denied(r)))
@@ -485,7 +494,8 @@ write_other(struct fib_known *k, const long a[6])
 
 	if (!iov.iov_len && k && (r = fib_job_io(k, FIB_IO_WRITE)))
 		return r;
-	if (!k || fib_fd_is_prompt(k) || iov.iov_len - 1 >= TOO_MUCH) {
+	if (!k || fib_fd_is_prompt(k) || !iov.iov_len ||
+	    is_too_much(iov.iov_base, iov.iov_len)) {
 		r = write_through(k, &iov, 1, 0, SYS_write, a);
 		if (r == -EPIPE)
 			fib_signal_raise(fib_self(), SIGPIPE, true);
@@ -500,7 +510,8 @@ long fib_sys_write(int fd, const void *buf, size_t count)
 	long a[6] = { fd, (long)buf, (long)count };
 	long r;
 
-	while (fib_likely(k && fib_fd_is_socket(k) && count < TOO_MUCH)) {
+	while (fib_likely(k && fib_fd_is_socket(k)) &&
+	       !is_too_much(buf, count)) {
 		r = fib_io_send(k, a);
 
 		a[3] = 0;

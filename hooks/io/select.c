@@ -281,7 +281,7 @@ long fib_sys_select(int n, void *r, void *w, void *x, struct timeval *tv)
 	}
 	ret = do_select(n, r, w, x, deadline);
 	if (tv && deadline) {
-		left = fib_ns_left(deadline);
+		left = fib_ns_left(fib_poll_goes_on(deadline, ret));
 		copy.tv_sec = (time_t)(left / FIB_NSEC_PER_SEC);
 		copy.tv_usec = (suseconds_t)(left % FIB_NSEC_PER_SEC / 1000);
 		fib_copy(tv, &copy, sizeof(copy));
@@ -307,6 +307,6 @@ long fib_sys_pselect6(int n, void *r, void *w, void *x, struct timespec *ts,
 	if (ret)
 		return ret;
 	ret = do_select(n, r, w, x, deadline);
-	fib_poll_left(ts, deadline);
+	fib_poll_left(ts, fib_poll_goes_on(deadline, ret));
 	return ret;
 }

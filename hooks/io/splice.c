@@ -223,18 +223,19 @@ static long no_room(struct fib_ends *e, int in, int out, int64_t at, bool pipe)
 }
 
 /*
- * How much is left of a TCP socket's buffer when it is nearly full, only the kernel
- * knows: the last buffer of the queue takes more. That is copied, by a call that
- * does not wait. So is what others send where the system is short of memory for
- * TCP: a socket's buffer shrinks under the call then (sk_stream_moderate_sndbuf()),
- * and what there was room for waits. So no more than some calls may be in the
- * kernel at a time.
+ * How much is left of a TCP socket's buffer when it is nearly full, only the kernel knows:
+ * the last buffer of the queue takes more. That is copied, by a call that does not wait.
+ * So is what others send where the system is short of memory for TCP: a buffer shrinks under
+ * the call then (sk_stream_moderate_sndbuf()), and what there was room for waits. So no more
+ * than some calls may be in the kernel at a time.
  */
 #define AT_A_TIME 3
 #define COPY_SIZE 65536u
 #define COPY_LESS 512u /* where there is no memory */
 
 static _Atomic uint32_t sending;
+/* To copy by; for each piece a new one would have all threads wait for mmap_lock. */
+static void *_Atomic kept[AT_A_TIME + 1];
 
 static long copy_by(void *buf, size_t size, const struct fib_ends *e, int in,
 		    int out, int64_t at)
@@ -253,14 +254,30 @@ copy_less(const struct fib_ends *e, int in, int out, int64_t at)
 	return copy_by(buf, sizeof(buf), e, in, out, at);
 }
 
+static void *take_buffer(void)
+{
+	void *buf = NULL;
+
+	for (size_t i = 0; i < FIB_ARRAY_SIZE(kept) && !buf; i++)
+		buf = fib_xchg(&kept[i], NULL, acquire);
+	return buf ? buf : fib_pages_alloc(COPY_SIZE);
+}
+
+static void put_buffer(void *buf)
+{
+	for (size_t i = 0; i < FIB_ARRAY_SIZE(kept) && buf; i++)
+		buf = fib_xchg(&kept[i], buf, acq_rel);
+	if (buf)
+		fib_pages_free(buf, COPY_SIZE);
+}
+
 static long copy_piece(struct fib_ends *e, int in, int out, int64_t at)
 {
-	void *buf = fib_pages_alloc(COPY_SIZE);
+	void *buf = take_buffer();
 	long r = buf ? copy_by(buf, COPY_SIZE, e, in, out, at) :
 		       copy_less(e, in, out, at);
 
-	if (buf)
-		fib_pages_free(buf, COPY_SIZE);
+	put_buffer(buf);
 	if (r == -EPIPE)
 		fib_signal_raise(fib_self(), SIGPIPE, true);
 	if (r == -EAGAIN)
@@ -449,7 +466,7 @@ long fib_sys_sendfile(int to, int from, void *at, size_t count)
 	if (!sends_pieces(e.to, e.from))
 		return sendfile_in_kernel(e.to, a);
 	e.whole = !is_pipe(e.to);
-	e.left = count < FIB_IO_MAX ? count : FIB_IO_MAX;
+	e.left = fib_io_most(count);
 	set_end(&e.in, e.from, FIB_IO_READ);
 	set_end(&e.out, e.to, FIB_IO_WRITE);
 	r = fib_io_ends(&e);

@@ -653,4 +653,5 @@ void fib_sig_forward_init(void)
 	fib_store(&posted, 0, relaxed);
 	fib_store(&senders, 0, relaxed);
 	fib_lock_init(&forward_lock, FORWARD);
+	fib_sig_stop_init(continues);
 }

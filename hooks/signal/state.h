@@ -221,6 +221,11 @@ uint64_t fib_sig_forward_pending(uint64_t pending);
 uint64_t fib_sig_watched(void);
 void fib_sig_forward_init(void);
 
+/* --- stop.c ---------------------------------------------------------------- */
+
+/** @n SIGCONT have come before, and none pends. */
+void fib_sig_stop_init(uint32_t n);
+
 /* --- receiver.c ------------------------------------------------------------ */
 
 /*

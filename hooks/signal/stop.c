@@ -33,13 +33,29 @@
  * closed under one of them goes in between, and the others find it gone when they begin. So
  * who has come out of its wait yields until all have (fib_signal_stop_over()); for ten
  * milliseconds at most, since one of them may compute by now.
+ *
+ * What has its time limit while the process is stopped was stopped before that. So a
+ * worker that wakes marks all calls, or waits until another one has, before it looks at
+ * timers; and who is marked does not mind its own (fib_host_stopped()).
  */
 #include "hooks/signal/state.h"
+#include "runtime/nap.h"
 
 #define OVER_NS 10000000
 
-static _Atomic uint32_t told; /* the last SIGCONT that has ended calls */
-static _Atomic uint32_t out;  /* who has an index below that is out of its wait */
+static struct fib_lock stop_lock = FIB_LOCK(STOP);
+/* The last SIGCONT that has ended calls, and the stop before it. */
+static uint32_t told;
+static _Atomic uint64_t lasted_ns;
+/* Who has an index below that is out of its wait. */
+static _Atomic uint32_t out;
+
+/* A fork child has no signals that pend, and no thread that has the lock. */
+void fib_sig_stop_init(uint32_t n)
+{
+	fib_lock_init(&stop_lock, STOP);
+	told = n;
+}
 
 static bool has_turned(const struct fib *f)
 {
@@ -98,10 +114,20 @@ void fib_signal_stop_over(struct fib *f)
 
 static void look_for_stop(void)
 {
-	uint32_t last = fib_load(&told, relaxed), now = fib_signal_continues();
+	uint32_t now = fib_signal_continues();
 
-	if ((int32_t)(now - last) > 0 && fib_cas(&told, &last, now, seq_cst))
+	fib_lock(&stop_lock);
+	if ((int32_t)(now - told) > 0) {
+		told = now;
+		fib_store(&lasted_ns, fib_nap_lost_ns(), relaxed);
 		end_calls();
+	}
+	fib_unlock(&stop_lock);
+}
+
+uint64_t fib_signal_stop_lasted(void)
+{
+	return fib_load(&lasted_ns, relaxed);
 }
 
 void fib_signal_interrupted(struct fib_worker *w)
@@ -115,6 +141,8 @@ long fib_signal_raw_intr(struct fib *f, long nr, const long a[6])
 	long r;
 
 	fib_store(&f->sig.kicked, false, relaxed);
+	if (!fib_host_stop_is_kernels(f))
+		return -EINTR;
 	r = fib_raw_intr(&f->attention, nr, a);
 	if (fib_likely(r != -EINTR) || fib_load(&f->sig.kicked, relaxed))
 		return r;

@@ -19,38 +19,38 @@ static bool has_real_tid(const struct fib *f)
 	       fib_load(&w->tid, relaxed) == fib_load(&f->tid, relaxed);
 }
 
+/* Who waits as one waits for another process. */
+static void wake_shared(uint32_t *word)
+{
+	fib_futex_wake(fib_futex_shared(word), 1, FIB_FUTEX_ANY);
+	fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
+}
+
 /*
  * As handle_futex_death() of kernel/futex/core.c. @pending: the thread ended in
  * the midst of a lock or unlock; an unlock may have freed the word, and woken
- * nobody yet.
+ * nobody yet. Whoever waits by FUTEX_LOCK_PI is next, as by exit_pi_state_list(),
+ * whatever @pi says: glibc's trylock notes a PI mutex whose owner has died as a
+ * plain one.
  */
 static void robust_death(struct fib *f, uint32_t *word, bool pi, bool pending)
 {
 	uint32_t tid = (uint32_t)fib_load(&f->tid, relaxed), was;
 	int r = fib_peek32(word, &was);
 
-	if (r == 0 && pi) {
-		/* exit_pi_state_list(): those of either kind */
-		fib_futex_unlock_pi(fib_futex_has_pi_waiter(word) ?
-					    word :
-					    fib_futex_shared(word),
-				    tid, true);
+	if (r == 0 && pending && !pi && !(was & FUTEX_TID_MASK)) {
+		wake_shared(word);
 		return;
 	}
-	if (r == 0 && pending && !was) {
-		fib_futex_wake(fib_futex_shared(word), 1, FIB_FUTEX_ANY);
-		fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
-		return;
-	}
-	while (r == 0 && (was & FUTEX_TID_MASK) == tid) {
+	while (r == 0 && (was & FUTEX_TID_MASK) == tid)
 		r = fib_cas32(word, &was,
 			      (was & FUTEX_WAITERS) | FUTEX_OWNER_DIED);
-		if (r > 0 && (was & FUTEX_WAITERS)) {
-			fib_futex_wake(fib_futex_shared(word), 1,
-				       FIB_FUTEX_ANY);
-			fib_raw(SYS_futex, word, FUTEX_WAKE, 1);
-		}
-	}
+	if (r <= 0 || !(was & FUTEX_WAITERS))
+		return;
+	fib_futex_unlock_pi(word, 0, true);
+	fib_futex_unlock_pi(fib_futex_shared(word), 0, true);
+	if (!pi)
+		wake_shared(word);
 }
 
 /* An entry: the address of the next one, and bit 0: it is a PI mutex. */

@@ -85,6 +85,12 @@ static inline bool fib_host_attention(const struct fib *f)
 	return fib_load(&f->attention, acquire) == FIB_CANCELED;
 }
 
+/* A stop ends nothing here. */
+static inline bool fib_host_stopped(const struct fib *f)
+{
+	return false;
+}
+
 /* --- fibers ------------------------------------------------------------------ */
 
 static inline void fib_host_renew(struct fib *f)
