@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include "runtime/iom.h"
 #include "runtime/runq.h"
+#include "runtime/trace.h"
 #include "runtime/uring.h"
 
 static int create(struct fib_sched *s, struct fib *bound,
@@ -15,6 +16,8 @@ static int create(struct fib_sched *s, struct fib *bound,
 
 	fib_lock(&s->workers_lock);
 	w = fib_worker_add(s, bound);
+	if (w)
+		fib_trace_join(w);
 	r = w ? fib_worker_start(w) : -EAGAIN;
 	if (r < 0 && bound)
 		bound->bound = NULL;

@@ -43,17 +43,25 @@ fib_trace_write(struct fib_trace_ring *r, struct fib_worker *w, struct fib *f,
 /* --- the monitor ------------------------------------------------------------ */
 
 /* Kept when tracing ends: a writer may be in it, and the next tracer needs it. */
-static struct fib_trace_ring *rings[FIB_SCHED_WORKERS + 1];
-static uint32_t rings_top; /* none is behind: a fork child looks no further */
+static struct fib_trace_ring *_Atomic rings[FIB_SCHED_WORKERS + 1];
+/* None is behind: a fork child looks no further. */
+static _Atomic uint32_t rings_top;
 
 /* The first is of outside, the others of the workers. NULL: no memory. */
 static struct fib_trace_ring *ring(uint32_t i)
 {
-	if (!rings[i])
-		rings[i] = fib_pages_alloc(RING_BYTES);
-	if (i >= rings_top)
-		rings_top = i + 1;
-	return rings[i];
+	struct fib_trace_ring *r = fib_load(&rings[i], acquire), *mine;
+	uint32_t top = fib_load(&rings_top, relaxed);
+
+	while (i >= top && !fib_cas(&rings_top, &top, i + 1, relaxed))
+		;
+	if (r)
+		return r;
+	mine = fib_pages_alloc(RING_BYTES);
+	if (!mine || fib_cas(&rings[i], &r, mine, acq_rel))
+		return mine;
+	fib_pages_free(mine, RING_BYTES);
+	return r;
 }
 
 static void turn_on(struct fib_sched *s)
@@ -74,17 +82,21 @@ static void turn_on(struct fib_sched *s)
 
 static void turn_off(struct fib_sched *s)
 {
-	uint32_t n = fib_load(&s->workers, acquire);
+	uint32_t n;
 
+	fib_store(&fib_symtab.trace.on, 0, seq_cst); /* (E) */
+	n = fib_load(&s->workers, acquire);
 	for (uint32_t i = 0; i < n; i++)
-		fib_store(&s->worker[i]->trace, NULL, relaxed);
+		fib_store(&s->worker[i]->trace, NULL, seq_cst);
 	fib_store(&fib_symtab.trace.outside, NULL, relaxed);
-	fib_store(&fib_symtab.trace.on, 0, release);
 	/* What they hold is given back; who still writes finds a page of zeros. */
-	for (uint32_t i = 0; i < rings_top; i++)
-		if (rings[i])
-			fib_raw(SYS_madvise, (uintptr_t)rings[i] + FIB_PAGE,
+	for (uint32_t i = 0; i < fib_load(&rings_top, relaxed); i++) {
+		struct fib_trace_ring *r = fib_load(&rings[i], relaxed);
+
+		if (r)
+			fib_raw(SYS_madvise, (uintptr_t)r + FIB_PAGE,
 				RING_BYTES - FIB_PAGE, MADV_DONTNEED);
+	}
 }
 
 void fib_trace_tick(struct fib_sched *s)
@@ -105,15 +117,26 @@ void fib_trace_tick(struct fib_sched *s)
 	fib_store(&fib_symtab.trace.ticks, ticks - 1, relaxed);
 }
 
+void fib_trace_join(struct fib_worker *w)
+{
+	if (fib_likely(!fib_load(&fib_symtab.trace.on, relaxed)))
+		return;
+	fib_store(&w->trace, ring(w->id + 1), seq_cst);
+	if (!fib_load(&fib_symtab.trace.on, seq_cst)) /* (F) */
+		fib_store(&w->trace, NULL, relaxed);
+}
+
 void fib_trace_forget(void)
 {
 	fib_store(&fib_symtab.trace.ticks, 0, relaxed);
 	fib_store(&fib_symtab.trace.outside, NULL, relaxed);
 	fib_store(&fib_symtab.trace.on, 0, relaxed);
-	for (uint32_t i = 0; i < rings_top; i++)
-		if (rings[i]) {
-			fib_pages_free(rings[i], RING_BYTES);
-			rings[i] = NULL;
-		}
-	rings_top = 0;
+	for (uint32_t i = 0; i < fib_load(&rings_top, relaxed); i++) {
+		struct fib_trace_ring *r = fib_load(&rings[i], relaxed);
+
+		if (r)
+			fib_pages_free(r, RING_BYTES);
+		fib_store(&rings[i], NULL, relaxed);
+	}
+	fib_store(&rings_top, 0, relaxed);
 }

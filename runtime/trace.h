@@ -16,6 +16,10 @@
  *
  * Where both write ticks at once, either may win: the tracer soon writes again.
  *
+ * A worker that is new takes its ring itself. (E) `on' is 0 before the monitor turns
+ * workers off, one by one; (F) who has set its own looks at `on' behind that, and
+ * takes it back. So either of them turns it off.
+ *
  * A ring is written by its worker alone; that of outside by whoever has taken
  * it, and who finds it taken drops his event, and counts that. Rings are never
  * unmapped, since a writer may be late. Positions are counted from 0 and never
@@ -80,6 +84,8 @@ struct fib_trace_ring {
 
 /** Each tick of the monitor, whose thread alone calls. */
 void fib_trace_tick(struct fib_sched *s);
+/** @w, which is among the workers by now, is about to begin. Any thread. */
+void fib_trace_join(struct fib_worker *w);
 /** No worker is left, or this is a fork child. */
 void fib_trace_forget(void);
 

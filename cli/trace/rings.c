@@ -18,7 +18,7 @@ uint64_t trace_lost, trace_begin, trace_end;
 static uint64_t table; /* where it lies */
 
 static struct ring {
-	uint64_t at, tail;
+	uint64_t at, tail, dropped;
 	bool seen;
 } rings[FIB_SCHED_WORKERS + 1];
 
@@ -81,11 +81,16 @@ static bool copy(const struct ring *r, uint64_t from, uint64_t to,
 static void drain(uint32_t index, struct ring *r)
 {
 	static struct fib_trace_event event[SIZE];
-	uint64_t head, again, from;
+	uint64_t head, again, from, dropped;
 
 	/* (C) */
-	if (!dump_read(r->at, &head, sizeof(head)))
+	if (!dump_read(r->at, &head, sizeof(head)) ||
+	    !dump_read(r->at + offsetof(struct fib_trace_ring, dropped),
+		       &dropped, sizeof(dropped)))
 		return;
+	if (r->seen)
+		trace_lost += dropped - r->dropped;
+	r->dropped = dropped;
 	/* What is there when the ring is first seen may be of this trace. */
 	if (!r->seen || head < r->tail)
 		r->tail = head > SIZE ? head - SIZE : 0;
@@ -134,22 +139,48 @@ static void look(void)
 			drain(i, &rings[i]);
 }
 
+/* All rings are there, or the process is idle: it counts ticks while it runs. */
+static bool is_on(void)
+{
+	uint32_t on;
+
+	return dump_read(table + offsetof(struct fib_symtab, trace.on), &on,
+			 sizeof(on)) &&
+	       on;
+}
+
+/*
+ * Rings begin one after another, and are read so: what one of them says of a fiber
+ * follows what another one says only from where all have begun to where all have
+ * been read. What comes behind trace_end is forgotten by trace_sort().
+ */
 void trace_read(double seconds)
 {
 	const struct timespec nap = { .tv_nsec = LOOK_NS };
 	int64_t end = dump_now_ns() + (int64_t)(seconds * 1e9);
+	bool on = false;
 
 	table = dump_object_symbol(dump_library, "fib_symtab");
 	trace_begin = dump_now_cycles();
 	do {
 		ask(FIB_TRACE_TICKS);
 		nanosleep(&nap, NULL);
-		look();
+		if (!on && is_on()) {
+			on = true;
+			trace_begin = dump_now_cycles();
+		}
+		if (on)
+			look();
 	} while (dump_now_ns() < end && !dump_ended() &&
 		 trace_nrecords < TRACE_EVENTS_MAX - TRACE_EVENTS_MAX / 4);
 	trace_end = dump_now_cycles();
-	if (!dump_ended())
-		ask(0);
+	if (dump_ended())
+		return;
+	/* So long may one who writes an event take over it. */
+	nanosleep(&nap, NULL);
+	if (on)
+		look();
+	ask(0);
 }
 
 /* --- what has been read ------------------------------------------------------- */
@@ -168,6 +199,10 @@ void trace_sort(void)
 	if (trace_nrecords)
 		qsort(trace_records, trace_nrecords, sizeof(*trace_records),
 		      by_time);
+	while (trace_nrecords &&
+	       (int64_t)(trace_records[trace_nrecords - 1].e.cycles -
+			 trace_end) > 0)
+		trace_nrecords--;
 }
 
 double trace_us_of_cycle(void)

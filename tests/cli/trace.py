@@ -83,6 +83,7 @@ def consistent(path, workers):
     assert named == set(fibers), "names"
     kinds["waits"] = waits
     kinds["rows"] = len(fibers)
+    kinds["workers"] = len(ran)
     print(json.dumps(kinds))
 
 

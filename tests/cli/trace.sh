@@ -34,6 +34,13 @@ start traced "$F" --workers 2 "$B/demo/echo" 0 && {
 	check "trace: waits for descriptors: $out" has io 100
 	check "trace: runs: $out" has run 200
 	check "trace: twenty fibers: $out" has rows 20
+	# Rings begin and are read one by one: its ends as well are of one piece.
+	for i in $(seq 40); do
+		"$F" trace "$pid" -t 0.03 -o "$T/trace.json" 2>/dev/null
+		run python3 "$HERE/trace.py" "$T/trace.json" 2
+		[ "$status" = 0 ] || break
+	done
+	check "forty short traces: consistent: $i: $err" [ "$status" = 0 ]
 	run "$F" trace "$pid" -t 0.1 -o -
 	check "trace to stdout" python3 -m json.tool "$T/out" "$T/json"
 	# Who traces is killed: the process goes on, and stops writing.
@@ -86,6 +93,17 @@ start tracedholds "$F" --workers 1 "$B/tests/cli/holds" && {
 	check "trace: calls that block: $out" has block 1
 	check "trace: who is held up: $out" has held 1
 	check "trace: the call" grep -q '"in":"flock"' "$T/trace.json"
+	stop "$pid"
+}
+start tracednew "$F" --workers 1 "$B/tests/cli/dedicates" && {
+	"$F" trace "$pid" -t 1 -o "$T/trace.json" 2>/dev/null &
+	tracer=$!
+	run timeout 60 python3 "$HERE/trace.py" on "$pid" "$LIB" \
+		"$B/tests/cli/offsets"
+	kill -USR1 "$pid"
+	wait $tracer
+	kinds 4096 "new workers"
+	check "trace: workers that begin: $out" has workers 41
 	stop "$pid"
 }
 refuses "trace without pid" 2 "which process" "$F" trace -o x
