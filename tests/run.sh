@@ -21,7 +21,7 @@ MAKE=${MAKE:-make}
 PART_LIMIT=${PART_LIMIT:-1500}
 # Parts that only compute, and measure nothing: from the start, with the processor
 # time that nobody else wants. Shown when it is their turn.
-BESIDE="model"
+BESIDE="model clang"
 
 make_() {
 	"$MAKE" --no-print-directory B="$B" "$@" </dev/null

@@ -6,7 +6,7 @@
 #   make check-native      behaviour programs, natively only
 #   make check-apps        real programs from Debian packages
 #   make check-sandbox     programs in sandboxes, their own and others'
-#   make check-<part>      one part: unit patch fuzz fuzz-io stress model cli hostile
+#   make check-<part>      one part: unit patch clang fuzz fuzz-io stress model cli hostile
 #   make check-distros     on other releases of Debian, in chroots
 #   make check-suites      other projects' test suites, all of them
 #
@@ -31,7 +31,7 @@ TEST_DEPS := gcc g++ make libc6-dev check libsubunit-dev pkg-config \
              systemtap-sdt-dev libncurses-dev iproute2 libjemalloc2 \
              libmimalloc2.0 libtcmalloc-minimal4 libeatmydata1 faketime torsocks
 
-CHECKS := unit library patch hooks locks fuzz fuzz-io stress apps sandbox hosts cli hostile install distros
+CHECKS := unit library patch hooks locks fuzz fuzz-io stress apps sandbox hosts cli hostile install distros clang
 
 T_WARN  := -Wall -Wextra $(WERROR)
 T_FLAGS := -O1 -g -pthread -D_GNU_SOURCE -Itests/support $(T_WARN)
@@ -63,7 +63,7 @@ soak:
 	@$(MAKE) --no-print-directory HOSTILE_SECONDS=600 \
 	  HOSTILE_SEED=$(or $(FIB_SEED),100000) check-hostile
 
-.PHONY: check-sandbox check-hooks check-native check-apps build-tests print-checks
+.PHONY: check-sandbox check-clang check-hooks check-native check-apps build-tests print-checks
 
 $(B)/tests/support/libttls.so: tests/support/tlslib.c tests/support/tlslib.h
 	@mkdir -p $(@D)
@@ -139,6 +139,19 @@ check-locks: build-checked build-tests
 	@python3 tests/support/behave.py --build $(B) --library $(B)/checked \
 	  --chaos $(or $(FIB_SEED),1) --repeat $(REPEAT) \
 	  $(patsubst %,--only %,$(or $(ONLY),$(LOCKS_ONLY))) $(T_C) $(T_CC)
+
+# The other compiler.
+check-clang:
+	@if ! command -v clang >/dev/null; then \
+	  echo "skip clang: it is not installed"; \
+	  echo "0 passed, 0 failed, 1 skipped"; \
+	elif $(MAKE) --no-print-directory -k B=$(B)/clang CC=clang WERROR=-Werror \
+	  all; then \
+	  echo "1 passed, 0 failed"; \
+	else \
+	  echo "FAIL clang: does not build without warnings"; \
+	  echo "0 passed, 1 failed"; exit 1; \
+	fi
 
 check-native: build-tests
 	@python3 tests/support/behave.py --native --build $(B) $(ONLY:%=--only %) \

@@ -13,7 +13,8 @@
  * write by the number take turns (fib_iom_claim()).
  */
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/limits.h>
+#include <linux/limits.h>
 #include <sys/ioctl.h>
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"

@@ -53,9 +53,13 @@ struct fib_rest {
 };
 /* What is made of SCM_CREDENTIALS. */
 struct fib_creds {
-	struct cmsghdr h; /* cmsg_len is 0: there are none */
+	struct {
+		size_t cmsg_len; /* 0: there are none */
+		int cmsg_level, cmsg_type;
+	} h; /* struct cmsghdr, which ends in an array in some headers */
 	struct ucred c;
 };
+_Static_assert(offsetof(struct fib_creds, c) == CMSG_LEN(0), "as the kernel's");
 struct fib_place;
 /**
  * As fib_io_in_kernel(). @rest: what was cut follows, on the same file; @line: in

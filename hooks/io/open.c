@@ -55,7 +55,8 @@ struct opener {
 static struct fib_lock lock = FIB_LOCK(OPENERS);
 static struct fib_list openers;
 static int notify = -1; /* inotify's; it may move: runtime/hidden.h */
-static _Atomic enum { NONE, BEGUN, READY } state;
+enum { NONE, BEGUN, READY };
+static _Atomic int state;
 
 void fib_open_reset(void)
 {
