@@ -34,13 +34,6 @@ start traced "$F" --workers 2 "$B/demo/echo" 0 && {
 	check "trace: waits for descriptors: $out" has io 100
 	check "trace: runs: $out" has run 200
 	check "trace: twenty fibers: $out" has rows 20
-	# Rings begin and are read one by one: its ends as well are of one piece.
-	for i in $(seq 40); do
-		"$F" trace "$pid" -t 0.03 -o "$T/trace.json" 2>/dev/null
-		run python3 "$HERE/trace.py" "$T/trace.json" 2
-		[ "$status" = 0 ] || break
-	done
-	check "forty short traces: consistent: $i: $err" [ "$status" = 0 ]
 	run "$F" trace "$pid" -t 0.1 -o -
 	check "trace to stdout" python3 -m json.tool "$T/out" "$T/json"
 	# Who traces is killed: the process goes on, and stops writing.
@@ -60,12 +53,19 @@ start traced "$F" --workers 2 "$B/demo/echo" 0 && {
 	check "idle: status" [ "$status" = 0 ]
 	kinds 2 "idle"
 	# Ticks are counted while something goes on.
-	"$B/demo/load" -m echo -c 20 -t 30 "$port" >/dev/null 2>&1 &
+	"$B/demo/load" -m echo -c 20 -t 60 "$port" >/dev/null 2>&1 &
 	load=$!
 	pids+=("$load")
 	run timeout 60 python3 "$HERE/trace.py" off "$pid" "$LIB" \
 		"$B/tests/cli/offsets"
 	check "trace killed: nobody traces any more" [ "$status" = 0 ]
+	# Rings begin and are read one by one: its ends as well are of one piece.
+	for i in $(seq 40); do
+		"$F" trace "$pid" -t 0.03 -o "$T/trace.json" 2>/dev/null
+		run python3 "$HERE/trace.py" "$T/trace.json" 4096
+		[ "$status" = 0 ] || break
+	done
+	check "forty short traces: consistent: $i: $err" [ "$status" = 0 ]
 	# What cannot be written is not there at all.
 	refuses "trace into no folder" 1 "No such file" \
 		"$F" trace "$pid" -t 0.05 -o "$T/none/x"
