@@ -14,7 +14,6 @@
  */
 #include <fcntl.h>
 #include <linux/limits.h>
-#include <linux/limits.h>
 #include <sys/ioctl.h>
 #include "hooks/core/hook.h"
 #include "hooks/io/io.h"

@@ -161,6 +161,7 @@ struct fib_ends {
 	/* of splice.c */
 	struct fib_known *from, *to;
 	bool nb_in, nb_out; /* O_NONBLOCK or the like: it does not wait */
+	bool had_room;	    /* splice: it waits for the input alone */
 	size_t pipes; /* sendfile: at which pipeful nb_out was looked at */
 	bool own;     /* from the input's own position, */
 	int64_t at;   /* else from this; -1: not known yet */

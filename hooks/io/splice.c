@@ -588,11 +588,12 @@ static long to_stream(struct fib_ends *e, int in, int out)
 	return call_now(e, in, out);
 }
 
-/* From a TCP socket to a pipe: first there is to be room, then data. */
+/* From a TCP socket to a pipe: first readers and room, wait_for_space(), then data. */
 static long from_tcp(struct fib_ends *e, int in, int out)
 {
 	e->asked = e->left;
-	if (has_nothing(e, in) && fib_io_ready(out, POLLOUT)) {
+	if (has_nothing(e, in) &&
+	    (e->had_room |= fib_io_ready(out, POLLOUT) == POLLOUT)) {
 		e->wait = &e->in;
 		return -EAGAIN;
 	}
