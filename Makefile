@@ -146,7 +146,7 @@ $(B)/known: $(B)/host/preload/rewrite/known/main.o $(B)/libknown.so
 	$(V)$(CC) -pthread $(LDFLAGS) -o $@ $^ -Wl,-rpath,'$$ORIGIN'
 
 $(B)/known_sites.c: $(B)/known
-	$(V)env -u LD_PRELOAD $(abspath $<) > $@.new
+	$(V)env -u LD_PRELOAD $< > $@.new
 	$(V)mv $@.new $@
 
 $(B)/host/known_sites.o: $(B)/known_sites.c
@@ -154,10 +154,10 @@ $(B)/host/known_sites.o: $(B)/known_sites.c
 
 HOST_O += $(B)/host/known_sites.o
 
-$(B)/libfibhook.so: $(CORE_O) $(HOST_O) $(B)/fibhook.map preload/sealed.ld
+$(B)/libfibhook.so: $(CORE_O) $(HOST_O) $(B)/fibhook.map preload/sections.ld
 	$(V)$(CC) -shared $(LDFLAGS) -o $@ $(CORE_O) $(HOST_O) -Wl,-soname,libfibhook.so \
 	  -Wl,--version-script=$(B)/fibhook.map -Wl,-z,now -Wl,-z,relro \
-	  -Wl,-z,defs -Wl,-Bsymbolic -Wl,-T,preload/sealed.ld -Wl,--exclude-libs,ALL -Wl,--gc-sections
+	  -Wl,-z,defs -Wl,-Bsymbolic -Wl,-T,preload/sections.ld -Wl,--exclude-libs,ALL -Wl,--gc-sections
 
 # The numbers of all calls, by name: CALL(read, 0)
 $(B)/include/fibhook_calls.h:

@@ -114,7 +114,7 @@ static void read_log(const char *val)
 /* A program may write its title over the environment: so it is copied. */
 static void read_log_file(const char *val)
 {
-	static char name[PATH_MAX];
+	static char name[PATH_MAX] FIB_LARGE;
 
 	if (strlen(val) >= sizeof(name))
 		bad_value("LOG_FILE", val, "standard error");
@@ -125,7 +125,7 @@ static void read_log_file(const char *val)
 static void read_stats(const char *val)
 {
 	/* Some programs write their title over the environment. */
-	static char name[PATH_MAX];
+	static char name[PATH_MAX] FIB_LARGE;
 
 	fib_options.stats_full =
 		!strncmp(val, "full", 4) && (!val[4] || val[4] == ':');

@@ -123,10 +123,26 @@ void fib_bare_join(struct fib_worker *w, int last_tid)
 
 /* --- the process's first thread --------------------------------------------- */
 
+/* Its stacks and rings stay. */
+static void wipe(struct fib_worker *w)
+{
+	void *stack = w->stack, *altstack = w->altstack;
+	struct fib_tries *tries = w->tries;
+
+	memset(w, 0, sizeof(*w));
+	w->stack = stack;
+	w->altstack = altstack;
+	w->tries = tries;
+	fib_uring_forget_tries(tries);
+}
+
 int fib_sched_prepare(struct fib_sched *s, unsigned n)
 {
 	int r;
 
+	/* Those of before: most fork children start nothing, and copy none. */
+	for (uint32_t i = 0; i < FIB_SCHED_WORKERS && s->worker[i]; i++)
+		wipe(s->worker[i]);
 	fib_store(&fib_step, "mmap", relaxed);
 	r = fib_sched_init(s, n);
 	if (r >= 0)
@@ -162,27 +178,23 @@ void fib_sched_run(struct fib_sched *s, struct fib *first)
 
 void fib_sched_forget(struct fib_sched *s)
 {
-	uint32_t n = fib_load(&s->workers, relaxed);
+	uint32_t workers = fib_load(&s->workers, relaxed);
 
 	fib_worker_set(NULL);
 	fib_messenger_forget();
 	fib_uring_forget();
 	fib_store(&fib_symtab.active, 0, relaxed);
-	/* The stacks, rings and structs stay for the next start. */
-	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = s->worker[i];
-		void *stack = w->stack, *altstack = w->altstack;
-		struct fib_tries *tries = w->tries;
+	/* They themselves are not written: wipe(). */
+	for (uint32_t i = 0; i < workers; i++)
+		for (unsigned k = 0; k < FIB_STATS; k++) {
+			uint64_t n =
+				fib_load(&s->worker[i]->counts[k], relaxed);
 
-		fib_worker_tell_counts(w);
-		memset(w, 0, sizeof(*w));
-		w->stack = stack;
-		w->altstack = altstack;
-		w->tries = tries;
-		fib_uring_forget_tries(tries);
-	}
+			if (n)
+				fib_add(&fib_symtab.stats[k], n, relaxed);
+		}
 	fib_store(&s->workers, 0, relaxed);
-	/* The table of workers and that of descriptors stay as well. */
+	/* The tables of workers and of descriptors stay for the next start. */
 	memset(s, 0, offsetof(struct fib_sched, worker));
 	fib_monitor_forget();
 }

@@ -3,7 +3,7 @@
 #include "runtime/futex.h"
 #include "runtime/futex_table.h"
 
-#define FEW_BITS  8u /* 16 kB, of which a fork child makes a copy */
+#define FEW_BITS  8u /* 16 kB */
 #define MORE_BITS 3u
 #define MAX_BITS  19u
 
@@ -117,15 +117,25 @@ void fib_futex_grown(void)
 	fib_unlock(&grow_lock);
 }
 
+/* A fork child, which alone looks at it, need not write it. */
+static bool is_idle(const struct bucket *b)
+{
+	return !fib_load(&b->lock.word, relaxed) && !b->moved &&
+	       !fib_load(&b->count, relaxed) &&
+	       (!b->waiters.next || fib_list_empty(&b->waiters));
+}
+
 void fib_futex_reset(void)
 {
 	struct table *t = fib_load(&table, relaxed);
 
 	for (; t != tables; t--)
 		fib_pages_free(t->bucket, sizeof(struct bucket) << t->bits);
-	memset(few, 0, sizeof(few));
 	for (size_t i = 0; i < FIB_ARRAY_SIZE(few); i++)
-		fib_lock_init(&few[i].lock, FUTEX);
+		if (!is_idle(&few[i])) {
+			memset(&few[i], 0, sizeof(few[i]));
+			fib_lock_init(&few[i].lock, FUTEX);
+		}
 	fib_lock_init(&grow_lock, FUTEX_GROW);
 	fib_store(&table, tables, relaxed);
 	fib_store(&enough, 2u << FEW_BITS, relaxed);

@@ -6,7 +6,7 @@
 #include "runtime/reserved.h"
 #include "runtime/sched.h" /* FIB_FD_MAX */
 
-static _Atomic uint64_t taken[FIB_FD_MAX / 64];
+static _Atomic uint64_t taken[FIB_FD_MAX / 64] FIB_LARGE;
 static _Atomic uint32_t ntaken;
 static _Atomic bool used; /* ever */
 static struct fib_lock lock = FIB_LOCK(RESERVED);

@@ -43,7 +43,7 @@ fib_trace_write(struct fib_trace_ring *r, struct fib_worker *w, struct fib *f,
 /* --- the monitor ------------------------------------------------------------ */
 
 /* Kept when tracing ends: a writer may be in it, and the next tracer needs it. */
-static struct fib_trace_ring *_Atomic rings[FIB_SCHED_WORKERS + 1];
+static struct fib_trace_ring *_Atomic rings[FIB_SCHED_WORKERS + 1] FIB_LARGE;
 /* None is behind: a fork child looks no further. */
 static _Atomic uint32_t rings_top;
 

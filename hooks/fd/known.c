@@ -32,7 +32,7 @@ void fib_fd_unseen(void)
 }
 
 /* By number, in chunks as the slots are. */
-static struct fib_known *_Atomic table[FIB_FD_MAX / FIB_FD_CHUNK];
+static struct fib_known *_Atomic table[FIB_FD_MAX / FIB_FD_CHUNK] FIB_LARGE;
 static _Atomic uint32_t chunks; /* there are none from here on; table_lock */
 static struct fib_lock table_lock = FIB_LOCK(RECORDS);
 

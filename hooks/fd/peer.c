@@ -106,7 +106,7 @@ struct route {
 };
 
 #define ROUTES 1024
-static _Atomic int used[ROUTES]; /* numbers, plus 1 */
+static _Atomic int used[ROUTES] FIB_LARGE; /* numbers, plus 1 */
 
 static bool find_address(long nr, int fd, struct address *a)
 {

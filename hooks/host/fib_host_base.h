@@ -8,6 +8,11 @@
  * (preload/activate.c).
  */
 #define FIB_SEALED __attribute__((section(".fib_sealed")))
+/*
+ * Zeros of a page and more, behind all other data: what is small lies together. So
+ * a fork child, and its parent, have copies of fewer pages (preload/sections.ld).
+ */
+#define FIB_LARGE __attribute__((section(".bss.fib_large")))
 /* What a debugger and fibhook dump look for by its name. */
 #define FIB_EXPORTED __attribute__((visibility("default")))
 

@@ -628,18 +628,20 @@ static long blocking_on(struct fib_io *io, long nr, long v[6],
 {
 	struct fib *f = fib_self();
 	struct fib_hold hold;
-	long r;
+	long r, stops;
 
 	if (fib_iom_hold(io->s, &hold, io->closes))
 		f->io.hold = &hold;
 	r = v[0] = take_turn(io, line, &hold);
 	while (v[0] >= 0) {
+		stops = fib_signal_continued();
 		fib_store(&f->sig.kicked, false, relaxed);
 		FIB_CHAOS_POINT(block_number);
 		r = in_kernel(nr, v);
-		/* Closed before the kernel had looked at it. */
+		/* Closed before the kernel had looked at it, and not after a stop. */
 		if (r == -EBADF && f->io.hold &&
-		    fib_iom_number(&hold) != v[0]) {
+		    fib_iom_number(&hold) != v[0] &&
+		    fib_signal_continues() == stops) {
 			v[0] = lasting(&hold);
 			continue;
 		}

@@ -613,7 +613,8 @@ long fib_io_send_message(struct fib_known *k, struct msghdr *msg, int flags,
 	/* A descriptor may have gone to another process. */
 	if (r >= 0 && h.msg_controllen)
 		fib_fd_shared();
-	*whole = r >= (long)len;
+	/* A filter may have made a message of netlink's shorter. */
+	*whole = r >= (fib_fd_has_messages(k) ? 0 : (long)len);
 	return r;
 }
 

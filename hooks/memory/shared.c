@@ -15,10 +15,10 @@ struct range {
 };
 
 static struct fib_lock ranges_lock = FIB_LOCK(RANGES);
-static struct range range[RANGES]; /* disjoint */
+static struct range range[RANGES] FIB_LARGE; /* disjoint */
 static _Atomic uint32_t nranges;
 static _Atomic bool overflow; /* too many: no operation is private */
-static struct range next[RANGES];
+static struct range next[RANGES] FIB_LARGE;
 
 static uint32_t put_locked(uint32_t n, uintptr_t from, uintptr_t to)
 {

@@ -45,7 +45,7 @@ struct probe {
 };
 
 /* Where answers go; and what is asked with, which no answer before may change. */
-static char room[FIB_PAGE] __attribute__((aligned(FIB_PAGE)));
+static char room[FIB_PAGE] FIB_LARGE __attribute__((aligned(FIB_PAGE)));
 static const char zeroes[128] __attribute__((aligned(8)));
 #define ROOM   (long)room
 #define ZEROES (long)zeroes

@@ -26,9 +26,9 @@ static struct place {
 	uint64_t at;
 	uint64_t offset; /* in the file */
 	char name[64];	 /* its last part; "": not known */
-} places[PLACES];
+} places[PLACES] FIB_LARGE;
 
-static struct fib_waited waited[FIB_WAITED];
+static struct fib_waited waited[FIB_WAITED] FIB_LARGE;
 
 /* "start-end perms offset dev inode   path": one mapping, for all that lie in it. */
 static void take_line(const char *line, const char *end)
@@ -63,7 +63,7 @@ static void take_line(const char *line, const char *end)
 
 static void find_places(void)
 {
-	static char buf[8192];
+	static char buf[8192] FIB_LARGE;
 	long fd = fib_raw(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
 			  O_RDONLY | O_CLOEXEC),
 	     n;

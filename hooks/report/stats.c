@@ -42,7 +42,7 @@ static bool has_room(int fd)
 static struct {
 	char text[24576];
 	size_t n;
-} block;
+} block FIB_LARGE;
 
 static void put(const char *s)
 {

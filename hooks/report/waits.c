@@ -22,7 +22,7 @@
 
 bool fib_waits_on;
 
-static struct fib_waited table[FIB_WAITED];
+static struct fib_waited table[FIB_WAITED] FIB_LARGE;
 static struct fib_lock lock = FIB_LOCK(WAITED);
 
 /* Libc's code, and in it functions that wait for something of a kind. */

@@ -48,7 +48,18 @@ static bool wants_one(int sig)
 	       fib_load(&f->sig.merges, seq_cst) != sig;
 }
 
-static uint32_t continues; /* SIGCONT that were dequeued here */
+static _Atomic uint32_t continues; /* SIGCONT that were dequeued here; lock */
+
+uint32_t fib_signal_continued(void)
+{
+	return fib_load(&continues, relaxed);
+}
+
+static void note_continue(long sig)
+{
+	if (sig == SIGCONT)
+		fib_store(&continues, fib_signal_continued() + 1, relaxed);
+}
 
 uint32_t fib_signal_continues(void)
 {
@@ -57,7 +68,7 @@ uint32_t fib_signal_continues(void)
 
 	fib_lock(&forward_lock);
 	fib_raw(SYS_rt_sigpending, &pending, 8);
-	n = continues + !!(pending & FIB_SIG(SIGCONT));
+	n = fib_signal_continued() + !!(pending & FIB_SIG(SIGCONT));
 	fib_unlock(&forward_lock);
 	return n;
 }
@@ -76,7 +87,7 @@ void fib_signal_prepare(int sig)
 		return;
 	fib_lock(&forward_lock);
 	while ((r = fib_raw(SYS_rt_sigtimedwait, &set, 0, &now, 8)) > 0)
-		continues += r == SIGCONT;
+		note_continue(r);
 	fib_lock(&fib_sig_lock);
 	fib_sig_flush_locked(set);
 	fib_unlock(&fib_sig_lock);
@@ -139,7 +150,7 @@ static bool forward_one_locked(int sig, bool pended)
 	if (fib_sig_dequeue_process(set, &info, &came) != sig) {
 		if (fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
 			return false;
-		continues += sig == SIGCONT;
+		note_continue(sig);
 		note_sender(&info);
 		more = !is_last(&info);
 	}
@@ -184,7 +195,7 @@ static uint64_t take_here_locked(uint64_t set)
 
 		if (sig <= 0)
 			break;
-		continues += sig == SIGCONT;
+		note_continue(sig);
 		note_sender(&info);
 		if (to_timers_thread((int)sig, &info))
 			continue;
@@ -267,7 +278,7 @@ long fib_signal_timer_call(int id, long nr, const long a[6])
  * reserved says whose posted_info is being written, posted whose is complete.
  */
 static _Atomic uint64_t reserved, posted;
-static siginfo_t posted_info[FIB_SIGRTMIN];
+static siginfo_t posted_info[FIB_SIGRTMIN] FIB_LARGE;
 
 void fib_sig_post(int sig, const siginfo_t *info)
 {
@@ -391,7 +402,7 @@ static void merge_locked(struct fib *f, int sig)
 	if (!set || fib_filtered() ||
 	    fib_raw(SYS_rt_sigtimedwait, &set, &info, &now, 8) != sig)
 		return;
-	continues += sig == SIGCONT;
+	note_continue(sig);
 	if (info.si_code == SI_TIMER && !to_timers_thread(sig, &info)) {
 		fib_sig_queue_process(sig, &info, 0);
 		forward_locked(set, true);
@@ -555,7 +566,7 @@ again:
 		to_timers_thread(sig, info);
 		goto again;
 	}
-	continues += sig == SIGCONT;
+	note_continue(sig);
 	if (sig > 0 && info->si_code == SI_TIMER)
 		fib_sig_timer_dequeued(info);
 	if (sig <= 0) {
@@ -653,5 +664,5 @@ void fib_sig_forward_init(void)
 	fib_store(&posted, 0, relaxed);
 	fib_store(&senders, 0, relaxed);
 	fib_lock_init(&forward_lock, FORWARD);
-	fib_sig_stop_init(continues);
+	fib_sig_stop_init(fib_signal_continued());
 }

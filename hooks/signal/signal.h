@@ -283,6 +283,8 @@ void fib_signal_exit(struct fib *f);
 
 /** How many SIGCONT have come: what is pending is counted. Without locks. */
 uint32_t fib_signal_continues(void);
+/** The same without a system call: what is pending is not. */
+uint32_t fib_signal_continued(void);
 
 /* --- stop.c: a stop ends calls -------------------------------------------- */
 

@@ -52,7 +52,7 @@ struct fib *fib_signal_target(int sig)
  */
 #define CHILDREN 1024
 
-static _Atomic uint64_t children[CHILDREN]; /* pid, tid */
+static _Atomic uint64_t children[CHILDREN] FIB_LARGE; /* pid, tid */
 static _Atomic uint64_t
 	exit_signals;	   /* that clone() was told, beside SIGCHLD */
 static _Atomic int making; /* calls that have not told yet */

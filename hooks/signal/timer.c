@@ -25,7 +25,7 @@ static struct thread_timer {
 		overrun; /* of the last one that was dequeued; -1: the kernel
 			  * knows, which has dequeued none for us */
 	struct fib_siginfo_node *queued; /* at its thread. fib_sig_lock */
-} timers[TIMERS];
+} timers[TIMERS] FIB_LARGE;
 static _Atomic int made;	       /* of any kind, that were seen */
 static _Atomic uint32_t high;	       /* no more were ever in use */
 static _Atomic uint64_t timer_signals; /* what any of them ever sent */

@@ -21,7 +21,7 @@ static struct line {
 	struct fib_list places; /* of several keys, by their tickets in each */
 	uint64_t tickets;
 	struct claim claims[CLAIMS];
-} lines[LINES];
+} lines[LINES] FIB_LARGE;
 
 static struct line *line_of(const uint64_t key[FIB_LINE_KEY])
 {
@@ -366,10 +366,15 @@ static bool is_interrupted(long r)
 	return r == -EINTR || r == -FIB_ERESTARTNOINTR;
 }
 
-/* Was @fd closed before the kernel had looked at it? The file has another number then. */
-static bool has_moved(const struct fib_place *p, long fd, long r)
+/*
+ * Was @fd closed before the kernel had looked at it? The file has another number then. After
+ * a stop the kernel looks anew.
+ */
+static bool has_moved(const struct fib_place *p, long fd, uint32_t stops,
+		      long r)
 {
-	return r == -EBADF && number(p, fd) != fd;
+	return r == -EBADF && number(p, fd) != fd &&
+	       fib_signal_continues() == stops;
 }
 
 long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
@@ -378,15 +383,17 @@ long fib_line_call(struct fib_place *p, uint64_t deadline_ns, long nr,
 	struct fib *f = fib_self();
 	long v[6] = { 0, a[1], a[2], a[3], a[4], a[5] };
 	long r = fib_line_stand(p, deadline_ns);
+	uint32_t stops;
 
 	if (r)
 		return r;
 	do {
+		stops = fib_signal_continued();
 		v[0] = number(p, a[0]);
 		FIB_CHAOS_POINT(line_number);
 		r = v[0] < 0 ? v[0] : fib_blocking(nr, v);
 	} while (v[0] >= 0 && p->in_line &&
-		 (has_moved(p, v[0], r) ||
+		 (has_moved(p, v[0], stops, r) ||
 		  (is_interrupted(r) && fib_wait_goes_on(f))));
 	if (r == 0 && p->owner && p->in_line)
 		share(p);

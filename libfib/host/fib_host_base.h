@@ -3,6 +3,7 @@
 #define FIB_HOST_BASE_H
 
 #define FIB_SEALED
+#define FIB_LARGE
 #define FIB_EXPORTED
 
 /*

@@ -36,11 +36,12 @@ struct object {
 	bool present;
 };
 
-struct fib_site fib_sites[FIB_MAX_SITES];
+struct fib_site fib_sites[FIB_MAX_SITES] FIB_LARGE;
 uint32_t fib_nsites;
-static struct object objects[FIB_MAX_OBJECTS]; /* [0] stands for none */
+/* [0] stands for none */
+static struct object objects[FIB_MAX_OBJECTS] FIB_LARGE;
 static uint32_t nobjects = 1;
-struct fib_range fib_ranges[FIB_MAX_RANGES];
+struct fib_range fib_ranges[FIB_MAX_RANGES] FIB_LARGE;
 uint32_t fib_nranges;
 void (*fib_rewrite_left)(void) FIB_SEALED;
 void (*fib_rewrite_endangers)(void) FIB_SEALED;

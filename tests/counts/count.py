@@ -148,7 +148,7 @@ DOZES, DOZE_MORE = (5, 45), 6.8
 CROWD = 4
 # What is reset in a child is copied: page faults of a fork and its child. And calls more: the
 # child closes what is the library's, in one, and gives its signals back; and SIGCHLD is taken.
-FORKS, FORK_FAULTS, FORK_CALLS = 100, 27, 13
+FORKS, FORK_FAULTS, FORK_CALLS = 100, 15, 13
 SPAWN_CALLS = 11
 
 # Two threads of which one runs at a time: calls a turn, where other workers are

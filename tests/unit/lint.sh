@@ -16,6 +16,8 @@
 # 5. For the same end, the numbers of system calls come from runtime/compat.h.
 # 6. libfib has nothing of what runtime/bare.h declares: bare kernel threads, the
 #    monitor, dedicated fibers. (libfibhook.so has, so the look finds it.)
+# 7. What is zero at the start and fills a page or more lies behind all else: it is
+#    FIB_LARGE, but for the futex table, whose locks have ranks in a checked build.
 #
 # One line per law, "ok NAME" or "FAIL NAME".
 
@@ -80,6 +82,21 @@ bare_names()
 verdict "libfib has no monitor" "$(bare_names "$B/libfib.so" "$B/libfib.a")"
 verdict "the preload has one" "$([ "$(bare_names "$B/libfibhook.so" | wc -l)" \
 	-gt 25 ] || echo "that look finds nothing")"
+
+# Those of .bss itself, by the number of the section.
+large_outside()
+{
+	local bss
+
+	bss=$(readelf -SW "$B/libfibhook.so" |
+		sed -n 's/^ *\[ *\([0-9]*\)\] \.bss .*/\1/p')
+	readelf -sW "$B/libfibhook.so" | awk -v bss="$bss" \
+		'$4 == "OBJECT" && $7 == bss &&
+			($3 ~ /^0x/ || $3 >= 4096) { print $8 }'
+}
+verdict "what is large is FIB_LARGE" "$(large_outside | grep -vx few)"
+verdict "that look finds the futex table" \
+	"$(large_outside | grep -qx few || echo "it does not")"
 
 includes()
 {

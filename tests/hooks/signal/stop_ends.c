@@ -19,6 +19,7 @@
 #include "../calls.h"
 #include <linux/futex.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
@@ -186,10 +187,23 @@ static void on(int to, int from)
 }
 
 /* What they wait for has lost its number, or another file has it. */
+static long peeks(void *arg)
+{
+	char b[2];
+
+	return recv(*(int *)arg, b, 2, MSG_PEEK | MSG_WAITALL);
+}
+
+static long flocks(void *arg)
+{
+	return flock(*(int *)arg, LOCK_EX);
+}
+
 static void moved(int to, int from)
 {
 	int p[2], other[2], sv[2], looked[2], port, l = t_listen(&port);
-	struct t_call c[4];
+	int tcp[2], file[2];
+	struct t_call c[4], kernel[2];
 
 	t_pipe(p);
 	t_pipe(other);
@@ -199,13 +213,28 @@ static void moved(int to, int from)
 	t_begin(&c[1], recvs, &sv[0]);
 	t_begin(&c[2], polls, &looked[0]);
 	t_begin(&c[3], accepts, &l);
+	/* These the kernel makes. */
+	t_tcp_pair(tcp);
+	for (int i = 0; i < 2; i++) {
+		file[i] = open("/proc/self/exe", O_RDONLY);
+		CHECK(file[i] >= 0);
+	}
+	CHECK_0(flock(file[0], LOCK_EX));
+	t_begin(&kernel[0], peeks, &tcp[0]);
+	t_begin(&kernel[1], flocks, &file[1]);
 	CHECK(dup2(other[0], p[0]) == p[0]);
 	t_close(sv[0]);
 	t_close(looked[0]);
 	t_close(l);
+	t_close(tcp[0]);
+	t_close(file[1]);
 	for (int i = 0; i < 4; i++)
 		t_waits(&c[i]);
+	for (int i = 0; i < 2; i++)
+		t_waits(&kernel[i]);
 	be_stopped(to, from);
+	t_ended("recv of all, closed", &kernel[0]);
+	t_ended("flock, closed", &kernel[1]);
 	t_ended("recv, closed", &c[1]);
 	t_ended("poll, closed", &c[2]);
 	t_ended("accept, closed", &c[3]);
