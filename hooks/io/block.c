@@ -357,7 +357,7 @@ static bool comes_before_signal(const struct fib_io *io,
 	/* pipe_read(), tcp_recvmsg_locked(), __skb_recv_datagram(), ... */
 	if (io->ev == FIB_IO_READ) /* but unix_stream_read_generic() */
 		return k->kind != FIB_FD_STREAM;
-	/* pipe_write(), eventfd_write(), sock_alloc_send_pskb() */
+	/* pipe_write(), eventfd_write(), sock_alloc_send_pskb(), of which poll tells late */
 	return k->kind == FIB_FD_PIPE || k->kind == FIB_FD_NOWAIT ||
 	       k->kind == FIB_FD_STREAM || k->kind == FIB_FD_DGRAM;
 }
@@ -369,7 +369,8 @@ static bool tries_last(struct fib_io *io, const struct fib_known *k)
 	    fib_cancel_is_near() || fib_filtered())
 		return false;
 	io->tries_last = true;
-	return fib_io_ready(io->s->fd,
+	return k->kind == FIB_FD_STREAM ||
+	       fib_io_ready(io->s->fd,
 			    io->ev == FIB_IO_READ ? POLLIN : POLLOUT);
 }
 

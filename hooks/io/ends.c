@@ -47,14 +47,24 @@ static void try_ends(const struct fib_io *io, struct fib_hold *h)
 
 static long try_part(struct fib_ends *e)
 {
-	fib_store(&fib_self()->sig.kicked, false, relaxed);
+	struct fib *f = fib_self();
+	bool last = e->in.tries_last || e->out.tries_last;
+	long r;
+
+	fib_store(&f->sig.kicked, false, relaxed);
 	if (e->in.s)
 		fib_io_begin(&e->in);
 	if (e->out.s)
 		fib_io_begin(&e->out);
 	e->wait = NULL;
-	return e->part(e, e->in.s ? e->in.s->fd : -1,
-		       e->out.s ? e->out.s->fd : -1);
+	/* The signal that has woken it is heeded when it is to wait again. */
+	if (fib_unlikely(last))
+		fib_store(&f->attention, 0, seq_cst);
+	r = e->part(e, e->in.s ? e->in.s->fd : -1,
+		    e->out.s ? e->out.s->fd : -1);
+	if (fib_unlikely(last))
+		fib_store(&f->attention, 1, seq_cst);
+	return r;
 }
 
 static long try_held(struct fib_ends *e)

@@ -1,5 +1,7 @@
 /* recvmmsg and sendmmsg, blocking, with timeout and MSG_WAITFORONE. */
 #include "t.h"
+#include <linux/filter.h>
+#include <linux/netlink.h>
 
 enum { N = 8 };
 
@@ -55,6 +57,36 @@ static void transmit(int fd, int n)
 	CHECK(sendmmsg(fd, mm, (unsigned)n, 0) == n);
 }
 
+/* A filter of the receiver's makes messages shorter: the kernel says so, and goes on. */
+static void filtered(void)
+{
+	struct sock_filter one = { BPF_RET | BPF_K, 0, 0, 1 };
+	struct sock_fprog prog = { 1, &one };
+	struct sockaddr_nl to = { .nl_family = AF_NETLINK };
+	socklen_t len = sizeof(to);
+	struct mmsghdr mm[3];
+	struct iovec v = { "abc", 3 };
+	int s[2];
+
+	for (int i = 0; i < 2; i++) {
+		s[i] = socket(AF_NETLINK, SOCK_DGRAM, NETLINK_USERSOCK);
+		CHECK(s[i] >= 0);
+		CHECK_0(bind(s[i], (struct sockaddr *)&to, sizeof(to)));
+	}
+	CHECK_0(getsockname(s[0], (struct sockaddr *)&to, &len));
+	CHECK_0(setsockopt(s[0], SOL_SOCKET, SO_ATTACH_FILTER, &prog,
+			   sizeof(prog)));
+	memset(mm, 0, sizeof(mm));
+	for (int i = 0; i < 3; i++)
+		mm[i].msg_hdr = (struct msghdr){ .msg_name = &to,
+						 .msg_namelen = sizeof(to),
+						 .msg_iov = &v,
+						 .msg_iovlen = 1 };
+	t_say("filtered: %d", sendmmsg(s[1], mm, 3, 0));
+	t_say("of lengths %u %u %u", mm[0].msg_len, mm[1].msg_len,
+	      mm[2].msg_len);
+}
+
 int main(void)
 {
 	int sv[2];
@@ -76,5 +108,6 @@ int main(void)
 	struct mmsghdr none = { .msg_len = 0 };
 	CHECK_ERR(recvmmsg(rd, &none, 1, MSG_DONTWAIT, NULL), EAGAIN);
 	t_say("nothing: EAGAIN");
+	filtered();
 	return 0;
 }

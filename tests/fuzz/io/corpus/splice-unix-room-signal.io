@@ -1,4 +1,4 @@
-# open: a signal finds room in a unix stream of which poll does not tell yet
+# a signal finds room in a unix stream of which poll does not tell yet
 0 action USR1 plain
 0 pipe a b
 0 pair c d
