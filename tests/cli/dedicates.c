@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* So that the monitor ticks, which has the trace begin; nothing waits for it. */
 static void *sleeps(void *arg)
 {
 	for (;;)

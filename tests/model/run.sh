@@ -16,7 +16,7 @@ search() {
 	# What ends early is not worth an optimised search.
 	spin -a ${2:+-D"$2"} "$1.pml" > log 2>&1 &&
 		"${CC:-gcc}" -O$((${#2} ? 0 : 1)) -w -DSAFETY -o pan pan.c >> log 2>&1 &&
-		timeout 300 ./pan -m100000 -n > pan.log 2>&1 || return
+		(ulimit -t 300 && exec ./pan -m100000 -n > pan.log 2>&1) || return
 	grep -qE 'max search depth too small|out of memory|aborting' pan.log ||
 		sed -n 's/.*, errors: \([0-9]*\)$/\1/p' pan.log > errors
 }
