@@ -106,10 +106,13 @@ void fib_holdup_note(struct fib_worker *w)
 void fib_holdup_over(struct fib_worker *w)
 {
 	uint32_t slot = fib_xchg(&w->report.slot, 0, acquire);
-	struct fib_holdup *s = &fib_symtab.holdups[slot - 1];
+	struct fib_holdup *s;
 	uint64_t ns, longest;
 
-	if (!slot || s->what != w->report.what)
+	if (!slot)
+		return;
+	s = &fib_symtab.holdups[slot - 1];
+	if (s->what != w->report.what)
 		return;
 	ns = fib_now_ns() - w->report.since_ns;
 	fib_add(&s->total_ns, ns, relaxed);

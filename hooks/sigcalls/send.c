@@ -35,7 +35,7 @@ static long stop(void)
 /* @sig has been sent to threads of ours: it may have stopped the process. */
 static void went_on(int sig)
 {
-	if (FIB_SIG(sig) & FIB_SIG_STOPS)
+	if (sig && (FIB_SIG(sig) & FIB_SIG_STOPS))
 		fib_signal_sync(~0ull);
 }
 

@@ -257,6 +257,9 @@ def documented_alone(d, calls):
     # Whatever the worker has moved on by then: mptcp_sendmsg() is the kernel's own.
     if re.match("(send|v?write|pwritev2).* of mptcp: blocks -> done", d.signature()):
         return "what a full MPTCP socket takes: the kernel's race"
+    if "sendmmsg" in calls and swapped_reads(d) and \
+            re.match(r".* of udplost: blocks -> -1 ECONNREFUSED$", d.signature()):
+        return "an error that a send takes at once: docs/COMPATIBILITY.md"
     if "recvfd" in calls and (swapped(d) or swapped_reads(d) or re.match(
             "(p?read|recv)[a-z0-9]*( of [a-z]*)?: done -> done", d.signature())):
         return "several numbers, one of them received: docs/COMPATIBILITY.md"
