@@ -142,6 +142,9 @@ def documented_alone(d, calls):
                 d.signature()) and \
             sum("waitall" in s for s in d.steps[:d.phase]) > 1:
         return "which of several has what has come: the kernel's race"
+    if re.match("(p?read|vread|recv).* of (pair stream|unix|tcp)[a-z0-9 ]*: done -> done",
+                d.signature()) and shared_otherwise(d):
+        return "which of several has what has come: the kernel's race"
     if "async" in " ".join(d.steps[:d.phase]) and "tkill" in calls and swapped_reads(d):
         return "who receives with O_ASYNC: docs/COMPATIBILITY.md"
     if writer_was_faster(d):
@@ -380,6 +383,22 @@ def shared_out(d):
         return None
     pair = less[0], more[0]
     return pair if all(re.match("p?read|recv", d.steps[i].split()[1]) for i in pair) else None
+
+
+def shared_otherwise(d):
+    """Have several reads of one file, which have waited for what has come, as much of that in
+    all as natively?"""
+    one, other = (dict(x.split(" = ", 1) for x in line.split("\t")[1:] if " = " in x)
+                  for line in d.lines())
+    waited = {str(k) for k in waited_until(d, d.phase)}
+    differ = [k for k in one if one[k] != other.get(k)]
+    if isinstance(d, races.Race) or one.keys() != other.keys() or \
+            not all(k in waited and one[k][0].isdigit() and other[k][0].isdigit()
+                    for k in differ):
+        return False
+    return len({call_and_file(d.steps[int(k)])[2] for k in differ}) == 1 and \
+        all(re.match("v?p?read|recv", call_and_file(d.steps[int(k)])[1]) for k in differ) and \
+        sum(int(one[k].split()[0]) - int(other[k].split()[0]) for k in differ) == 0
 
 
 def by_processes(d):
