@@ -216,7 +216,8 @@ static const char *rewrite(void)
 {
 	if (rewritten)
 		return NULL;
-	if (fib_rewrite_scan(fib_options.rewrite_all) || fib_rewrite_apply())
+	if (fib_rewrite_scan(fib_options.rewrite_all, !found.filtered) ||
+	    fib_rewrite_apply())
 		return fib_rewrite_reason();
 	fib_rewrite_left = object_left;
 	fib_rewrite_endangers = object_endangers;

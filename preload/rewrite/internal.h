@@ -2,8 +2,8 @@
  * What the parts of the rewriter share. insn.c decodes and moves instructions;
  * window.c finds, in one function, a window for one syscall instruction (both in
  * arch/); objects.c walks the functions of an object, whose bounds frames.c
- * knows; rewrite.c walks the loaded objects and keeps the table of sites; write.c
- * writes.
+ * knows, and resident.c gives back the pages that this has touched; rewrite.c walks
+ * the loaded objects and keeps the table of sites; write.c writes.
  *
  * Owns the table of sites. Scanning and applying are for one thread at a
  * time: rewrite.c says who may call.
@@ -150,6 +150,7 @@ bool fib_frames_pads(struct fib_code *code, uintptr_t lsda);
 /* What a scan is about, and what it has found. */
 struct fib_scan {
 	bool all;		 /* every site of every object */
+	bool gives;		 /* pages back: fib_resident_note() */
 	uint16_t object;	 /* which the new sites belong to */
 	uint32_t nsites;	 /* found so far, the last of them in site[] */
 	uintptr_t sets_host_reg; /* the first instruction that does, or 0 */
@@ -187,6 +188,29 @@ void fib_scan_give_back(struct fib_scan *scan);
  */
 int fib_scan_object(struct fib_scan *scan, const struct dl_phdr_info *info,
 		    bool whole);
+
+/*
+ * A scan reads all text, and so the kernel maps it: memory that the process has by every
+ * count from then on, and did not need. What nobody had touched before is given back.
+ */
+struct fib_resident {
+	uintptr_t start;   /* of the text, */
+	size_t npages;	   /* and how much of it is known; 0: none */
+	uint64_t *before;  /* a bit for each page that was there */
+	uint64_t *entries; /* room for FIB_RESIDENT_READ */
+	int pagemap;
+};
+
+#define FIB_RESIDENT_READ 512
+
+/**
+ * What is there? @before is zero. Opens a file: for a process with one thread. Nothing is
+ * given back of what is not known.
+ */
+void fib_resident_note(struct fib_resident *r);
+
+/** The program's own pages stay, and so does what it had touched. */
+void fib_resident_give_back(struct fib_resident *r);
 
 /** Prepares the function at addr, empty but for its ret, to become `hook`. */
 int fib_scan_debug_state(struct fib_scan *scan, uintptr_t addr,

@@ -20,9 +20,10 @@
 #include "raw_arch.h"
 #include "scan_arch.h"
 
-#define NEAR	 32 /* a target this close to 0f 05 might matter */
-#define MAX_LEAS 16384
-#define MAX_GAP	 65536 /* without a frame; what is longer is data */
+#define NEAR	  32 /* a target this close to 0f 05 might matter */
+#define MAX_LEAS  16384
+#define MIN_GIVEN 32 /* pages: of fewer most are touched anyway, 16 at a time */
+#define MAX_GAP	  65536 /* without a frame; what is longer is data */
 #define MAX_ENDS                                                               \
 	1024 /* the same, before the first function or behind the last */
 
@@ -42,6 +43,7 @@ struct object {
 	uint8_t *near;	   /* a byte for 64 of text: a hit is not far */
 	uint64_t *targets; /* a bit for each byte of text: branched to */
 	bool targets_found;
+	struct fib_resident resident;
 	uint8_t *marks;	 /* of the function at hand, */
 	uintptr_t *leas; /* and what `lea` points at in it */
 	size_t scratch_size;
@@ -491,12 +493,14 @@ static int scan_text(struct object *o)
 /* Zeroed memory for one segment of text; most of it is never touched. */
 static int scratch_map(struct object *o)
 {
-	size_t text = (o->text.end - o->text.start + 4095) & -4096UL;
+	size_t text =
+		((o->text.end + 4095) & -4096UL) - (o->text.start & -4096UL);
 	size_t hits = 65536 * sizeof(o->hits[0]);
 	size_t leas = MAX_LEAS * sizeof(o->leas[0]);
+	size_t entries = FIB_RESIDENT_READ * sizeof(uint64_t);
 	long p;
 
-	o->scratch_size = hits + leas + 2 * text + 2 * 4096;
+	o->scratch_size = hits + leas + entries + 2 * text + 2 * 4096;
 	p = fib_raw(SYS_mmap, 0, o->scratch_size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p < 0)
@@ -505,7 +509,13 @@ static int scratch_map(struct object *o)
 	o->max = 65536;
 	o->hits = (uintptr_t *)p;
 	o->leas = (uintptr_t *)(p + (long)hits);
-	o->targets = (uint64_t *)(p + (long)(hits + leas));
+	o->resident = (struct fib_resident){
+		.start = o->text.start & -4096UL,
+		.npages = text / 4096,
+		.entries = (uint64_t *)(p + (long)(hits + leas)),
+	};
+	o->resident.before = o->resident.entries + FIB_RESIDENT_READ;
+	o->targets = o->resident.before + text / 4096 / 64 + 1;
 	o->near = (uint8_t *)(o->targets + text / 64);
 	o->marks = o->near + text / 64 + 4096;
 	return 0;
@@ -515,6 +525,7 @@ int fib_scan_object(struct fib_scan *scan, const struct dl_phdr_info *info,
 		    bool whole)
 {
 	struct object o = { .scan = scan, .info = info, .whole = whole };
+	bool gives;
 	int err = 0;
 
 	scan->stats->objects++;
@@ -533,7 +544,12 @@ int fib_scan_object(struct fib_scan *scan, const struct dl_phdr_info *info,
 		err = scratch_map(&o);
 		if (err)
 			break;
+		gives = scan->gives && o.resident.npages >= MIN_GIVEN;
+		if (gives)
+			fib_resident_note(&o.resident);
 		err = scan_text(&o);
+		if (gives)
+			fib_resident_give_back(&o.resident);
 		fib_raw(SYS_munmap, o.hits, o.scratch_size);
 	}
 	return err;

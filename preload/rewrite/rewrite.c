@@ -46,7 +46,7 @@ uint32_t fib_nranges;
 void (*fib_rewrite_left)(void) FIB_SEALED;
 void (*fib_rewrite_endangers)(void) FIB_SEALED;
 static int late_sites, late_err; /* of objects loaded later */
-static bool scan_all;
+static bool scan_all, scan_gives;
 static struct fib_rewrite_stats stats;
 static char reason[256];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -336,7 +336,9 @@ static int scan_object(const struct dl_phdr_info *info, struct walk *walk)
 {
 	bool libc = fib_object_is_libc(info);
 	bool ldso = fib_object_is_ldso(info);
-	struct fib_scan scan = { .all = scan_all, .stats = &stats };
+	struct fib_scan scan = { .all = scan_all,
+				 .gives = scan_gives && !walk->late,
+				 .stats = &stats };
 	bool whole;
 	int err = 0;
 
@@ -388,7 +390,7 @@ static void forget_all(void)
 	stats = (struct fib_rewrite_stats){ 0 };
 }
 
-int fib_rewrite_scan(bool all)
+int fib_rewrite_scan(bool all, bool gives)
 {
 	struct walk walk = { 0 };
 	uint64_t t0 = now_ns(), shstk = 0;
@@ -401,6 +403,7 @@ int fib_rewrite_scan(bool all)
 		return fib_rewrite_fail(-EINVAL, "built with other slots", 0,
 					NULL);
 	scan_all = all;
+	scan_gives = gives;
 	forget_all();
 	fib_ranges[0] = (struct fib_range){
 		.start = (uintptr_t)fib_slots,

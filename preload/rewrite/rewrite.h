@@ -30,14 +30,15 @@ struct fib_rewrite_stats {
  * Finds every syscall instruction of libc.so.6, ld.so and (older glibc)
  * libpthread.so.0, and in every other object those that make futex, clone,
  * clone3, vfork or exit or whose number is not known; decides how to rewrite each.
- * Changes no text. `all`: every site of every object.
+ * Changes no text. `all`: every site of every object. `gives`: memory for text that only
+ * the scan has read is given back, which takes calls on descriptors.
  *
  * Returns 0, or -errno with a reason: -ENOENT a site has no room for a jump,
  * -ERANGE libc is too far away, -EPERM shadow stacks are on, or an object sets the
  * host register (%gs) by an instruction of its own, -ENOMEM,
  * -ENOSPC more sites than slots, -EINVAL text that cannot be decoded.
  */
-int fib_rewrite_scan(bool all);
+int fib_rewrite_scan(bool all, bool gives);
 
 /**
  * Writes all that was scanned. The process has one thread, and it has all

@@ -50,7 +50,7 @@ __attribute__((constructor)) static void init(void)
 	owner = getpid();
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old);
-	err = fib_rewrite_scan(getenv("PASSTHRU_ALL") != NULL);
+	err = fib_rewrite_scan(getenv("PASSTHRU_ALL") != NULL, true);
 	if (!err)
 		err = fib_rewrite_apply();
 	sigprocmask(SIG_SETMASK, &old, NULL);

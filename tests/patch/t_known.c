@@ -34,7 +34,7 @@ static uint32_t scan_known(void)
 {
 	struct fib_rewrite_stats st;
 
-	if (fib_rewrite_scan(false)) {
+	if (fib_rewrite_scan(false, true)) {
 		printf("FAIL known sites: %s\n", fib_rewrite_reason());
 		fflush(stdout);
 		_exit(1);

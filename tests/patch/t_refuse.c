@@ -46,7 +46,7 @@ int main(void)
 {
 	uint64_t before = sum_of_text();
 	struct fib_rewrite_stats st;
-	int err = fib_rewrite_scan(false);
+	int err = fib_rewrite_scan(false, true);
 
 	tell("too far: refused", err == -ERANGE);
 	tell("too far: with a reason",

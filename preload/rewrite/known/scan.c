@@ -61,7 +61,7 @@ static int object_cb(struct dl_phdr_info *info, size_t size, void *arg)
 int fib_known_print(void)
 {
 	struct table t = { 0 };
-	int err = fib_rewrite_scan(false);
+	int err = fib_rewrite_scan(false, false);
 
 	if (err)
 		fprintf(stderr, "every process will scan: %s\n",

@@ -170,6 +170,8 @@ def documented_alone(d, calls):
     if "owner" in calls and same_signals(*d.lines()) and \
             len(re.findall(r"\tactor [1-9] had SIG", d.lines()[0])) > 1:
         return "which of two threads has a SIGIO: the kernel's race"
+    if "owner" in calls and re.match("sendfile of .*: done -> done", d.signature()):
+        return "a SIGIO by the call that it ends: docs/COMPATIBILITY.md"
     if "signalfd" in calls and \
             (" had SIG" in d.lines()[1] or
              any(re.search(r"action \w+ ign", s) for s in d.steps[:d.phase])) and \
@@ -203,7 +205,7 @@ def documented_alone(d, calls):
             sum(bool(re.search(r"fifo \w+ w$", s)) for s in d.steps[:d.phase]) > 1:
         return "who opens a FIFO behind another one: docs/COMPATIBILITY.md"
     if re.match("mq(recv|send).*blocks -> -1 EAGAIN|"
-                "p?read[v2]* of fifo.*: blocks -> -1 EAGAIN", d.signature()) and \
+                "(p?read|vread)[a-z0-9 ]* of fifo.*: blocks -> -1 EAGAIN", d.signature()) and \
             {"nonblock", "fionbio"} & set(calls):
         return "who stands in line for a queue: docs/COMPATIBILITY.md"
     if splices_by_position(d):
