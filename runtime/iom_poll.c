@@ -245,6 +245,7 @@ bool fib_iom_sleep_bound(struct fib_worker *w, const struct timespec *left)
 #define LOOK_SLOTS 1024	      /* to look at in one go */
 #define LOOK_CALLS 64	      /* to make */
 #define CHECK_NS   9000000ull /* a wait after which its registration is */
+#define EACH_NS	   150000ull  /* so often one of them */
 #define AGE_PARTS  128 /* a wait is looked at again after that part of its age */
 
 _Atomic bool fib_iom_hurry;
@@ -254,6 +255,7 @@ struct look {
 	uint64_t soon_ns; /* when the next look may be */
 	uint64_t next_ns; /* the soonest that is wanted */
 	unsigned calls;	  /* that may be made yet */
+	unsigned checks;  /* and check() */
 	bool late; /* there was none for long: no second look before asking */
 };
 
@@ -354,10 +356,10 @@ static void look_at_locked(struct fib_fd *s, struct look *l)
 	if (fresh == FIB_FRESH_SEEN) {
 		if (!s->registered) {
 			fresh = FIB_FRESH_AGAIN; /* who polls it has it open */
-		} else if (l->now_ns - s->seen_ns < CHECK_NS || !l->calls) {
+		} else if (l->now_ns - s->seen_ns < CHECK_NS || !l->checks) {
 			come_back(l, s->seen_ns + CHECK_NS);
 		} else {
-			l->calls--;
+			l->checks--;
 			if (check(s))
 				fresh = FIB_FRESH_AGAIN;
 			else
@@ -391,6 +393,7 @@ uint64_t fib_iom_look(struct fib_sched *sched, uint64_t now_ns,
 			  .soon_ns = now_ns + period_ns,
 			  .next_ns = next_ns,
 			  .calls = LOOK_CALLS,
+			  .checks = (unsigned)(period_ns / EACH_NS),
 			  .late = late };
 
 	fib_add(&looks, 1, release);

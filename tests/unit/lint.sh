@@ -19,6 +19,8 @@
 # 7. What is zero at the start and fills a page or more lies behind all else: it is
 #    FIB_LARGE, but for the futex table, whose locks have ranks in a checked build.
 #
+# 8. The stack of the next fiber is fetched ahead (fib_runq_prefetch()).
+#
 # One line per law, "ok NAME" or "FAIL NAME".
 
 B=${1:?usage: lint.sh BUILD}
@@ -94,6 +96,16 @@ large_outside()
 		'$4 == "OBJECT" && $7 == bss &&
 			($3 ~ /^0x/ || $3 >= 4096) { print $8 }'
 }
+# What the compiler takes for a call without an effect it leaves out.
+fetches_ahead()
+{
+	objdump -d --no-show-raw-insn "$1" |
+		awk '/<fib_worker_loop>:/ { on = 1 } on && /^$/ { exit } on' | grep prefetch
+}
+
+verdict "the next stack is fetched ahead" \
+	"$([ "$(fetches_ahead "$B/libfibhook.so" | wc -l)" -ge 16 ] ||
+		echo "fib_worker_loop() fetches less")"
 verdict "what is large is FIB_LARGE" "$(large_outside | grep -vx few)"
 verdict "that look finds the futex table" \
 	"$(large_outside | grep -qx few || echo "it does not")"
