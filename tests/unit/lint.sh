@@ -18,7 +18,6 @@
 #    monitor, dedicated fibers. (libfibhook.so has, so the look finds it.)
 # 7. What is zero at the start and fills a page or more lies behind all else: it is
 #    FIB_LARGE, but for the futex table, whose locks have ranks in a checked build.
-#
 # 8. The stack of the next fiber is fetched ahead (fib_runq_prefetch()).
 #
 # One line per law, "ok NAME" or "FAIL NAME".
