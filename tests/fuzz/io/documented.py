@@ -37,6 +37,8 @@ def documented(d):
     if isinstance(d, races.Race) and {calls[k] for k, _ in news(d)} == {"fds"} and \
             calls[races.first_of(d.steps):].count("fds") > 1:
         return "a listing has a descriptor of its own, which another one shows"
+    if isinstance(d, races.Race) and raced_beside_epoll(d, calls):
+        return "who reads beside an epoll_wait(): docs/COMPATIBILITY.md"
     if isinstance(d, races.Race):
         # What waited has ended, and what else is seen may come of that.
         at = races.first_of(d.steps)
@@ -278,6 +280,15 @@ def reader_was_faster(d):
                     "accept.*: blocks -> (done|-1 EFAULT)", d.signature()) and \
         any(re.match("v?(read|recv|accept)", d.steps[int(k)].split()[1])
             for k in taken if int(k) < d.phase)
+
+
+def raced_beside_epoll(d, calls):
+    """The same of a race: natively an epoll_wait() has ended each time that goes on."""
+    ended = [{int(k) for k in re.findall(r"\t(\d+) = ", line)}
+             for line in (d.line, *d.fine[1])]
+    waits = {k for k, call in enumerate(calls) if re.match("e(p|pp)wait", call)}
+    return d.ended() and all(re.match("v?(read|recv|accept)", calls[k]) for k in d.ended()) and \
+        any(k not in ended[0] and all(k in other for other in ended[1:]) for k in waits)
 
 
 def writer_was_faster(d):
