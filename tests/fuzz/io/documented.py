@@ -216,7 +216,7 @@ def documented_alone(d, calls):
             ("nofile" in calls or beyond_table(d) or
              "table" in calls and "-1 EFAULT -> " in d.signature()):
         return "a limit that is lowered under accept(): docs/COMPATIBILITY.md"
-    if re.match("(p?w|vw)rite.* of fifo: blocks -> done", d.signature()) and \
+    if re.match("(p?w|vw)rite.* of fifo: (blocks -> done|done -> blocks)", d.signature()) and \
             any(re.search(r" (p?write\S*|vwrite) \w+ \d{4,}", s)
                 for s in d.steps[:d.phase]):
         return "a small write beside larger ones that wait: docs/COMPATIBILITY.md"
