@@ -164,7 +164,7 @@ unsigned fib_iom_poll(uint64_t deadline_ns)
 		fib_host.interrupted(w);
 	/* With many descriptors each slot is a cache miss: have them at once. */
 	for (long i = 0; i < n; i++)
-		__builtin_prefetch(slot_of(s, &ev[i]));
+		fib_prefetch(slot_of(s, &ev[i]));
 	fib_runq_harvest_begin(w);
 	for (long i = 0; i < n; i++) {
 		struct fib_fd *later =

@@ -199,20 +199,16 @@ static inline void fib_runq_inject(struct fib_sched *s, struct fib *f)
 	fib_unlock(&s->inject_lock);
 }
 
-/*
- * The next to run: its stack has been cold since it parked. Called as a function, gcc takes it
- * for one without an effect, and leaves it out.
- */
-static inline __attribute__((always_inline)) void
-fib_runq_prefetch(const struct fib *f)
+/* The next to run: its stack has been cold since it parked. */
+static inline void fib_runq_prefetch(const struct fib *f)
 {
 	const char *sp = f->sp;
 
 	/* A loop would be four times as many instructions. */
 #define AHEAD(i)                                                               \
-	__builtin_prefetch(sp + (i)*64), __builtin_prefetch(sp + (i)*64 + 64), \
-		__builtin_prefetch(sp + (i)*64 + 128),                         \
-		__builtin_prefetch(sp + (i)*64 + 192)
+	fib_prefetch(sp + (i)*64), fib_prefetch(sp + (i)*64 + 64),             \
+		fib_prefetch(sp + (i)*64 + 128),                               \
+		fib_prefetch(sp + (i)*64 + 192)
 	AHEAD(0), AHEAD(4), AHEAD(8), AHEAD(12);
 #undef AHEAD
 }

@@ -20,9 +20,9 @@ static inline void fib_host_prefetch_waiter(struct fib_fd *s)
 	const struct fib *f =
 		fib_container_of(node, struct fib, io.waiter.node);
 
-	__builtin_prefetch(node);
-	__builtin_prefetch(&f->sp);
-	__builtin_prefetch(&f->run);
+	fib_prefetch(node);
+	fib_prefetch(&f->sp);
+	fib_prefetch(&f->run);
 }
 
 static inline bool fib_host_holds(struct fib_worker *w)
