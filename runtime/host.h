@@ -137,6 +137,8 @@ struct fib_worker;
 enum fib_late {
 	FIB_LATE_AGAIN = 1, /* ask again: it may be otherwise then */
 	FIB_LATE_NEWS = 2,  /* who waits is to try again */
+	FIB_LATE_SOON =
+		4, /* with FIB_LATE_AGAIN: within 10 ms, while it is young */
 };
 
 /*

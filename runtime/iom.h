@@ -498,8 +498,19 @@ void fib_iom_discard(struct fib_sched *s);
  */
 uint64_t fib_iom_look(struct fib_sched *s, uint64_t now_ns, uint64_t period_ns,
 		      bool late);
-/** There are waits of which fib_host.late() is to be asked within 10 ms. */
-extern _Atomic bool fib_iom_hurry;
+/** The monitor looks more often while it is not 0. */
+extern _Atomic uint8_t fib_iom_hurry;
+#define FIB_IOM_HURRY 8
+/**
+ * There is a wait of which fib_host.late() is to be asked within 10 ms: from whoever begins
+ * one, and from the monitor, where it has asked of a young one. It takes 1 away in each
+ * round of looks: so whoever finds that it was said has the rounds left to begin to wait.
+ */
+static inline void fib_iom_hurries(void)
+{
+	if (fib_unlikely(fib_load(&fib_iom_hurry, relaxed) != FIB_IOM_HURRY))
+		fib_store(&fib_iom_hurry, FIB_IOM_HURRY, relaxed);
+}
 /** RLIMIT_NOFILE has changed: is the reserve still below it? */
 void fib_iom_limit_changed(struct fib_sched *s);
 /** The descriptor is going to be closed or replaced. */

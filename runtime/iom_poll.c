@@ -243,12 +243,13 @@ bool fib_iom_sleep_bound(struct fib_worker *w, const struct timespec *left)
 /* --- who waits for long ----------------------------------------------------------- */
 
 #define LOOK_SLOTS 1024	      /* to look at in one go */
-#define LOOK_CALLS 64	      /* to make */
+#define CALL_NS	   62500ull   /* so often a call, of all looks */
 #define CHECK_NS   9000000ull /* a wait after which its registration is */
 #define EACH_NS	   150000ull  /* so often one of them */
 #define AGE_PARTS  128 /* a wait is looked at again after that part of its age */
+#define HURRY_NS   20000000ull /* if that is less: in a hurry */
 
-_Atomic bool fib_iom_hurry;
+_Atomic uint8_t fib_iom_hurry;
 
 struct look {
 	uint64_t now_ns;
@@ -321,8 +322,13 @@ static void ask(struct fib_fd *s, struct look *l)
 	unsigned r = 0;
 	uint8_t events;
 
-	if (!fib_host.late || l->now_ns < s->look_ns || !l->calls)
+	if (!fib_host.late || l->now_ns < s->look_ns)
 		return;
+	if (!l->calls) {
+		if (fib_load(&fib_iom_hurry, relaxed))
+			fib_iom_hurries();
+		return;
+	}
 	events = consumers(s);
 	if (events)
 		r = fib_host.late(s, events);
@@ -331,6 +337,8 @@ static void ask(struct fib_fd *s, struct look *l)
 		return;
 	l->calls -= l->calls > 1 ? 2 : 1;
 	s->look_ns = l->now_ns + (l->now_ns - s->seen_ns) / AGE_PARTS;
+	if ((r & FIB_LATE_SOON) && s->look_ns - l->now_ns < HURRY_NS)
+		fib_iom_hurries();
 	if (!(r & FIB_LATE_NEWS))
 		return;
 	/* (L): who was woken, and has not tried yet, is faster, or hands on. */
@@ -380,6 +388,15 @@ void fib_iom_ask_anew(void)
 	fib_add(&anew, 1, release);
 }
 
+/* The end of a round. */
+static void calm_down(void)
+{
+	uint8_t h = fib_load(&fib_iom_hurry, relaxed);
+
+	if (h)
+		fib_cas(&fib_iom_hurry, &h, h - 1, relaxed);
+}
+
 uint64_t fib_iom_look(struct fib_sched *sched, uint64_t now_ns,
 		      uint64_t period_ns, bool late)
 {
@@ -392,7 +409,7 @@ uint64_t fib_iom_look(struct fib_sched *sched, uint64_t now_ns,
 	struct look l = { .now_ns = now_ns,
 			  .soon_ns = now_ns + period_ns,
 			  .next_ns = next_ns,
-			  .calls = LOOK_CALLS,
+			  .calls = (unsigned)(period_ns / CALL_NS),
 			  .checks = (unsigned)(period_ns / EACH_NS),
 			  .late = late };
 
@@ -426,5 +443,6 @@ uint64_t fib_iom_look(struct fib_sched *sched, uint64_t now_ns,
 	if (at <= top)
 		return l.soon_ns;
 	at = 0;
+	calm_down();
 	return said == now_said ? l.next_ns : l.soon_ns;
 }

@@ -537,7 +537,7 @@ static void monitor(void *arg)
 	struct seat *own = arg;
 	struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	unsigned quiet = 0;
-	uint64_t last = 0, looked = 0, was = 0, next = FIB_NEVER;
+	uint64_t last = 0, looked = 0, was = FIB_NEVER, next = FIB_NEVER;
 
 	fib_worker_set(NULL);
 	if (!pass(own))
@@ -587,7 +587,7 @@ static void monitor(void *arg)
 		if (ticks || now - looked >= period || now >= next) {
 			if (!is_stalled(s, quiet == 0))
 				next = fib_iom_look(s, now, period,
-						    sleepy || was != period);
+						    sleepy || was > period);
 			looked = now;
 			was = period;
 		}

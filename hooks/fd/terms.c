@@ -285,7 +285,8 @@ static unsigned ask_late(struct fib_known *k, struct fib_fd *s, uint8_t events,
 
 		fib_desc_find(d, &a);
 		found = fib_load(&d->found, relaxed);
-		r = FIB_LATE_AGAIN | (found != k->told ? FIB_LATE_NEWS : 0);
+		r = FIB_LATE_AGAIN | FIB_LATE_SOON |
+		    (found != k->told ? FIB_LATE_NEWS : 0);
 		if (tells)
 			k->told = found;
 	}

@@ -200,8 +200,7 @@ static int limit(struct fib_io *io)
 						    fib_deadline_in(t.limit_ns);
 	if (!t.ours) {
 		io->since_ns = fib_now_ns();
-		if (fib_unlikely(!fib_load(&fib_iom_hurry, relaxed)))
-			fib_store(&fib_iom_hurry, true, relaxed);
+		fib_iom_hurries();
 	}
 	return io->opens && !fib_self()->io.reserved ? reserve() : 0;
 }
