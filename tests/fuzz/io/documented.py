@@ -261,6 +261,8 @@ def documented_alone(d, calls):
              calls[-1] in ("close", "closerange", "dup2", "dup3")):
         return "room in a socket that others have, or that is closed: " \
             "docs/COMPATIBILITY.md"
+    if ended_sender(d, calls):
+        return "a send on a unix socket that is ended: docs/COMPATIBILITY.md"
     # Whatever the worker has moved on by then: mptcp_sendmsg() is the kernel's own.
     if re.match("(send|v?write|pwritev2).* of mptcp: blocks -> done", d.signature()):
         return "what a full MPTCP socket takes: the kernel's race"
@@ -393,6 +395,20 @@ def goes_on_to_signal(d):
         any(" had SIGIO" in k for k in one) and \
         re.match("sendfile of .*: done -> done", d.signature()) and \
         int(one[differ[0]].split()[0]) < int(other[differ[0]].split()[0])
+
+
+def ended_sender(d, calls):
+    """Is there more room than natively in a unix socket for which a send was waiting when its
+    process has executed another program, or ended?"""
+    end = next((i for i, call in enumerate(calls) if call in ("exec", "exit")), 0)
+    ended = {int(k) for line in d.want[:end] for k in re.findall(r"\t(\d+) = ", line)}
+    if not any(re.match("send|v?write|pwritev2", calls[k]) and k not in ended
+               for k in range(end)):
+        return False
+    if re.match("unread of .*: done -> done", d.signature()):
+        one, other = (int(x.split()[-1]) for x in d.lines())
+        return one > other
+    return re.match("(send|v?write|pwritev2).* of (pair|unix).*: blocks -> done", d.signature())
 
 
 def shared_out(d):
