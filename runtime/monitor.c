@@ -693,6 +693,7 @@ void fib_monitor_forget(void)
 	fib_store(&wakeful, false, relaxed);
 	fib_store(&poked, 0, relaxed);
 	fib_store(&summons, 0, relaxed);
+	fib_nap_forget();
 	fib_aside_forget();
 	fib_trace_forget();
 	fib_store(&fib_monitor_asleep, 0, relaxed);

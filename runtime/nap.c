@@ -2,52 +2,103 @@
 #include "runtime/nap.h"
 
 #define FOR_EVER_NS (1ull << 62)
+#define KEPT_NS	    FIB_NSEC_PER_SEC
 
 static struct {
-	_Atomic uint64_t began; /* 0: it is awake */
+	/* A turn goes from the end of one sleep to that of the next; 0: there was none. */
+	_Atomic uint64_t turn;
+	_Atomic uint64_t began; /* its sleep; 0: it is awake */
 	uint64_t given;
 	/* The kernel's, when it has ended, or was stopped. */
 	struct timespec left;
-	_Atomic uint64_t lost; /* in the last one */
+	/* What was lost in the worst turn, if that was not long ago. */
+	_Atomic uint64_t lost, lost_at;
+	/* So much of turn told_of was told. */
+	_Atomic uint64_t told, told_of;
 } nap;
 
-/* What has gone by without being slept, of a sleep from @began to now. */
-static uint64_t lost_since(uint64_t began)
+/* What has gone by in @turn without being slept. */
+static uint64_t lost_by(uint64_t now, uint64_t turn, uint64_t began)
 {
-	uint64_t left =
-		(uint64_t)fib_load(fib_shared(&nap.left.tv_sec), relaxed) *
-			FIB_NSEC_PER_SEC +
-		(uint64_t)fib_load(fib_shared(&nap.left.tv_nsec), relaxed);
-	uint64_t slept = fib_load(fib_shared(&nap.given), relaxed) - left;
-	uint64_t by = fib_now_ns() - began;
+	uint64_t left, slept;
 
-	return slept && by > slept ? by - slept : 0;
+	if (!began)
+		return turn ? now - turn : 0;
+	if (turn > began) /* it is over, and kept */
+		return 0;
+	left = (uint64_t)fib_load(fib_shared(&nap.left.tv_sec), relaxed) *
+		       FIB_NSEC_PER_SEC +
+	       (uint64_t)fib_load(fib_shared(&nap.left.tv_nsec), relaxed);
+	slept = fib_load(fib_shared(&nap.given), relaxed) - left;
+	return began - turn +
+	       (slept && now - began > slept ? now - began - slept : 0);
+}
+
+static uint64_t untold(uint64_t lost, uint64_t turn)
+{
+	uint64_t told = fib_load(&nap.told, relaxed);
+
+	if (fib_load(&nap.told_of, acquire) != turn)
+		return lost;
+	return lost > told ? lost - told : 0;
+}
+
+static bool is_kept(uint64_t now)
+{
+	return now - fib_load(&nap.lost_at, relaxed) < KEPT_NS;
+}
+
+void fib_nap_forget(void)
+{
+	fib_store(&nap.turn, 0, relaxed);
+	fib_store(&nap.began, 0, relaxed);
+	fib_store(&nap.lost, 0, relaxed);
 }
 
 long fib_nap(struct pollfd *p, unsigned n, const struct timespec *ts)
 {
-	uint64_t began = fib_now_ns();
+	uint64_t began = fib_now_ns(), turn = fib_load(&nap.turn, relaxed);
+	uint64_t now, lost;
 	long r;
 
+	if (!turn) {
+		turn = began;
+		fib_store(&nap.turn, turn, relaxed);
+	}
 	nap.left = ts ? *ts : fib_timespec(FOR_EVER_NS);
 	nap.given = ts ? (uint64_t)ts->tv_sec * FIB_NSEC_PER_SEC +
 				    (uint64_t)ts->tv_nsec :
 			 FOR_EVER_NS;
 	fib_store(&nap.began, began, release);
 	r = fib_raw(SYS_ppoll, p, n, &nap.left, 0, 8);
-	fib_store(&nap.lost, lost_since(began), relaxed);
+	now = fib_now_ns();
+	lost = untold(lost_by(now, turn, began), turn);
+	if (lost >= fib_load(&nap.lost, relaxed) || !is_kept(now)) {
+		fib_store(&nap.lost_at, now, relaxed);
+		fib_store(&nap.lost, lost, relaxed);
+	}
+	fib_store(&nap.turn, now, release);
 	fib_store(&nap.began, 0, release);
 	return r;
 }
 
-uint64_t fib_nap_lost_ns(void)
+uint64_t fib_nap_take_lost_ns(void)
 {
-	uint64_t began, lost;
+	uint64_t turn, began, now, lost, all;
 
 	do {
 		began = fib_load(&nap.began, acquire);
-		lost = began ? lost_since(began) : 0;
+		turn = fib_load(&nap.turn, acquire);
+		now = fib_now_ns();
+		all = lost_by(now, turn, began);
 		fib_fence(acquire);
-	} while (fib_load(&nap.began, relaxed) != began);
-	return lost ? lost : fib_load(&nap.lost, relaxed);
+	} while (fib_load(&nap.began, relaxed) != began ||
+		 fib_load(&nap.turn, relaxed) != turn);
+	lost = untold(all, turn);
+	if (is_kept(now) && fib_load(&nap.lost, relaxed) > lost)
+		lost = fib_load(&nap.lost, relaxed);
+	fib_store(&nap.told, all, relaxed);
+	fib_store(&nap.told_of, turn, release);
+	fib_store(&nap.lost, 0, relaxed);
+	return lost;
 }

@@ -324,10 +324,7 @@ static inline bool fib_stop_came(void)
 	return fib_stop_ended() || fib_load(&fib_self()->io.stop, relaxed) ==
 					   FIB_STOP_REPEATED;
 }
-/**
- * How long the process was stopped, which has ended the caller's wait, in ns; 0: not known,
- * since the monitor was awake (runtime/nap.h).
- */
+/** How long the process was stopped, which has ended the caller's wait, in ns: runtime/nap.h. */
 uint64_t fib_signal_stop_lasted(void);
 /** What a stop has done to @f, the caller, is seen; others that it has woken come out first. */
 void fib_signal_stop_over(struct fib *f);

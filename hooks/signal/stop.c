@@ -119,7 +119,7 @@ static void look_for_stop(void)
 	fib_lock(&stop_lock);
 	if ((int32_t)(now - told) > 0) {
 		told = now;
-		fib_store(&lasted_ns, fib_nap_lost_ns(), relaxed);
+		fib_store(&lasted_ns, fib_nap_take_lost_ns(), relaxed);
 		end_calls();
 	}
 	fib_unlock(&stop_lock);

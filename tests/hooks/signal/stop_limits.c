@@ -18,7 +18,11 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 
-enum { LIMIT = 500, LONGER = 400, SHORT = 250 }; /* ms */
+enum { LIMIT = 500, LONGER = 400, SLACK = 50 }; /* ms */
+
+struct stop {
+	int64_t stopped, went_on; /* at the latest, at the soonest */
+};
 
 static const struct timespec limit = { 0, LIMIT *T_MS };
 static int ep, sem, nothing;
@@ -132,13 +136,15 @@ static long ppolls(void *arg)
 }
 
 /* Who stops it has it go on when the limits have been over for so long. */
-static void be_stopped(int to, int from)
+static struct stop be_stopped(int to, int from)
 {
 	int64_t end = now_ms() + LIMIT + LONGER;
+	struct stop stop;
 
 	CHECK(write(to, &end, sizeof(end)) == sizeof(end));
-	t_get(from);
+	t_read(from, &stop, sizeof(stop));
 	CHECK(now_ms() >= end);
+	return stop;
 }
 
 static void ended(int to, int from)
@@ -172,22 +178,35 @@ static void ended(int to, int from)
 	t_ended("poll", &c[8]);
 }
 
-/* They go on for what was left, at most LIMIT and at least SHORT of it. */
+static void say_left(int64_t ms, int64_t expected)
+{
+	if (ms < expected - SLACK)
+		t_say("%lld ms left, of %lld", (long long)ms,
+		      (long long)expected);
+	else
+		t_say("what was left");
+}
+
+/* They go on for what was left of LIMIT when each stop has been taken off. */
 static void left(int to, int from, int times)
 {
 	static long (*const calls[])(void *) = { selects, pselects, ppolls,
 						 selects_none };
 	struct t_call c[4];
-	int64_t began;
+	struct stop stop = { .went_on = now_ms() };
+	int64_t spent = 0;
 
 	for (int i = 0; i < 4; i++)
 		t_begin(&c[i], calls[i], &nothing);
-	for (int i = 0; i < times; i++)
-		be_stopped(to, from);
-	began = now_ms();
+	for (int i = 0; i < times; i++) {
+		int64_t since = stop.went_on;
+
+		stop = be_stopped(to, from);
+		spent += stop.stopped - since;
+	}
 	for (int i = 0; i < 4; i++)
 		CHECK_0(t_end(&c[i]));
-	t_say("%s", now_ms() - began >= SHORT ? "what was left" : "over");
+	say_left(now_ms() - stop.went_on, LIMIT - spent);
 	t_say("and then %ld",
 	      (long)(tv_left.tv_sec * 1000000 + tv_left.tv_usec));
 }
@@ -199,17 +218,20 @@ static void on_cont(int sig)
 
 static void handled(int to, int from)
 {
+	struct stop stop;
 	struct t_call c;
+	int64_t began;
 
 	t_handle(SIGCONT, on_cont, SA_RESTART);
 	CHECK_0(pthread_sigmask(SIG_BLOCK, &usr2, NULL));
+	began = now_ms();
 	t_begin(&c, selects, &nothing);
 	/* The others let that one have it. */
 	sigaddset(&usr2, SIGCONT);
 	CHECK_0(pthread_sigmask(SIG_BLOCK, &usr2, NULL));
-	be_stopped(to, from);
+	stop = be_stopped(to, from);
 	t_ended("select", &c);
-	t_say("%s", tv_left.tv_usec >= SHORT * 1000 ? "what was left" : "less");
+	say_left(tv_left.tv_usec / 1000, LIMIT - (stop.stopped - began));
 }
 
 static int in_child(const char *how, int to, int from)
@@ -243,6 +265,7 @@ static void until_ms(int64_t end)
 int main(int argc, char **argv)
 {
 	int up[2], down[2], st;
+	struct stop stop;
 	int64_t end;
 	pid_t pid;
 
@@ -263,9 +286,11 @@ int main(int argc, char **argv)
 			t_settle();
 		CHECK(kill(pid, SIGSTOP) == 0);
 		CHECK(waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st));
+		stop.stopped = now_ms();
 		until_ms(end);
+		stop.went_on = now_ms();
 		CHECK(kill(pid, SIGCONT) == 0);
-		t_put(down[1], 'c');
+		t_write(down[1], &stop, sizeof(stop));
 	}
 	st = t_wait(pid);
 	semctl(sem, 0, IPC_RMID);
