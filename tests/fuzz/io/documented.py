@@ -3,6 +3,7 @@ import re
 
 import races
 
+CLOSERS = ("close", "closerange", "dup2", "dup3")
 
 def documented(d):
     """Why, if docs/COMPATIBILITY.md says that this differs, or the kernel itself
@@ -43,12 +44,12 @@ def documented(d):
         # What waited has ended, and what else is seen may come of that.
         at = races.first_of(d.steps)
         if {"table", "nofile"} & set(calls[:at]) and \
-                {"close", "dup2"} & set(calls[at:]) and \
+                set(CLOSERS) & set(calls[at:]) and \
                 d.ended() & set(range(at)):
             return no_number
     elif {"table", "nofile"} & set(calls) and \
-            (calls[-1] in ("close", "dup2") and "blocks ->" in d.signature() or
-             {"close", "dup2"} & set(calls[:-1]) and
+            (calls[-1] in CLOSERS and "blocks ->" in d.signature() or
+             set(CLOSERS) & set(calls[:-1]) and
              (re.search("-1 (EIO|EPIPE)$", d.signature()) or
               len(re.findall(r"\+(err|hup)", d.lines()[1])) >
               len(re.findall(r"\+(err|hup)", d.lines()[0])))):
@@ -192,14 +193,14 @@ def documented_alone(d, calls):
     if "fifo" in calls and "+nval" in d.lines()[0] and \
             "+nval" not in d.lines()[1]:
         return "the number of an open that waits: docs/COMPATIBILITY.md"
-    if re.match("(read|recv)[a-z]* of .*: -1 EBADF -> blocks", d.signature()) and \
-            "close" in calls and "sigwait" in calls:
+    if re.match("(p?read|vread|recv).* of .*: -1 EBADF -> blocks", d.signature()) and \
+            set(CLOSERS) & set(calls) and {"sigwait", "sigtake"} & set(calls):
         return "a signal for which a thread is woken, and another one has it: " \
             "docs/COMPATIBILITY.md"
     if d.signature().startswith("atmark of tcp") and \
             any(re.search("rcvlowat [2-9]", s) for s in d.steps[:d.phase]):
         return "SO_RCVLOWAT and urgent data: docs/COMPATIBILITY.md"
-    if re.match("write.* of (fifo|pipe): done -> done", d.signature()) and \
+    if re.match("(p?w|vw)rite.* of (fifo|pipe): done -> done", d.signature()) and \
             splices_pages(d) and less_than_a_page(d):
         return "what a full FIFO takes: docs/IO.md"
     if re.match("fifo.*: done -> done", d.signature()) and \
@@ -226,7 +227,7 @@ def documented_alone(d, calls):
             (not {"tkill", "nonblock"} & set(calls)):
         return "who writes packets to a full pipe: docs/COMPATIBILITY.md"
     if re.match("(p?read|vread|recv).* of tcp.*: -1 EFAULT -> -1 EBADF",
-                d.signature()) and {"close", "dup2", "dup3"} & set(calls):
+                d.signature()) and set(CLOSERS) & set(calls):
         return "memory that is not there, and a number that is closed: " \
             "docs/COMPATIBILITY.md"
     if re.match("(p?w|vw)rite.* of (fifo|pipe).*: done -> blocks", d.signature()) and \
@@ -250,7 +251,7 @@ def documented_alone(d, calls):
         return "a write of what is not there, in parts: docs/COMPATIBILITY.md"
     if "packet" in calls and re.match("v?(read|poll).* of (pty|ptsopen)", d.signature()):
         return "a terminal in packet mode: docs/COMPATIBILITY.md"
-    if re.match("send.* of unixdgram: blocks -> (-1 (EPIPE|ENOTCONN|EPERM)|done)",
+    if re.match("(send|v?write|pwritev2).* of unixdgram: blocks -> (-1 (EPIPE|ENOTCONN|EPERM)|done)",
                 d.signature()) and \
             {"shutdown", "disconnect", "connect"} & \
             set(calls if calls[-1] in ("cancel", "tkill") else calls[-1:]):
@@ -258,7 +259,7 @@ def documented_alone(d, calls):
     if re.match("(send|v?write|pwritev2).* of (pair (dgram|seqpacket)|unixdgram)"
                 ".*: blocks -> done", d.signature()) and \
             ("sendfd" in calls or
-             calls[-1] in ("close", "closerange", "dup2", "dup3")):
+             calls[-1] in CLOSERS):
         return "room in a socket that others have, or that is closed: " \
             "docs/COMPATIBILITY.md"
     if ended_sender(d, calls):
@@ -270,7 +271,7 @@ def documented_alone(d, calls):
             re.match(r".* of udplost: blocks -> -1 ECONNREFUSED$", d.signature()):
         return "an error that a send takes at once: docs/COMPATIBILITY.md"
     if "recvfd" in calls and (swapped(d) or swapped_reads(d) or re.match(
-            "(p?read|recv)[a-z0-9]*( of [a-z]*)?: done -> done", d.signature())):
+            "(p?read|vread|recv)[a-z0-9 ]*( of [a-z]*)?: done -> done", d.signature())):
         return "several numbers, one of them received: docs/COMPATIBILITY.md"
     return None
 
