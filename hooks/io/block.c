@@ -329,13 +329,14 @@ static bool is_first_at_master(const struct fib_io *io)
 }
 
 /*
- * Each time that they are woken, n_tty_read(), inotify_read() and fanotify_read() look at
- * O_NONBLOCK again, before they look at signals.
+ * Each time that they are woken, n_tty_read(), inotify_read() and fanotify_read(), and a
+ * pipe_write() that has no room, look at O_NONBLOCK again, before they look at signals.
  */
-static bool ends_by_nonblock(struct fib_io *io)
+static bool ends_by_nonblock(struct fib_io *io, struct fib_known *k)
 {
-	struct fib_known *k = fib_fd_of(io->s);
-
+	if (k->kind == FIB_FD_PIPE)
+		return io->ev == FIB_IO_WRITE && fib_fd_nonblock(k) &&
+		       !fib_io_ready(io->s->fd, POLLOUT);
 	return (k->kind == FIB_FD_POLLED || k->kind == FIB_FD_NOWAIT) &&
 	       fib_fd_nonblock(k) &&
 	       (is_first_at_master(io) ||
@@ -436,7 +437,7 @@ static long block(struct fib_io *io)
 	if (r >= 0 || (r == -EINTR && fib_part_goes_on()))
 		/* Another fiber has put it under a filter: it begins anew. */
 		return fib_unlikely(fib_filtered()) ? -FIB_ERESTARTNOINTR : 0;
-	if (r == -EINTR && !fib_cancel_is_near() && ends_by_nonblock(io))
+	if (r == -EINTR && !fib_cancel_is_near() && ends_by_nonblock(io, k))
 		return -EAGAIN;
 	if (r == -EINTR && tries_last(io, k))
 		return 0;
