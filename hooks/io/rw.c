@@ -1,6 +1,7 @@
 /* read, write and their vectors: pick the way that suits the descriptor. */
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include "hooks/core/hook.h"
 #include "hooks/fd/procfs.h"
@@ -107,6 +108,19 @@ static long read_pieces(struct fib_known *k, const long a[6])
 	return fib_io_whole(k, FIB_IO_READ, true, SYS_readv, a, &p.rest, NULL);
 }
 
+/*
+ * Does eventfd_read(), timerfd_read() or signalfd_read() refuse so few bytes, before it
+ * waits? Others of their kind wait all the same.
+ */
+static bool is_too_little(const struct fib_known *k, uint8_t ev, size_t len)
+{
+	return ev == FIB_IO_READ && k->kind == FIB_FD_NOWAIT && len &&
+	       (len < sizeof(uint64_t) ||
+		(len >= 2 * sizeof(uint64_t) &&
+		 len < sizeof(struct signalfd_siginfo) &&
+		 fib_procfs_is(k->fd, "anon_inode:[signalfd]")));
+}
+
 /* What knows of no way not to block: polled first, if it is for @ev, @len bytes, at all. */
 static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 		   const long a[6])
@@ -127,7 +141,8 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 	    fib_fd_access(k) == (ev == FIB_IO_READ ? O_WRONLY : O_RDONLY))
 		return fib_pass(nr, a);
 	/* One that has to fail at once would wait for data first. */
-	if (fib_fd_takes_nowait(k) && fib_load(&no_preadv2, relaxed))
+	if (fib_fd_takes_nowait(k) &&
+	    (fib_load(&no_preadv2, relaxed) || is_too_little(k, ev, len)))
 		return fib_blocking(nr, a);
 	if (ev == FIB_IO_READ) {
 		/* How many bytes, how long after the first: n_tty_read() */
@@ -172,9 +187,10 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
  * pipe_read() and pipe_write() tell who is at the other end by O_ASYNC of each call that
  * they make, and of one that has found nothing to do as well.
  */
-static bool tells_of_tries(void)
+static bool tells_of_tries(const struct fib_known *k)
 {
-	return fib_unlikely(fib_load(&fib_desc_async_used, relaxed));
+	return fib_unlikely(fib_load(&fib_desc_async_used, relaxed)) &&
+	       k->kind == FIB_FD_PIPE;
 }
 
 /* RWF_NOWAIT is unknown to the file; it is polled from then. */
@@ -233,7 +249,7 @@ static long read_file(struct fib_known *k, const struct iovec *iov, int n,
 	    fib_io_receive_as_it_is(k, len, nr, a, &r))
 		return r;
 	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_READ) &&
-	    !tells_of_tries()) {
+	    !tells_of_tries(k)) {
 		long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
 		struct fib_io io = FIB_HOOK_IO(k, FIB_IO_READ);
 
@@ -451,7 +467,7 @@ write_all(struct fib_known *k, const struct iovec *iov, int n, size_t len,
 	long v[6] = { k->fd, (long)iov, n, -1, -1, RWF_NOWAIT };
 	long r;
 
-	if (tells_of_tries())
+	if (tells_of_tries(k))
 		return written(k, len, write_polled(k, iov, n, nr, a));
 	if (fib_fd_takes_nowait(k) && !(k->polled & FIB_IO_WRITE)) {
 		p.io.closes = fib_iom_enter(k->slot);

@@ -98,7 +98,8 @@ def other_sets_nonblock(d, steps):
              if re.match(r"\d+ = -1 EAGAIN", x)]
     ended += [k for k, what in news(d) if what[0].isdigit() and "waitall" in steps[k]]
     set_by = [x[0][0] for x in steps if x[1] in ("nonblock", "fionbio")]
-    return any((steps[i][0][0] in "567") != (k in "567") or
+    process = {k: k if k in "567" else "0" for k in "0123456789*"}
+    return any(process[steps[i][0][0]] != process[k] or
                "getfd" in [x[1] for x in steps] for i in ended for k in set_by)
 
 
