@@ -341,6 +341,7 @@ const struct fib_host fib_host = {
 	.stuck = fib_stuck_tell,
 	.log = fib_log_plain,
 	.late = fib_fd_late,
+	.prefetch = fib_fd_prefetch,
 	.news = fib_open_news,
 	.held_up = held_up,
 	.came_back = fib_holdup_over,

@@ -58,6 +58,7 @@
  *	fib_host_stopped(f)	and was, before its time was over; it has attention
  *	fib_host_call_of(f)	the number of the call that @f is in (bare)
  *	fib_host_has_tsc(w)	@w may read the time-stamp counter
+ *	fib_host_prefetch(f)	@f is the next to run, and cold
  *	fib_host_renew(f)	@f begins a new life; only what lies before its
  *				run has to be cleared
  *	fib_host_shield(f)	no signal is for this one (bare)
@@ -142,7 +143,7 @@ enum fib_late {
 };
 
 /*
- * Calls upward, off the hot path; all may be NULL. It is a constant, in memory
+ * Calls upward, off the hot path but for one; all may be NULL. It is a constant, in memory
  * that is for reading alone: who could write it would run code of his in the
  * monitor.
  */
@@ -175,6 +176,11 @@ struct fib_host {
 	 * there for @events for a while. enum fib_late.
 	 */
 	unsigned (*late)(struct fib_fd *s, uint8_t events);
+	/*
+	 * A worker: @f, which has waited for a descriptor, is the next to run. To
+	 * the cache with what its call is going to touch of that.
+	 */
+	void (*prefetch)(const struct fib *f);
 	/* A worker: what fib_iom_tell_of() was asked for has come. */
 	void (*news)(void);
 	/* One line for the log, a warning. No libc, any thread. */

@@ -209,8 +209,9 @@ static inline void fib_runq_prefetch(const struct fib *f)
 	fib_prefetch(sp + (i)*64), fib_prefetch(sp + (i)*64 + 64),             \
 		fib_prefetch(sp + (i)*64 + 128),                               \
 		fib_prefetch(sp + (i)*64 + 192)
-	AHEAD(0), AHEAD(4), AHEAD(8), AHEAD(12);
+	AHEAD(0), AHEAD(4), AHEAD(8), AHEAD(12), AHEAD(16);
 #undef AHEAD
+	fib_host_prefetch(f);
 }
 
 /* Of a queue that is not empty. */

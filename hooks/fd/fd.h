@@ -145,6 +145,8 @@ bool fib_fd_is_folder(int fd, uint32_t *files);
 void fib_fd_be_folder(int fd, uint32_t files);
 /** The record of slot @s, where a call waits that began with fib_fd_know(). */
 struct fib_known *fib_fd_of(const struct fib_fd *s);
+/** fib_host.prefetch. */
+void fib_fd_prefetch(const struct fib *f);
 /** enum fib_fd_kind of @fd, as far as is known. */
 uint8_t fib_fd_kind(int fd);
 /** May what comes of @fd be what another process did after it sent a signal? */

@@ -256,6 +256,23 @@ struct fib_known *fib_fd_of(const struct fib_fd *s)
 	return fib_fd_record_known(s->fd);
 }
 
+/* Without locks: any address will do. */
+void fib_fd_prefetch(const struct fib *f)
+{
+	const struct fib_fd *s =
+		fib_load(fib_shared(&f->io.waiter.slot), relaxed);
+	const struct fib_known *k = s ? fib_fd_of(s) : NULL;
+	const struct fib_desc *d;
+
+	fib_prefetch(&f->io.hold);
+	if (!k)
+		return;
+	d = fib_load(fib_shared(&k->desc), relaxed);
+	fib_prefetch(&s->turns);
+	fib_prefetch(d);
+	fib_prefetch(&d->queue);
+}
+
 uint8_t fib_fd_kind(int fd)
 {
 	const struct fib_known *k = fib_fd_record_known(fd);

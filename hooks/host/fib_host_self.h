@@ -130,6 +130,12 @@ static inline bool fib_host_summoned(const struct fib_worker *w)
 	return fib_load(&w->summoned, relaxed);
 }
 
+static inline void fib_host_prefetch(const struct fib *f)
+{
+	if (f->wait == FIB_WAIT_FD && fib_host.prefetch)
+		fib_host.prefetch(f);
+}
+
 static inline uint16_t fib_host_call_of(const struct fib *f)
 {
 	return f->hook.call;

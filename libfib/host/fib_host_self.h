@@ -93,6 +93,10 @@ static inline bool fib_host_stopped(const struct fib *f)
 
 /* --- fibers ------------------------------------------------------------------ */
 
+static inline void fib_host_prefetch(const struct fib *f)
+{
+}
+
 static inline void fib_host_renew(struct fib *f)
 {
 	f->lib.top = f;
