@@ -2,7 +2,7 @@
 #
 #   make check             everything, through tests/run.sh
 #   make check-hooks       behaviour programs, natively and hooked
-#   make check-locks       a part of them, with a library that checks itself
+#   make check-locks       a part of them, with a library that checks its locks
 #   make check-native      behaviour programs, natively only
 #   make check-apps        real programs from Debian packages
 #   make check-sandbox     programs in sandboxes, their own and others'
@@ -11,6 +11,7 @@
 #   make check-suites      other projects' test suites, all of them
 #
 #   make soak              the long repeats: REPEAT, RUNS, FIB_SEEDS
+#   make soak-undefined    behaviour programs, with UBSan's traps in the library
 #
 # ONLY=io/ restricts check-hooks, ONLY=tinyproxy check-apps; REPEAT=n repeats
 # behaviour programs, RUNS=n the applications.
@@ -125,23 +126,31 @@ check-hooks: all build-tests
 	@python3 tests/support/behave.py --build $(B) --repeat $(REPEAT) \
 	  $(ONLY:%=--only %) $(T_C) $(T_CC)
 
-# The library with FIB_LOCK_RANKS: the order of its locks is checked; and what C leaves
-# undefined ends in SIGILL. But for addresses in what may not be there, which prefetches
-# make, and for what the program has aligned badly.
-CHECKED := -fsanitize=undefined -fsanitize-undefined-trap-on-error -fno-sanitize=null,alignment
+# The library with FIB_LOCK_RANKS: the order of its locks is checked.
 .PHONY: check-locks build-checked
 LOCKS_ONLY ?= futex/ signal/k signal/m signal/p process/fork process/setuid \
                 thread/c io/close io/e io/one io/presumed net/accept_st poll/ signal/woken
 
 build-checked:
 	@$(MAKE) --no-print-directory B=$(B)/checked \
-	  CPPFLAGS='$(CPPFLAGS) -DFIB_LOCK_RANKS' CFLAGS='$(CFLAGS) $(CHECKED)' \
+	  CPPFLAGS='$(CPPFLAGS) -DFIB_LOCK_RANKS' \
 	  $(B)/checked/libfibhook.so $(B)/checked/fibhook
 
 check-locks: build-checked build-tests
 	@python3 tests/support/behave.py --build $(B) --library $(B)/checked \
 	  --chaos $(or $(FIB_SEED),1) --repeat $(REPEAT) \
 	  $(patsubst %,--only %,$(or $(ONLY),$(LOCKS_ONLY))) $(T_C) $(T_CC)
+
+# What C leaves undefined ends in SIGILL. But for addresses in what may not be there, which
+# prefetches make, and for what the program has aligned badly.
+TRAPS := -fsanitize=undefined -fsanitize-undefined-trap-on-error -fno-sanitize=null,alignment
+
+.PHONY: soak-undefined
+soak-undefined: build-tests
+	@$(MAKE) --no-print-directory B=$(B)/undefined CFLAGS='$(CFLAGS) $(TRAPS)' \
+	  $(B)/undefined/libfibhook.so $(B)/undefined/fibhook
+	@python3 tests/support/behave.py --build $(B) --library $(B)/undefined \
+	  --repeat $(REPEAT) $(ONLY:%=--only %) $(T_C) $(T_CC)
 
 # The other compiler.
 check-clang:
