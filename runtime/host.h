@@ -138,14 +138,13 @@ struct fib_worker;
 enum fib_late {
 	FIB_LATE_AGAIN = 1, /* ask again: it may be otherwise then */
 	FIB_LATE_NEWS = 2,  /* who waits is to try again */
-	FIB_LATE_SOON =
-		4, /* with FIB_LATE_AGAIN: within 10 ms, while it is young */
+	FIB_LATE_SOON = 4,  /* within 10 ms, while the wait is young */
 };
 
 /*
- * Calls upward, off the hot path but for one; all may be NULL. It is a constant, in memory
- * that is for reading alone: who could write it would run code of his in the
- * monitor.
+ * Calls upward, off the hot path but for prefetch; all may be NULL. It is a
+ * constant, in memory that is for reading alone: who could write it would run
+ * code of his in the monitor.
  */
 struct fib_host {
 	/* On the worker's stack, after the fiber has left its own for good. */

@@ -9,8 +9,9 @@
 #include "runtime/iom_int.h"
 #include "runtime/runq.h"
 
-#define MAX_EVENTS 64 /* what is fetched of their fibers is to be there yet */
-#define AHEAD	   4  /* events whose fibers are on their way to the cache */
+#define MAX_EVENTS                                                             \
+	64	/* their fibers are to be in the cache yet when they run */
+#define AHEAD 4 /* events whose fibers are on their way to the cache */
 
 /* The monitor's looks; and the last of them before which a complete look at epoll began. */
 static _Atomic uint32_t looks, told;

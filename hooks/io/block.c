@@ -1,7 +1,6 @@
 /* How long a call may wait, and how: for the loop of runtime/trywait.h. */
 #include <fcntl.h>
 #include "hooks/core/deadline.h"
-#include "hooks/core/hook.h"
 #include "hooks/fd/procfs.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
@@ -10,7 +9,6 @@
 #include "hooks/wait/way.h"
 #include "runtime/chaos.h"
 #include "runtime/reserved.h"
-#include "runtime/trywait.h"
 #include "runtime/uring.h"
 
 long fib_io_failed(const struct fib_io *io, long r)
@@ -332,13 +330,15 @@ static bool is_first_at_master(const struct fib_io *io)
  * Each time that they are woken, n_tty_read(), inotify_read() and fanotify_read(), and a
  * pipe_write() that has no room, look at O_NONBLOCK again, before they look at signals.
  */
-static bool ends_by_nonblock(struct fib_io *io, struct fib_known *k)
+static bool ends_by_nonblock(struct fib_io *io)
 {
-	if (k->kind == FIB_FD_PIPE)
-		return io->ev == FIB_IO_WRITE && fib_fd_nonblock(k) &&
-		       !fib_io_ready(io->s->fd, POLLOUT);
+	struct fib_known *k = fib_fd_of(io->s);
+
+	if (!fib_fd_nonblock(k))
+		return false;
+	if (k->kind == FIB_FD_PIPE && io->ev == FIB_IO_WRITE)
+		return !fib_io_lost(io) && !fib_io_ready(k->fd, POLLOUT);
 	return (k->kind == FIB_FD_POLLED || k->kind == FIB_FD_NOWAIT) &&
-	       fib_fd_nonblock(k) &&
 	       (is_first_at_master(io) ||
 		(fib_fd_asks() && fib_procfs_is_watch(k->fd)));
 }
@@ -437,7 +437,7 @@ static long block(struct fib_io *io)
 	if (r >= 0 || (r == -EINTR && fib_part_goes_on()))
 		/* Another fiber has put it under a filter: it begins anew. */
 		return fib_unlikely(fib_filtered()) ? -FIB_ERESTARTNOINTR : 0;
-	if (r == -EINTR && !fib_cancel_is_near() && ends_by_nonblock(io, k))
+	if (r == -EINTR && !fib_cancel_is_near() && ends_by_nonblock(io))
 		return -EAGAIN;
 	if (r == -EINTR && tries_last(io, k))
 		return 0;

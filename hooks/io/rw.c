@@ -112,7 +112,7 @@ static long read_pieces(struct fib_known *k, const long a[6])
  * Does eventfd_read(), timerfd_read() or signalfd_read() refuse so few bytes, before it
  * waits? Others of their kind wait all the same.
  */
-static bool is_too_little(const struct fib_known *k, uint8_t ev, size_t len)
+static bool is_too_short(const struct fib_known *k, uint8_t ev, size_t len)
 {
 	return ev == FIB_IO_READ && k->kind == FIB_FD_NOWAIT && len &&
 	       (len < sizeof(uint64_t) ||
@@ -142,7 +142,7 @@ static long polled(struct fib_known *k, uint8_t ev, size_t len, long nr,
 		return fib_pass(nr, a);
 	/* One that has to fail at once would wait for data first. */
 	if (fib_fd_takes_nowait(k) &&
-	    (fib_load(&no_preadv2, relaxed) || is_too_little(k, ev, len)))
+	    (fib_load(&no_preadv2, relaxed) || is_too_short(k, ev, len)))
 		return fib_blocking(nr, a);
 	if (ev == FIB_IO_READ) {
 		/* How many bytes, how long after the first: n_tty_read() */

@@ -5,6 +5,7 @@ import races
 
 CLOSERS = ("close", "closerange", "dup2", "dup3")
 
+
 def documented(d):
     """Why, if docs/COMPATIBILITY.md says that this differs, or the kernel itself
     has it either way."""
@@ -408,8 +409,8 @@ def ended_sender(d, calls):
                for k in range(end)):
         return False
     if re.match("unread of .*: done -> done", d.signature()):
-        one, other = (int(x.split()[-1]) for x in d.lines())
-        return one > other
+        one, other = (re.findall(r"\t%d = (\d+)" % d.phase, x) for x in d.lines())
+        return len(one) == len(other) == 1 and int(one[0]) > int(other[0])
     return re.match("(send|v?write|pwritev2).* of (pair|unix).*: blocks -> done", d.signature())
 
 
