@@ -72,7 +72,7 @@ CLI_O  := $(patsubst %.c,$(B)/host/%.o,$(CLI) $(SHARED))
 # The engine as a library, but for what a host needs that is below libc: bare
 # kernel threads, dedicated fibers, filters, the monitor.
 BARE    := $(addprefix runtime/,aside.c bare.c below.c dedicated.c messenger.c monitor.c \
-             trace.c uring.c uring_ring.c uring_try.c watch.c)
+             spares.c trace.c uring.c uring_ring.c uring_try.c watch.c)
 LIB_SRC := $(filter-out $(BARE),$(RUNTIME)) \
            $(wildcard libfib/*.c)
 LIB_ASM := $(filter-out %/clone.S %/raw.S,$(RUNASM)) $(call sources,libfib,S)

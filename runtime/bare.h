@@ -98,7 +98,7 @@ void fib_sched_end_others(struct fib_sched *s);
  */
 void fib_sched_renew(struct fib_sched *s);
 
-/* --- beside the workers: monitor.c, watch.c, messenger.c ----------------------- */
+/* --- beside the workers: monitor.c, spares.c, watch.c, messenger.c ------------- */
 
 /**
  * The descriptor that wakes the monitor of @s, which has its own; it polls

@@ -43,21 +43,18 @@
 #include "runtime/hidden.h"
 #include "runtime/iom.h"
 #include "runtime/nap.h"
-#include "runtime/probe.h"
 #include "runtime/sched.h"
+#include "runtime/spares.h"
 #include "runtime/stack.h"
 #include "runtime/trace.h"
 
-#define TICK_NS	     10000000ull
 #define LOOK_NS	     4000000ull /* between two looks at who waits, in a hurry */
 #define STALL_RUNS   16		/* resumes between two looks that are none */
 #define STALL_LOOKS  2		/* in a row */
 #define QUIET_TICKS  4
 #define TRIM_TICKS   200 /* between two looks at old stacks */
 #define SUMMON_TICKS 100 /* and at signals */
-#define LENIENT	     100 /* ticks, after a fiber that computes was found */
 #define STACK_SIZE   (64ul * 1024)
-#define CPU_UNKNOWN  FIB_NEVER
 
 _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
@@ -134,42 +131,6 @@ static bool has_mute(const struct fib_sched *s)
 	return fib_messenger_is_sent();
 }
 
-void fib_block_enter(bool briefly)
-{
-	struct fib_worker *w = fib_worker_self();
-
-	if (!briefly)
-		fib_doubt_end(w);
-	fib_count(kernel_blocks);
-	FIB_PROBE(block, w->cur->index, w->id);
-	fib_trace(w, w->cur, FIB_TRACE_BLOCK, 0);
-	fib_store(&w->blocking, 1, seq_cst);
-	/*
-	 * Where its place is another's by now, nobody misses it; unless it has gone on
-	 * beside that one, which may have been left alone for that.
-	 */
-	if (!briefly && !w->bound &&
-	    (!fib_load(&w->taken, relaxed) ||
-	     fib_load(&fib_sched_of(w)->lenient, relaxed)) &&
-	    !fib_load(&fib_sched_of(w)->nidle, seq_cst))
-		fib_monitor_wake();
-	fib_sched_tell(fib_sched_of(w));
-}
-
-void fib_block_leave(void)
-{
-	struct fib_worker *w = fib_worker_self();
-
-	fib_store(&w->blocking, 0, relaxed);
-	if (fib_host_has_tsc(w))
-		w->unblocked = fib_cycles();
-	w->looked = 0;
-	fib_trace(w, w->cur, FIB_TRACE_UNBLOCK, 0);
-	/* The call is what held it up, not what the fiber does next. */
-	if (fib_unlikely(fib_load(&w->taken, relaxed)) && fib_host.came_back)
-		fib_host.came_back(w);
-}
-
 void fib_monitor_urgent(void)
 {
 	int priority = 99;
@@ -177,207 +138,6 @@ void fib_monitor_urgent(void)
 	/* What it creates is a worker, with a worker's priority. */
 	fib_raw(SYS_sched_setscheduler, fib_load(&fib_monitor_tid, relaxed),
 		SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
-}
-
-/* Put one more worker to work: one that retired, or a new one. NULL: there is none. */
-struct fib_worker *fib_start_spare(struct fib_sched *s)
-{
-	uint32_t n = fib_load(&s->workers, acquire);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = s->worker[i];
-		int spare = 1;
-
-		if (fib_load(&w->spare, relaxed) == 1 &&
-		    fib_cas(&w->spare, &spare, 0, seq_cst)) {
-			fib_raw(SYS_futex, &w->spare, FUTEX_WAKE_PRIVATE, 1);
-			return w;
-		}
-	}
-	return fib_worker_create(s, NULL);
-}
-
-/* The spare that has the place of @w now; NULL: there is none. */
-static struct fib_worker *give_place(struct fib_worker *w)
-{
-	struct fib_sched *s = fib_sched_of(w);
-	/*
-	 * The spare first: it counts in the place of @w, which may come back at
-	 * any time from then on, and finds one too many. The other way around
-	 * it came back into its own place while the spare was being made, and
-	 * there was one too many for good.
-	 */
-	struct fib_worker *spare = fib_start_spare(s);
-
-	if (!spare)
-		return NULL;
-	fib_count(spares);
-	if (!fib_load(&w->blocking, relaxed))
-		fib_store(&s->lenient, LENIENT, relaxed);
-	if (fib_xchg(&w->taken, 1, seq_cst))
-		fib_add(&s->running, 1, seq_cst);
-	return spare;
-}
-
-/*
- * @w is stuck. @more: how many spares more are to come, since what they will run is
- * likely to compute as well. Each gives its place to the next one before it has begun.
- */
-static void give_away(struct fib_worker *w, uint32_t more)
-{
-	struct fib *f = fib_load(fib_shared(&w->cur), relaxed);
-	struct fib_worker *spare;
-
-	fib_count(held_up);
-	if (f)
-		fib_trace(NULL, f, FIB_TRACE_HELD, w->id);
-	if (fib_host.held_up)
-		fib_host.held_up(w);
-	spare = give_place(w);
-	if (!spare) {
-		fib_count(no_spares);
-		if (fib_host.preempt)
-			fib_host.preempt(w);
-		return;
-	}
-	while (more-- && spare)
-		spare = give_place(spare);
-}
-
-/* Has what it was seen to run used its processor since? */
-static bool computes(const struct fib_worker *w)
-{
-	return w->seen_cpu_ns != CPU_UNKNOWN &&
-	       fib_cpu_thread_ns(fib_load(&w->tid, relaxed)) - w->seen_cpu_ns >
-		       TICK_NS / 4;
-}
-
-/*
- * It has been in one fiber for a tick: has that fiber used the time, or does it
- * wait in the kernel? If neither, other processes had the processor, and one
- * more thread would not help.
- */
-static bool is_stuck(struct fib_worker *w)
-{
-	int tid = fib_load(&w->tid, relaxed);
-
-	/* It was idle when its run was counted, and is not by the same count. */
-	if (fib_unlikely(w->seen_cpu_ns == CPU_UNKNOWN)) {
-		w->seen_cpu_ns = fib_cpu_thread_ns(tid);
-		return false;
-	}
-	return computes(w) || fib_thread_state(tid) != 'R';
-}
-
-/* Who does not run for others now runs again before he is stuck, and is asked then. */
-static bool may_get_stuck(const struct fib_worker *w)
-{
-	return !fib_load(&w->idle, relaxed) && !fib_load(&w->spare, relaxed) &&
-	       !w->bound && !fib_load(&w->gone, relaxed);
-}
-
-/*
- * Was the thread of @w, which is bound, killed? A filter may do that, strict mode
- * does. One that ends says so (gone) before the kernel zeroes its tid, and has
- * had that since before it was born.
- */
-static bool was_killed(struct fib_worker *w)
-{
-	return w->id && fib_load(&w->born, acquire) &&
-	       !fib_load(&w->tid, acquire) && !fib_load(&w->gone, acquire);
-}
-
-/* How many fibers would run if there were a worker for each? */
-static uint32_t count_queued(struct fib_sched *s)
-{
-	uint32_t n = fib_load(&s->workers, acquire);
-	uint32_t sum = fib_load(&s->injected, relaxed);
-
-	for (uint32_t i = 0; i < n; i++)
-		sum += fib_load(&s->worker[i]->queued, relaxed);
-	return sum;
-}
-
-/* Those that have lost their places to spares, since what they run computes. */
-static uint32_t count_computing(struct fib_sched *s)
-{
-	uint32_t n = fib_load(&s->workers, acquire), computing = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = s->worker[i];
-
-		computing += may_get_stuck(w) && fib_load(&w->taken, relaxed) &&
-			     !fib_load(&w->blocking, relaxed) &&
-			     fib_load(&w->runs, relaxed) == w->seen_runs &&
-			     computes(w);
-	}
-	return computing;
-}
-
-/*
- * Fibers that compute share the processors, so that it takes the longer until one more is
- * found the more there are. Where many begin at once, there are twice as many workers each
- * time that one is found: all of them have begun in twice the time that the last one takes,
- * and not in that of each after the other. (Where other processes have the processors, who
- * has got none of them for a tick may be about to end its turn: he does not count, else each
- * spare would be the reason for one more.)
- */
-static uint32_t count_more(struct fib_sched *s)
-{
-	uint32_t queued = count_queued(s);
-	uint32_t computing = queued ? count_computing(s) : 0;
-
-	return queued > computing ? computing : queued ? queued - 1 : 0;
-}
-
-/* True while some worker is busy. */
-static bool look(struct fib_sched *s, bool tick)
-{
-	uint32_t n = fib_load(&s->workers, acquire);
-	struct fib_worker *stuck = NULL;
-	bool busy = false;
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct fib_worker *w = s->worker[i];
-		uint32_t runs = fib_load(&w->runs, relaxed);
-		bool same = runs == w->seen_runs;
-
-		if (tick && !same) {
-			w->seen_runs = runs;
-			w->seen_cpu_ns = may_get_stuck(w) ?
-						 fib_cpu_thread_ns(fib_load(
-							 &w->tid, relaxed)) :
-						 CPU_UNKNOWN;
-		}
-		if (tick && w->bound && fib_unlikely(was_killed(w)))
-			fib_worker_bury(w);
-		if (fib_load(&w->presumes, relaxed)) {
-			busy = true;
-			if (tick && same && fib_host.preempt_call)
-				fib_host.preempt_call(w);
-		}
-		if (fib_load(&w->spare, relaxed) ||
-		    fib_load(&w->idle, relaxed) || w->bound ||
-		    fib_load(&w->gone, relaxed))
-			continue;
-		busy = true;
-		if (tick && same)
-			fib_doubt_ask_for(w);
-		/* Who runs there may not have noticed the last time. */
-		if (tick && fib_load(&w->summoned, relaxed) && fib_host.preempt)
-			fib_host.preempt(w);
-		if (fib_load(&w->taken, relaxed))
-			continue;
-		if (fib_load(fib_shared(&w->cur), relaxed) &&
-		    (fib_load(&w->blocking, relaxed) ||
-		     (tick &&
-		      ((same && !fib_load(&s->nidle, relaxed) && is_stuck(w)) ||
-		       FIB_CHAOS_ODDS(give_away, 8)))))
-			stuck = w;
-	}
-	if (stuck && !fib_load(&s->nidle, seq_cst))
-		give_away(stuck, tick ? count_more(s) : 0);
-	return busy;
 }
 
 /*
@@ -404,7 +164,7 @@ static unsigned tick(struct fib_sched *s, unsigned quiet)
 	static unsigned ticks;
 
 	fib_trace_tick(s);
-	quiet = look(s, true) ? 0 : quiet + 1;
+	quiet = fib_spares_look(s, true) ? 0 : quiet + 1;
 	fib_watch(s);
 	fib_sched_look(s);
 	if (fib_load(&s->lenient, relaxed))
@@ -505,7 +265,7 @@ void fib_monitor_set_receiver(int fd)
 /* A kick ends it. */
 static long nap(struct pollfd p[2], const struct timespec *ts)
 {
-	struct timespec tick = { .tv_nsec = TICK_NS };
+	struct timespec tick = { .tv_nsec = FIB_TICK_NS };
 	unsigned use = fib_fd_use();
 	long n;
 
@@ -548,7 +308,7 @@ static void monitor(void *arg)
 		bool sleepy = quiet >= QUIET_TICKS && has_descriptors();
 		uint64_t now, period = fib_load(&fib_iom_hurry, relaxed) ?
 					       LOOK_NS :
-					       TICK_NS;
+					       FIB_TICK_NS;
 		struct timespec ts;
 		bool ticks, summoned;
 		long n;
@@ -558,7 +318,7 @@ static void monitor(void *arg)
 			fib_stack_trim(true);
 			fib_store(&fib_monitor_asleep, 1, seq_cst);
 			fib_fence(seq_cst);
-			sleepy = !look(s, false) && !has_run(s);
+			sleepy = !fib_spares_look(s, false) && !has_run(s);
 			if (!sleepy) /* it comes by itself */
 				fib_store(&fib_monitor_asleep, 0, relaxed);
 		}
@@ -576,12 +336,12 @@ static void monitor(void *arg)
 					 receiver_fd < 0 || has_mute(s)))
 			fib_host.receive();
 		now = fib_now_ns();
-		ticks = now - last >= TICK_NS - LOOK_NS / 2;
+		ticks = now - last >= FIB_TICK_NS - LOOK_NS / 2;
 		if (ticks) {
 			quiet = tick(s, quiet);
 			last = now;
 		} else {
-			quiet = look(s, false) ? 0 : quiet;
+			quiet = fib_spares_look(s, false) ? 0 : quiet;
 		}
 		/* What a tick has seen run, has_run() does not see any more. */
 		if (ticks || now - looked >= period || now >= next) {

@@ -60,6 +60,7 @@ enum fib_fd_kind {
 	FIB_FD_PIPE,   /* and FIFOs: RWF_NOWAIT works */
 	FIB_FD_NOWAIT, /* as it does for eventfd and the like */
 	FIB_FD_POLLED, /* poll, then call: terminals, timerfd, ... */
+	FIB_FD_EPOLL,  /* refuses both; where /proc says so, else as an eventfd */
 	FIB_FD_MEMORY, /* /dev/null and its like, maps of BPF: never wait */
 	FIB_FD_ALWAYS, /* never would block, as poll sees it: files */
 };
@@ -174,7 +175,12 @@ static inline bool fib_fd_is_terminal(const struct fib_known *k)
 }
 static inline bool fib_fd_is_prompt(const struct fib_known *k)
 {
-	return k->kind >= FIB_FD_MEMORY;
+	return k->kind >= FIB_FD_EPOLL;
+}
+/** Of kind @kind; where /proc does not say, an eventfd and the like may be. */
+static inline bool fib_fd_may_be_epoll(uint8_t kind)
+{
+	return kind == FIB_FD_EPOLL || kind == FIB_FD_NOWAIT;
 }
 static inline bool fib_fd_takes_nowait(const struct fib_known *k)
 {

@@ -83,11 +83,15 @@ uint8_t fib_fd_made_kind(int fd, int domain, int type, int protocol)
  */
 static uint8_t find_nameless(int fd)
 {
-	if (fib_procfs_is(fd, "anon_inode:[perf_event]"))
-		return FIB_FD_ALWAYS;
-	if (fib_procfs_is(fd, "anon_inode:bpf-map"))
-		return FIB_FD_MEMORY;
-	return FIB_FD_NOWAIT;
+	static const char *const names[] = {
+		"anon_inode:[eventpoll]",
+		"anon_inode:[perf_event]",
+		"anon_inode:bpf-map",
+	};
+	static const uint8_t kinds[] = { FIB_FD_EPOLL, FIB_FD_ALWAYS,
+					 FIB_FD_MEMORY, FIB_FD_NOWAIT };
+
+	return kinds[fib_procfs_which(fd, names, 3)];
 }
 
 /* /dev/null, zero, full and urandom: devlist of drivers/char/mem.c; they have no poll. */

@@ -201,20 +201,31 @@ static long list_fds(int fd, char *buf, size_t room)
 	}
 }
 
-bool fib_procfs_is(int fd, const char *name)
+unsigned fib_procfs_which(int fd, const char *const names[], unsigned n)
 {
 	char path[FIB_FD_LINK], text[64];
-	size_t n = strlen_of(name);
+	unsigned i = 0;
+	long len;
 
 	fib_fd_link(path, fd);
-	return fib_raw(SYS_readlink, path, text, sizeof(text)) == (long)n &&
-	       !memcmp(text, name, n);
+	len = fib_raw(SYS_readlink, path, text, sizeof(text));
+	while (i < n && ((size_t)len != strlen_of(names[i]) ||
+			 memcmp(text, names[i], (size_t)len)))
+		i++;
+	return i;
+}
+
+bool fib_procfs_is(int fd, const char *name)
+{
+	return fib_procfs_which(fd, &name, 1) == 0;
 }
 
 bool fib_procfs_is_watch(int fd)
 {
-	return fib_procfs_is(fd, "anon_inode:inotify") ||
-	       fib_procfs_is(fd, "anon_inode:[fanotify]");
+	static const char *const names[] = { "anon_inode:inotify",
+					     "anon_inode:[fanotify]" };
+
+	return fib_procfs_which(fd, names, 2) < 2;
 }
 
 /* --- signalfds that were there before ------------------------------------ */

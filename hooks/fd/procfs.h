@@ -22,7 +22,9 @@ bool fib_procfs_of_thread(const char *path, int flags,
 			  char to[FIB_PROCFS_PATH]);
 /** getdents64() of @fd; *@elsewhere: it is not in /proc, and that was asked. */
 long fib_procfs_list(int fd, void *buf, size_t room, bool *elsewhere);
-/** Is @fd what /proc calls @name? */
+/** Which of @n names does /proc give to @fd? @n: none. */
+unsigned fib_procfs_which(int fd, const char *const names[], unsigned n);
+/** Is it @name? */
 bool fib_procfs_is(int fd, const char *name);
 /** Is @fd of inotify or fanotify? If fib_fd_asks(). */
 bool fib_procfs_is_watch(int fd);

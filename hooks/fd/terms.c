@@ -358,6 +358,9 @@ unsigned fib_fd_late(struct fib_fd *s, uint8_t events)
 	bool known = k && fib_fd_is_current(k);
 	unsigned r = 0;
 
+	/* No flag or limit of its own is anything to epoll_wait(). */
+	if (known && k->kind == FIB_FD_EPOLL)
+		return 0;
 	/* They stay with a file whose number is closed, by one that has no record. */
 	if (fib_load(&s->guests, relaxed) && !known)
 		return events & FIB_IO_WRITE ?

@@ -81,7 +81,7 @@ static void leave_to_kernel(void)
 			continue;
 		}
 		fib_iom_all_again(s, FIB_IO_BOTH, FIB_WOKEN_TO_LOOK);
-		if (fib_fd_kind(fd) == FIB_FD_NOWAIT)
+		if (fib_fd_may_be_epoll(fib_fd_kind(fd)))
 			fib_io_disarm(s);
 	}
 }

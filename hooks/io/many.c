@@ -62,7 +62,7 @@ static bool tells_once(const struct fib_fd *s)
 		s->registered && !in_epoll ? NULL : fib_fd_know(s->fd);
 
 	return k && ((k->kind == FIB_FD_ALWAYS && !is_queue(s->fd)) ||
-		     (in_epoll && k->kind == FIB_FD_NOWAIT));
+		     (in_epoll && fib_fd_may_be_epoll(k->kind)));
 }
 
 static bool is_waiting(const struct fib_watch *x)

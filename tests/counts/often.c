@@ -29,6 +29,8 @@
  *	often alarm ROUNDS	a timer's signal, which the thread that has set it waits for
  *	often nap ROUNDS	a sleep of 50 us
  *	often doze ROUNDS	a sleep of 70 ms, in which the whole process sleeps
+ *	often lull ROUNDS	the same in epoll_wait, by what is older than the first thread
+ *	often beside ROUNDS	a sleep of 70 ms, beside a thread that waits for a lock
  *	often crowd ROUNDS	a signal to the own process, which one thread takes, the last that
  *				was made; prints how many times the CPU time of it 2000 others
  *				make that do not
@@ -38,7 +40,10 @@
 #include "t.h"
 #include <dirent.h>
 #include <spawn.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/time.h>
@@ -346,6 +351,36 @@ static void doze(void)
 		CHECK(!nanosleep(&some, NULL));
 }
 
+static int loop;
+
+static void lull(void)
+{
+	struct epoll_event ev;
+
+	for (long i = 0; i < rounds; i++)
+		CHECK(!epoll_wait(loop, &ev, 1, 70));
+}
+
+static void *lock(void *fd)
+{
+	flock(*(int *)fd, LOCK_EX);
+	return NULL;
+}
+
+static void beside(void)
+{
+	char path[64];
+	int fd = memfd_create("lock", 0), other;
+
+	CHECK(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	other = open(path, O_RDWR);
+	CHECK(other >= 0);
+	CHECK_0(flock(fd, LOCK_EX));
+	t_thread(lock, &other);
+	doze();
+}
+
 static long cpu_ns(void)
 {
 	struct timespec ts;
@@ -443,7 +478,7 @@ static const struct {
 	{ "nap", nap },		{ "doze", doze },	 { "crowd", crowd },
 	{ "fork", forks },	{ "spawn", spawns },	 { "several", several },
 	{ "relay", relay },	{ "asked", asked },	 { "memory", memory },
-	{ "spill", spill },
+	{ "spill", spill },	{ "lull", lull },	 { "beside", beside },
 };
 
 int main(int argc, char **argv)
@@ -457,6 +492,9 @@ int main(int argc, char **argv)
 	while (strcmp(all[i].name, argv[1]))
 		CHECK(++i < (int)T_LEN(all));
 	t_pair(quiet);
+	loop = epoll_create1(0);
+	CHECK_0(epoll_ctl(loop, EPOLL_CTL_ADD, quiet[0],
+			  &(struct epoll_event){ .events = EPOLLIN }));
 	t_be_threaded();
 	all[i].make();
 	return 0;

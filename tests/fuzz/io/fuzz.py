@@ -91,7 +91,10 @@ class Fuzz:
                 self.passed += 1
                 self.seldom += bad
                 continue
-            race = races.shrink(self.player, race)
+            small = races.shrink(self.player, race)
+            # It has had few tries natively.
+            if races.really(self.player, small)[0] >= 2:
+                race = small
             if documented(race):
                 why = documented(race)
                 self.known[why] = self.known.get(why, 0) + 1

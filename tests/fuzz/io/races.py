@@ -54,18 +54,23 @@ def cut_short(line, fine, first):
         all(a[k] == b[k] for k in a if not k.isdigit())
 
 
+def still_odd(lines, fine):
+    before, allows = fine
+    return [x for x in lines if x not in allows and
+            not any(cut_short(x, y, len(before)) for y in allows)]
+
+
 def odd(player, steps, variant, fine, runs, one_cpu=False):
     """Lines of hooked races that are not allowed."""
-    before, lines = fine
+    before, _ = fine
     want = before + [str(n) for n in range(len(before), len(steps) - 1)]
     out = []
     for _ in range(runs):
         status, got = player.play(steps, variant, want, hold=HOLD,
                                   one_cpu=one_cpu)
-        if not status and len(got) == len(steps) and got[-1] not in lines and \
-                not any(cut_short(got[-1], x, len(before)) for x in lines):
+        if not status and len(got) == len(steps):
             out.append(got[-1])
-    return out
+    return still_odd(out, fine)
 
 
 class Race:
@@ -93,11 +98,17 @@ class Race:
 
 def really(player, race):
     """Is it still odd when the kernel has had many tries? How often, of 12."""
-    more = allowed(player, race.steps, 40, race.one_cpu)
-    if not more or more[0] != race.fine[0]:
-        return 0, 0
-    race.fine = (more[0], more[1] | race.fine[1])
-    lines = odd(player, race.steps, race.variant, race.fine, 12, race.one_cpu)
+    lines = [race.line]
+    # What one play in 20 shows here may be as rare natively.
+    for tries, plays in (40, 12), (200, 0):
+        more = lines and allowed(player, race.steps, tries, race.one_cpu)
+        if not more or more[0] != race.fine[0]:
+            return 0, 0
+        race.fine = (more[0], more[1] | race.fine[1])
+        if plays:
+            lines = odd(player, race.steps, race.variant, race.fine, plays,
+                        race.one_cpu)
+        lines = still_odd(lines, race.fine)
     if lines:
         race.line = lines[0]
     return len(lines), 12
