@@ -29,6 +29,7 @@ import concurrent.futures
 import itertools
 import os
 import re
+import select
 import shlex
 import signal
 import subprocess
@@ -124,6 +125,20 @@ def dump_of(library, pid):
         return f"fibhook dump: {e}\n"
 
 
+def wait(p, seconds):
+    """As p.wait(seconds), which looks less and less often: the wait of most runs."""
+    if hasattr(os, "pidfd_open"):
+        fd = os.pidfd_open(p.pid)
+        try:
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            poll.poll(seconds * 1000)
+        finally:
+            os.close(fd)
+        seconds = 0.001
+    return p.wait(seconds)
+
+
 def run(case, env):
     """One run in its own session, so that its children end with it."""
     full = {k: v for k, v in os.environ.items()
@@ -141,7 +156,7 @@ def run(case, env):
                              stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                              env=full, cwd=tmp, start_new_session=True)
         try:
-            code = p.wait(timeout=TIMEOUT)
+            code = wait(p, TIMEOUT)
         except subprocess.TimeoutExpired:
             code = None
             if "LD_PRELOAD" in env:
