@@ -39,6 +39,9 @@ def documented(d):
     if isinstance(d, races.Race) and {calls[k] for k, _ in news(d)} == {"fds"} and \
             calls[races.first_of(d.steps):].count("fds") > 1:
         return "a listing has a descriptor of its own, which another one shows"
+    # flush_to_ldisc() is a kernel thread's, and may come before the last close or after it.
+    if isinstance(d, races.Race) and d.one_cpu and {"pty", "ptsopen"} & set(calls):
+        return "whether what comes to a terminal that is closed has a SIGIO: the kernel's race"
     if isinstance(d, races.Race) and raced_beside_epoll(d, calls):
         return "who reads beside an epoll_wait(): docs/COMPATIBILITY.md"
     if isinstance(d, races.Race):
