@@ -72,6 +72,8 @@ static void summon(struct fib_worker *w)
 	int spare = 1;
 
 	fib_store(&w->summoned, 1, seq_cst);
+	fib_fence(seq_cst);
+	fib_host_woke(fib_sched_of(w));
 	if (fib_cas(&w->spare, &spare, 2, seq_cst))
 		fib_raw(SYS_futex, &w->spare, FUTEX_WAKE_PRIVATE, 1);
 	if (fib_host.preempt)

@@ -120,9 +120,9 @@
  *	summoned = 1			lies down: spare = 1
  *	spare 1 -> 2, wake		  sleeps while spare is 1
  *	kick				sleeps in epoll: fib_raw_intr(), which
- *	the monitor, each tick:		  looks at summoned, and is ended by
- *	  preempt the fiber there	  a kick from that look on
- *					next(): summoned? answers
+ *	the monitor sleeps? wake it	  looks at summoned, and is ended by
+ *	the monitor, each tick:		  a kick from that look on
+ *	  preempt the fiber there	next(): summoned? answers
  *
  * Locks: docs/LOCKS.md.
  */
