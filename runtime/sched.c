@@ -209,13 +209,6 @@ static void take_injected(struct fib_worker *w, struct fib_sched *s)
 		move_injected(w, s);
 }
 
-/* (D) of spares.c. */
-static void has_come(struct fib_worker *w)
-{
-	fib_store(&w->away, false, relaxed);
-	fib_host_woke(fib_sched_of(w));
-}
-
 static struct fib *pop_own(struct fib_worker *w)
 {
 	struct fib *f;
@@ -479,8 +472,6 @@ static void run(struct fib_worker *w, struct fib *f)
 		fib_store(&w->runs, fib_load(&w->runs, relaxed) + 1, relaxed);
 	else
 		fib_add(&w->runs, 1, seq_cst);
-	if (fib_unlikely(fib_load(&w->away, relaxed)))
-		has_come(w);
 	if (f->fsbase && f->fsbase != w->fsbase) {
 		w->fsbase = f->fsbase;
 		fib_tls_base_set(f->fsbase);

@@ -233,11 +233,10 @@ struct fib_worker {
 	_Atomic bool mute;	   /* may not poke the monitor, or be killed */
 	bool took_wake; /* or a fiber's time, and has not slept since: idle.c */
 	bool let_pass;	/* one that was passed over: it is next */
-	_Atomic bool away; /* the monitor's: it may sleep, spares.c */
 	uint64_t put_off;   /* cycles when the first was: fib_launch_soon() */
 	uint64_t left;	    /* and when one was left to an event: iom.h (N) */
 	uint32_t seen_runs; /* the monitor's, and CPU time then */
-	uint64_t seen_cpu_ns, away_cpu_ns;
+	uint64_t seen_cpu_ns;
 	uint32_t delays[FIB_DELAYS];	    /* in the run queue: runq.h */
 	_Atomic uint64_t counts[FIB_STATS]; /* its own; who reads adds them */
 	_Atomic uint32_t late;		    /* turns it has waited for a lock */

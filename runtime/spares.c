@@ -1,25 +1,17 @@
 /*
  * Spares: workers in the place of those that are held up in one fiber, for the monitor.
  *
- * One that waits in the kernel, as far as one can see, is no reason for the monitor to
- * stay awake, if others are idle, or one has its place (taken). When it comes back it wakes
- * the monitor, where that sleeps:
+ * One that waits in a call of which it has told (fib_block_enter()) is no reason for the
+ * monitor to stay awake, if others are idle, or one has its place (taken). When it comes
+ * back it wakes the monitor, where that sleeps, as who leaves the idle count does:
  *
  *	its worker				the monitor
  *	----------				-----------
  *	blocking = 0				fib_monitor_asleep = 1
- *	fib_monitor_asleep? wake it	(B)	blocking? it is away		(A)
+ *	fib_monitor_asleep? wake it		blocking? it is away
  *
- * Who waits without a word (a page fault, a call of which nobody has told) does not say that
- * it comes back, but when it runs another fiber. What it does until then is nobody else's.
- *
- *	runs++					a tick: runs and its CPU time are what
- *	away? fib_monitor_asleep?		  they were a tick before, when it was
- *	  wake it			(D)	  marked away				(C)
- *						fib_monitor_asleep = 1
- *						runs, CPU time: still the same?
- *
- * tests/model/away.pml has this for spin.
+ * Not so who waits without a word, in a page fault or a call that is mostly quick: when that
+ * one goes on, it counts on the monitor (launches that are put off, hooks/io/block.c).
  */
 #include <linux/futex.h>
 #include "runtime/aside.h"
@@ -63,7 +55,7 @@ void fib_block_leave(void)
 	fib_store(&w->blocking, 0, relaxed);
 	if (!w->bound) {
 		fib_fence(seq_cst);
-		fib_host_woke(fib_sched_of(w)); /* (B) */
+		fib_host_woke(fib_sched_of(w));
 	}
 	if (fib_host_has_tsc(w))
 		w->unblocked = fib_cycles();
@@ -225,31 +217,15 @@ static uint32_t count_more(struct fib_sched *s)
 	return queued > computing ? computing : queued ? queued - 1 : 0;
 }
 
-/*
- * Does @w wait, in a call (A) or wherever the kernel has it (C), with nothing to do for
- * others? Then there is nothing to look after until it comes back, and says so (B), (D).
- */
-static bool is_away(struct fib_worker *w, bool same, bool tick)
+/* Does @w wait in a call that was told of, with nothing to do for others? Above. */
+static bool is_away(struct fib_worker *w)
 {
-	const struct fib_sched *s = fib_sched_of(w);
-	uint64_t cpu_ns;
-	bool was = fib_load(&w->away, relaxed);
-
-	if (!same || fib_load(&w->queued, relaxed) ||
-	    fib_load(&w->doubts, relaxed) || fib_load(&w->summoned, relaxed) ||
-	    !(fib_load(&w->taken, relaxed) || fib_load(&s->nidle, relaxed)))
-		return false;
-	if (fib_load(&w->blocking, seq_cst)) /* (A) */
-		return true;
-	if (!tick && !was)
-		return false;
-	cpu_ns = fib_cpu_thread_ns(fib_load(&w->tid, relaxed)); /* (C) */
-	was = was && cpu_ns == w->away_cpu_ns;
-	if (tick) {
-		w->away_cpu_ns = cpu_ns;
-		fib_store(&w->away, true, relaxed);
-	}
-	return was;
+	return fib_load(&w->blocking, seq_cst) &&
+	       !fib_load(&w->queued, relaxed) &&
+	       !fib_load(&w->doubts, relaxed) &&
+	       !fib_load(&w->summoned, seq_cst) &&
+	       (fib_load(&w->taken, relaxed) ||
+		fib_load(&fib_sched_of(w)->nidle, relaxed));
 }
 
 bool fib_spares_look(struct fib_sched *s, bool tick)
@@ -281,7 +257,7 @@ bool fib_spares_look(struct fib_sched *s, bool tick)
 		    fib_load(&w->idle, relaxed) || w->bound ||
 		    fib_load(&w->gone, relaxed))
 			continue;
-		if (is_away(w, same, tick))
+		if (same && is_away(w))
 			continue;
 		busy = true;
 		if (tick && same)

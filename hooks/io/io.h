@@ -60,7 +60,13 @@ struct fib_creds {
 	struct ucred c;
 };
 _Static_assert(offsetof(struct fib_creds, c) == CMSG_LEN(0), "as the kernel's");
+/** What call @nr was ended by is for no handler, and not for a cancel. */
+bool fib_io_is_kick(long r, struct fib_rest *rest, long *nr, long v[6]);
+
+/* --- whole.c ------------------------------------------------------------------ */
+
 struct fib_place;
+
 /**
  * As fib_io_in_kernel(). @rest: what was cut follows, on the same file; @line: in
  * its turn there (hooks/wait/line.h), with its key set. NULL: not so.
