@@ -4,7 +4,6 @@
 #include "hooks/fd/procfs.h"
 #include "hooks/io/io.h"
 #include "hooks/signal/signal.h"
-#include "hooks/wait/line.h"
 #include "hooks/wait/wait.h"
 #include "hooks/wait/way.h"
 #include "runtime/chaos.h"

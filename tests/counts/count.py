@@ -548,29 +548,28 @@ def fork_calls(build, out, env, how, most=None):
                       2 * FORKS, most)
 
 
+def judge(how, native, got, more, least):
+    """1: it is too many, or natively so few that nothing was counted."""
+    ok = least < native and got <= native + more
+    print("%-4s %s: native %.2f, hooked %.2f" %
+          ("ok" if ok else "FAIL", how, native, got))
+    return not ok
+
+
 def check_often(build, out, hooked):
     bad = 0
     disabled = {"FIBHOOK_DISABLE": "1"}
     for how, more in OFTEN.items():
         native = often(build, out, disabled, how)
-        most = native + more + OFTEN_MORE
-        got = often(build, out, hooked, how, most)
-        ok = 1.9 < native and got <= most
-        bad += not ok
-        print("%-4s %s: native %.2f, hooked %.2f" %
-              ("ok" if ok else "FAIL", how, native, got))
+        got = often(build, out, hooked, how, native + more + OFTEN_MORE)
+        bad += judge(how, native, got, more + OFTEN_MORE, 1.9)
     native = often(build, out, disabled, "nap")
     got = often(build, out, dict(hooked, FIBHOOK_WORKERS="2"), "nap", native + NAP_MORE)
-    ok = 0.9 < native and got <= native + NAP_MORE
-    bad += not ok
-    print("%-4s nap: native %.2f, hooked %.2f" % ("ok" if ok else "FAIL", native, got))
+    bad += judge("nap", native, got, NAP_MORE, 0.9)
     for how, more in DOZE_MORE.items():
         native = doze(build, out, disabled, how)
         got = doze(build, out, hooked, how, native + more)
-        ok = 0.9 < native and got <= native + more
-        bad += not ok
-        print("%-4s %s: native %.2f, hooked %.2f" %
-              ("ok" if ok else "FAIL", how, native, got))
+        bad += judge(how, native, got, more, 0.9)
     native, got = (crowd(build, env) for env in (disabled, hooked))
     ok = got <= CROWD
     bad += not ok
@@ -584,10 +583,7 @@ def check_often(build, out, hooked):
     for how, more in ("fork", FORK_CALLS), ("spawn", SPAWN_CALLS):
         native = fork_calls(build, out, disabled, how)
         got = fork_calls(build, out, hooked, how, native + more)
-        ok = 3.9 < native and got <= native + more
-        bad += not ok
-        print("%-4s %s, calls: native %.2f, hooked %.2f" %
-              ("ok" if ok else "FAIL", how, native, got))
+        bad += judge(how + ", calls", native, got, more, 3.9)
     return bad
 
 

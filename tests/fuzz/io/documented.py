@@ -40,7 +40,8 @@ def documented(d):
             calls[races.first_of(d.steps):].count("fds") > 1:
         return "a listing has a descriptor of its own, which another one shows"
     # flush_to_ldisc() is a kernel thread's, and may come before the last close or after it.
-    if isinstance(d, races.Race) and d.one_cpu and {"pty", "ptsopen"} & set(calls):
+    if isinstance(d, races.Race) and d.one_cpu and \
+            {"pty", "ptsopen"} & set(calls) and set(CLOSERS) & set(calls):
         return "whether what comes to a terminal that is closed has a SIGIO: the kernel's race"
     if isinstance(d, races.Race) and raced_beside_epoll(d, calls):
         return "who reads beside an epoll_wait(): docs/COMPATIBILITY.md"

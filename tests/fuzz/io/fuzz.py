@@ -93,7 +93,7 @@ class Fuzz:
                 continue
             small = races.shrink(self.player, race)
             # It has had few tries natively.
-            if races.really(self.player, small)[0] >= 2:
+            if small is not race and races.really(self.player, small)[0] >= 2:
                 race = small
             if documented(race):
                 why = documented(race)
