@@ -1,5 +1,13 @@
 # Part of run.sh: fibhook trace.
 
+# loaded PORT: twenty connections are busy; a load lasts for a minute at most
+loaded() {
+	kill -0 "$load" 2>/dev/null && return
+	"$B/demo/load" -m echo -c 20 -t 60 "$1" >/dev/null 2>&1 &
+	load=$!
+	pids+=("$load")
+}
+
 # kinds: of the last trace, as trace.py counts them; fails with it
 kinds() {
 	run python3 "$HERE/trace.py" "$T/trace.json" "$1"
@@ -53,19 +61,10 @@ start traced "$F" --workers 2 "$B/demo/echo" 0 && {
 	check "idle: status" [ "$status" = 0 ]
 	kinds 2 "idle"
 	# Ticks are counted while something goes on.
-	"$B/demo/load" -m echo -c 20 -t 60 "$port" >/dev/null 2>&1 &
-	load=$!
-	pids+=("$load")
+	loaded "$port"
 	run timeout 60 python3 "$HERE/trace.py" off "$pid" "$LIB" \
 		"$B/tests/cli/offsets"
 	check "trace killed: nobody traces any more" [ "$status" = 0 ]
-	# Rings begin and are read one by one: its ends as well are of one piece.
-	for i in $(seq 40); do
-		"$F" trace "$pid" -t 0.03 -o "$T/trace.json" 2>/dev/null
-		run python3 "$HERE/trace.py" "$T/trace.json" 4096
-		[ "$status" = 0 ] || break
-	done
-	check "forty short traces: consistent: $i: $err" [ "$status" = 0 ]
 	# What cannot be written is not there at all.
 	refuses "trace into no folder" 1 "No such file" \
 		"$F" trace "$pid" -t 0.05 -o "$T/none/x"
@@ -79,6 +78,14 @@ start traced "$F" --workers 2 "$B/demo/echo" 0 && {
 	check "trace above a limit: status" [ "$status" = 1 ]
 	check "trace above a limit: why" grep -q "File too large" "$T/err"
 	check "trace above a limit: nothing is left" [ -z "$(ls "$T/small")" ]
+	# Rings begin and are read one by one: its ends as well are of one piece.
+	for i in $(seq 40); do
+		loaded "$port"
+		"$F" trace "$pid" -t 0.03 -o "$T/trace.json" 2>/dev/null
+		run python3 "$HERE/trace.py" "$T/trace.json" 4096
+		[ "$status" = 0 ] || break
+	done
+	check "forty short traces: consistent: $i: $err" [ "$status" = 0 ]
 	stop "$load"
 	kill -TERM "$pid"
 	wait "$pid"
