@@ -3,6 +3,7 @@ import os
 import re
 import shutil
 import subprocess
+import aims
 from harness import dump, median, ratio, say, spread
 
 NEAR = 0.02  # ratios that are no nearer to 1 are named
@@ -266,6 +267,10 @@ def publish(parts, machine, out, root):
         if name in made:
             shutil.copy("%s/%s.svg" % (out, name), root + "/docs/")
             lines += ["![%s](%s.svg)" % (words, name), ""]
+    lines += ["### What was aimed at", "",
+              "Whether all rows of an aim meet it, or how many; and where it is "
+              "said what the others' cost consists of.", ""]
+    lines += list(aims.lines(parts, number)) + [""]
     replace(root + "/docs/PERFORMANCE.md", "report", lines[:-1] + [""])
     said = figure(parts)
     if said:
