@@ -10,7 +10,7 @@
 #include "runtime/runq.h"
 
 #define MAX_EVENTS                                                             \
-	64	/* their fibers are to be in the cache yet when they run */
+	32	/* their fibers are to be in the cache yet when they run */
 #define AHEAD 4 /* events whose fibers are on their way to the cache */
 
 /* The monitor's looks; and the last of them before which a complete look at epoll began. */

@@ -14,8 +14,9 @@
  * none, the fiber is interrupted as by a signal, and yields: loops and calls that
  * block get the workers in turn.
  *
- * With all workers asleep for some ticks it sleeps as well, in poll; the first
- * worker that leaves its sleep pokes it. fib_monitor_asleep is written and
+ * With all workers asleep for some ticks it sleeps as well, in poll; for one only,
+ * where they come so seldom that it had a long sleep before. The first worker
+ * that leaves its sleep pokes it. fib_monitor_asleep is written and
  * then the workers are looked at again; a worker leaves the idle count and
  * then reads fib_monitor_asleep. A poke rings the scheduler's bell (iom.h) at an
  * epoll descriptor of the monitor's own. Who comes before the monitor has taken the last
@@ -51,9 +52,10 @@
 #define LOOK_NS	     4000000ull /* between two looks at who waits, in a hurry */
 #define STALL_RUNS   16		/* resumes between two looks that are none */
 #define STALL_LOOKS  2		/* in a row */
-#define QUIET_TICKS  4
-#define TRIM_TICKS   200 /* between two looks at old stacks */
-#define SUMMON_TICKS 100 /* and at signals */
+#define QUIET_TICKS  4 /* without a run, before it sleeps; or 1, where */
+#define LONG_SLEEP   8000000ull /* its last sleep was as long as that */
+#define TRIM_TICKS   200	/* between two looks at old stacks */
+#define SUMMON_TICKS 100	/* and at signals */
 #define STACK_SIZE   (64ul * 1024)
 
 _Atomic uint32_t fib_monitor_asleep;
@@ -296,8 +298,9 @@ static void monitor(void *arg)
 	struct fib_sched *s = watched;
 	struct seat *own = arg;
 	struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
-	unsigned quiet = 0;
-	uint64_t last = 0, looked = 0, was = FIB_NEVER, next = FIB_NEVER;
+	unsigned quiet = 0, enough = QUIET_TICKS;
+	uint64_t last = 0, began = 0, looked = 0, was = FIB_NEVER,
+		 next = FIB_NEVER;
 
 	fib_worker_set(NULL);
 	if (!pass(own))
@@ -305,7 +308,7 @@ static void monitor(void *arg)
 	if (fib_host.thread_init)
 		fib_host.thread_init(NULL);
 	for (;;) {
-		bool sleepy = quiet >= QUIET_TICKS && has_descriptors();
+		bool sleepy = quiet >= enough && has_descriptors();
 		uint64_t now, period = fib_load(&fib_iom_hurry, relaxed) ?
 					       LOOK_NS :
 					       FIB_TICK_NS;
@@ -321,11 +324,14 @@ static void monitor(void *arg)
 			sleepy = !fib_spares_look(s, false) && !has_run(s);
 			if (!sleepy) /* it comes by itself */
 				fib_store(&fib_monitor_asleep, 0, relaxed);
+			began = fib_now_ns();
 		}
 		n = nap(p, sleep_for(sleepy, period, next, &ts));
 		fib_symtab.seen_ns = now = fib_now_ns();
 		fib_symtab.seen_cycles = fib_cycles();
 		fib_store(&fib_monitor_asleep, 0, relaxed);
+		if (sleepy)
+			enough = now - began < LONG_SLEEP ? QUIET_TICKS : 1;
 		if (fib_unlikely(fib_load(&own->gate, acquire) == GATE_END))
 			return;
 		if (n > 0 && p[0].revents)
