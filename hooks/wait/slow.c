@@ -5,10 +5,15 @@
 
 _Atomic uint8_t fib_slow[FIB_SLOW_CALLS];
 
+/* These are made to wait by: the first one is announced, too. */
+static const uint16_t waits[] = { SYS_msgrcv, SYS_semop, SYS_semtimedop };
+
 void fib_slow_reset(void)
 {
 	for (unsigned i = 0; i < FIB_SLOW_CALLS; i++)
 		fib_store(&fib_slow[i], 0, relaxed);
+	for (unsigned i = 0; i < FIB_ARRAY_SIZE(waits); i++)
+		fib_store(&fib_slow[waits[i]], FIB_SLOW_MOST, relaxed);
 }
 
 void fib_slow_held_up(struct fib_worker *w)

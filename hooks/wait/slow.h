@@ -4,7 +4,8 @@
  * disk, another process, its other end, the monitor finds out at its next tick or the one
  * after, and until then whoever is queued waits as well. So from then on those of its
  * number are announced, as calls that are known to block are: others get a worker at
- * once. Until FIB_SLOW_MOST of them in a row were quick.
+ * once. Until FIB_SLOW_MOST of them in a row were quick. So are from the start those that a
+ * program makes to wait by, of System V.
  *
  * By the number that the program called, and not by file or argument: it is a guess,
  * which costs a call that is quick all the same some microseconds. Who has a kernel

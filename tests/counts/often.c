@@ -31,6 +31,7 @@
  *	often doze ROUNDS	a sleep of 70 ms, in which the whole process sleeps
  *	often lull ROUNDS	the same in epoll_wait, by what is older than the first thread
  *	often beside ROUNDS	a sleep of 70 ms, beside a thread that waits for a lock
+ *	often awaits ROUNDS	the same, beside one that waits for a message (System V)
  *	often crowd ROUNDS	a signal to the own process, which one thread takes, the last that
  *				was made; prints how many times the CPU time of it 2000 others
  *				make that do not
@@ -44,6 +45,7 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/time.h>
@@ -381,6 +383,30 @@ static void beside(void)
 	doze();
 }
 
+static void *awaits_one(void *id)
+{
+	struct {
+		long type;
+		char text[8];
+	} m;
+
+	CHECK(msgrcv(*(int *)id, &m, sizeof(m.text), 0, 0) < 0 &&
+	      errno == EIDRM);
+	return NULL;
+}
+
+static void awaits(void)
+{
+	int id = msgget(IPC_PRIVATE, 0600);
+	pthread_t th;
+
+	CHECK(id >= 0);
+	th = t_thread(awaits_one, &id);
+	doze();
+	CHECK_0(msgctl(id, IPC_RMID, NULL));
+	t_join(th);
+}
+
 static long cpu_ns(void)
 {
 	struct timespec ts;
@@ -479,6 +505,7 @@ static const struct {
 	{ "fork", forks },	{ "spawn", spawns },	 { "several", several },
 	{ "relay", relay },	{ "asked", asked },	 { "memory", memory },
 	{ "spill", spill },	{ "lull", lull },	 { "beside", beside },
+	{ "awaits", awaits },
 };
 
 int main(int argc, char **argv)
