@@ -468,6 +468,11 @@ static long once(struct fib_io *io, long nr, const long a[6], short *ready,
 	return r;
 }
 
+static bool is_untold(struct fib_io *io, long r)
+{
+	return io->rules->untold && io->rules->untold(io, r);
+}
+
 long fib_io_polled(struct fib_io *io, size_t plain, long nr, const long a[6])
 {
 	bool accepts = nr == SYS_accept4, tells = accepts || plain;
@@ -487,6 +492,8 @@ long fib_io_polled(struct fib_io *io, size_t plain, long nr, const long a[6])
 			turn = fib_io_turn(io);
 		fib_io_begin(io);
 		r = once(io, nr, a, &ready, &left);
+		if (accepts && io->parked && r < 0 && is_untold(io, r))
+			r = -EAGAIN;
 		if (plain)
 			tried(io, r);
 		if (r != -EAGAIN || (r = fib_io_again(io)))

@@ -57,6 +57,11 @@ struct fib_io_rules {
 	 * file perhaps? Then it is tried, though it seems to be empty.
 	 */
 	bool (*told)(struct fib_io *io);
+	/**
+	 * NULL, or of an accept() that has waited and failed with @r: has the kernel told
+	 * of that another one, and him alone? Then it waits on.
+	 */
+	bool (*untold)(struct fib_io *io, long r);
 };
 
 /* One call on one descriptor. */

@@ -82,6 +82,7 @@ struct fib_desc *fib_desc_create(void)
 	fib_store(&d->odd, 0, relaxed);
 	fib_store(&d->connected, 0, relaxed);
 	fib_store(&d->listens, false, relaxed);
+	fib_store(&d->ended, FIB_DESC_ALL_HEAR, relaxed);
 	d->home = false;
 	/* Who counts in them yet has lost the file before, and leaves. */
 	for (int i = 0; i < 2; i++)
@@ -180,8 +181,17 @@ void fib_desc_be_odd(struct fib_desc *d, uint8_t events)
 
 void fib_desc_set_listens(struct fib_desc *d, bool listens)
 {
+	if (d == &nobody)
+		return;
+	fib_store(&d->listens, listens, relaxed);
+	if (listens)
+		fib_store(&d->ended, FIB_DESC_ALL_HEAR, relaxed);
+}
+
+void fib_desc_set_ended(struct fib_desc *d, uint8_t how)
+{
 	if (d != &nobody)
-		fib_store(&d->listens, listens, relaxed);
+		fib_store(&d->ended, how, seq_cst);
 }
 
 void fib_desc_born(struct fib_desc *d, int flags, bool home)

@@ -103,6 +103,13 @@ extern _Atomic bool fib_desc_async_used;
 /** Some description is odd, or was. */
 extern _Atomic bool fib_desc_odd_used;
 
+/* Who waits in accept() where that has been ended: who hears of it? */
+enum fib_desc_ended {
+	FIB_DESC_ALL_HEAR,	 /* shutdown(): inet_shutdown() wakes all */
+	FIB_DESC_ONE_IS_TO_HEAR, /* connect(AF_UNSPEC): so tcp_disconnect() does */
+	FIB_DESC_ONE_HAS_HEARD,
+};
+
 /* Where those stand who wait for a description that has several numbers. */
 struct fib_queue {
 	struct fib_fd *slot;  /* of one of these; NULL: each at its own */
@@ -129,6 +136,7 @@ struct fib_desc {
 	uint8_t changed;	/* parts that this process has set, ever */
 	_Atomic bool listens;	/* the kernel has said so: fib_fd_listens() */
 	_Atomic bool locked;	/* it has a F_OFD_SETLK, perhaps */
+	_Atomic uint8_t ended;	/* enum fib_desc_ended, of who listened */
 	_Atomic uint32_t begun; /* hooks/io/conn.c */
 	int lowat;		/* SO_RCVLOWAT */
 	uint64_t limit_ns[2];	/* for reading, for writing; FIB_NEVER: none */
@@ -167,6 +175,7 @@ void fib_desc_put(struct fib_desc *d);
 void fib_desc_be_odd(struct fib_desc *d, uint8_t events);
 /** It is a listener, or none any more: by whichever number. */
 void fib_desc_set_listens(struct fib_desc *d, bool listens);
+void fib_desc_set_ended(struct fib_desc *d, uint8_t how);
 /**
  * @d is a description that nobody else has, with no limits, opened with @flags;
  * @home: what it is the other end of was born here as well.

@@ -60,7 +60,7 @@ enum fib_fd_kind {
 	FIB_FD_PIPE,   /* and FIFOs: RWF_NOWAIT works */
 	FIB_FD_NOWAIT, /* as it does for eventfd and the like */
 	FIB_FD_POLLED, /* poll, then call: terminals, timerfd, ... */
-	FIB_FD_EPOLL,  /* refuses both; where /proc says so, else as an eventfd */
+	FIB_FD_EPOLL, /* refuses both; where /proc says so, else as an eventfd */
 	FIB_FD_MEMORY, /* /dev/null and its like, maps of BPF: never wait */
 	FIB_FD_ALWAYS, /* never would block, as poll sees it: files */
 };
@@ -307,6 +307,10 @@ static inline bool fib_fd_listens(const struct fib_known *k)
 	return d && fib_load(&d->listens, relaxed);
 }
 void fib_fd_set_listens(struct fib_known *k, bool listens);
+/** This process is about to end it so. */
+void fib_fd_ends(struct fib_known *k, enum fib_desc_ended how);
+/** An accept() that has waited at @k finds that nobody listens: how is that for it? */
+enum fib_desc_ended fib_fd_hears(struct fib_known *k);
 /** How often the connection of @k was taken back, connect(AF_UNSPEC): modulo 256. */
 _Atomic uint8_t *fib_fd_undone(struct fib_known *k);
 /** May a connect() have been made on @k before? From now on one has. */

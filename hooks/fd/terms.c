@@ -208,6 +208,20 @@ _Atomic uint8_t *fib_fd_undone(struct fib_known *k)
 	return &fib_fd_desc(k)->undone;
 }
 
+void fib_fd_ends(struct fib_known *k, enum fib_desc_ended how)
+{
+	fib_desc_set_ended(fib_fd_desc(k), how);
+}
+
+enum fib_desc_ended fib_fd_hears(struct fib_known *k)
+{
+	_Atomic uint8_t *ended = &fib_fd_desc(k)->ended;
+	uint8_t how = FIB_DESC_ONE_IS_TO_HEAR;
+
+	fib_cas(ended, &how, FIB_DESC_ONE_HAS_HEARD, seq_cst);
+	return how;
+}
+
 void fib_fd_set_listens(struct fib_known *k, bool listens)
 {
 	fib_desc_set_listens(fib_fd_desc(k), listens);

@@ -498,8 +498,21 @@ static long at_once(struct fib_io *io, long nr, const long a[6],
 	return r;
 }
 
-const struct fib_io_rules fib_io_hooked = { limit, block, at_once,
-					    fib_io_refuses, fib_io_was_told };
+/* Nobody listens any more. The others do not hear of it by who is told alone. */
+static bool untold(struct fib_io *io, long r)
+{
+	enum fib_desc_ended how = r == -EINVAL ?
+					  fib_fd_hears(fib_fd_of(io->s)) :
+					  FIB_DESC_ALL_HEAR;
+
+	if (how == FIB_DESC_ONE_IS_TO_HEAR)
+		io->woken = false;
+	return how == FIB_DESC_ONE_HAS_HEARD;
+}
+
+const struct fib_io_rules fib_io_hooked = { limit,	     block,
+					    at_once,	     fib_io_refuses,
+					    fib_io_was_told, untold };
 
 bool fib_io_is_kick(long r, struct fib_rest *rest, long *nr, long v[6])
 {

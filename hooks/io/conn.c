@@ -130,8 +130,11 @@ long fib_sys_shutdown(int fd, int how)
 	struct fib_known *k = fib_io_socket(fd);
 	long r;
 
-	if (k && k->kind == FIB_FD_TCP)
+	if (k && k->kind == FIB_FD_TCP) {
+		if (how >= SHUT_RD && how <= SHUT_RDWR)
+			fib_fd_ends(k, FIB_DESC_ALL_HEAR);
 		return end_it(k, SYS_shutdown, (long[6]){ fd, how });
+	}
 	r = fib_raw(SYS_shutdown, fd, how);
 	if (k)
 		ask_again(k);
@@ -267,8 +270,8 @@ long fib_sys_setsockopt(int fd, int level, int name, const void *val,
 }
 
 /*
- * tcp_disconnect(), which does not wait: who waits for data hears of it. (Who waits
- * for a connection finds that nobody listens.)
+ * tcp_disconnect(), which does not wait: who waits for data hears of it, and of those who
+ * wait for a connection the first one: sock_def_error_report() wakes one of them.
  */
 static long undo(struct fib_known *k, const long a[6])
 {
@@ -277,6 +280,8 @@ static long undo(struct fib_known *k, const long a[6])
 	long r;
 
 	fib_add(undone, one, release);
+	if (!one)
+		fib_fd_ends(k, FIB_DESC_ONE_IS_TO_HEAR);
 	r = end_it(k, SYS_connect, a);
 	if (r)
 		fib_sub(undone, one, release);
