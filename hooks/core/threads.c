@@ -82,11 +82,27 @@ int fib_threads_live(void)
 	return fib_load(&live, acquire);
 }
 
-struct fib *fib_by_tid(int tid)
+/* Who would have @tid, which is none of the kernel's. */
+static struct fib *place_of(int tid)
 {
 	uint32_t span = TID_LIMIT - TID_FIRST;
+	uint32_t n =
+		((uint32_t)(tid - TID_FIRST) + span - tid_base % span) % span;
+
+	return fib_at(n & (FIB_MAX - 1));
+}
+
+bool fib_ends_now(int tid)
+{
+	struct fib *f =
+		tid < TID_FIRST || tid >= TID_LIMIT ? NULL : place_of(tid);
+
+	return f && fib_load(&f->thread.ends, acquire) == tid;
+}
+
+struct fib *fib_by_tid(int tid)
+{
 	struct fib *f = fib_main_fiber;
-	uint32_t n;
 
 	if (f && fib_load(&f->tid, relaxed) == tid)
 		return f;
@@ -94,8 +110,7 @@ struct fib *fib_by_tid(int tid)
 		return fib_bound_to(tid);
 	if (tid < TID_FIRST || tid >= TID_LIMIT)
 		return NULL;
-	n = ((uint32_t)(tid - TID_FIRST) + span - tid_base % span) % span;
-	f = fib_at(n & (FIB_MAX - 1));
+	f = place_of(tid);
 	return f && fib_load(&f->tid, acquire) == tid ? f : NULL;
 }
 

@@ -24,6 +24,11 @@ extern struct fib *fib_main_fiber;
 void fib_tids_init(void);
 /** The fiber with that id, or NULL. */
 struct fib *fib_by_tid(int tid);
+/**
+ * Is @tid of one that is at its very end: not to be found any more, but libc does not know
+ * yet? The kernel still knows such a thread, and does to it what is asked.
+ */
+bool fib_ends_now(int tid);
 /** The caller's id. */
 static inline int fib_own_tid(void)
 {

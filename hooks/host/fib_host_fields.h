@@ -106,6 +106,7 @@ struct fib_in_thread {
 	uint32_t began_at;	     /* and which of its runs that was */
 	int exit_status;
 	_Atomic int child; /* that it is just making: hooks/signal/target.c */
+	_Atomic int ends;  /* the id that it had, at its very end: fib_ends_now() */
 	uint32_t *clear_tid; /* zeroed and woken at exit */
 	void *robust_head;
 	struct fib_taskwork *work;   /* hooks/thread/taskwork.c */

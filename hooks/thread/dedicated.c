@@ -40,11 +40,11 @@ int fib_kernel_tid(int tid)
 	struct fib *self = fib_self(), *f = tid ? fib_by_tid(tid) : self;
 	int own;
 
-	if (!f)
+	if (!f && !fib_ends_now(tid))
 		return tid;
-	own = f == self ? 0 : own_thread(f, tid);
+	own = f && f != self ? own_thread(f, tid) : 0;
 	if (own < 0)
-		return tid;
+		own = 0; /* it ends: as any */
 	if (f == self || (!own && !self->thread.apart))
 		return 0;
 	return own ? own : fib_common_tid();
@@ -117,18 +117,13 @@ static bool is_common(int tid)
 	return f && !f->thread.apart && !self->thread.apart;
 }
 
-/* Call @nr, which changes the thread that argument @i names. */
-static long change(long nr, unsigned i, long a[6])
+static long change_other(struct fib *f, long nr, unsigned i, long a[6])
 {
-	struct fib *self = fib_self();
-	struct fib *f = a[i] ? fib_by_tid((int)a[i]) : self;
-	int own = f && f != self ? own_thread(f, (int)a[i]) : 0;
+	int own = own_thread(f, (int)a[i]);
 
-	if (!f)
-		return fib_pass(nr, a);
 	if (own < 0)
 		return own;
-	if (f != self && (own || self->thread.apart)) {
+	if (own || fib_self()->thread.apart) {
 		own = fib_dedicated_tid(f);
 		if (own < 0)
 			return own;
@@ -136,8 +131,25 @@ static long change(long nr, unsigned i, long a[6])
 		return fib_pass(nr, a);
 	}
 	a[i] = 0;
-	return f == self ? fib_dedicated_call(nr, a) :
-			   fib_taskwork_call(f, nr, a);
+	return fib_taskwork_call(f, nr, a);
+}
+
+/* Call @nr, which changes the thread that argument @i names. */
+static long change(long nr, unsigned i, long a[6])
+{
+	struct fib *self = fib_self();
+	struct fib *f = a[i] ? fib_by_tid((int)a[i]) : self;
+	long r;
+
+	if (!f)
+		return fib_ends_now((int)a[i]) ? 0 : fib_pass(nr, a);
+	if (f == self) {
+		a[i] = 0;
+		return fib_dedicated_call(nr, a);
+	}
+	r = change_other(f, nr, i, a);
+	/* It ends just now. The kernel changes such a thread as well, to no avail. */
+	return r == -ESRCH ? 0 : r;
 }
 
 /* --- scheduling ---------------------------------------------------------- */

@@ -17,7 +17,8 @@
  *	do what others ask of itself	  wake(caller)
  *
  * Two fibers that ask of each other do not wait for ever, since who waits also
- * runs. A fiber that ends answers what is queued with ESRCH. work_lock guards
+ * runs. A fiber that ends answers what is queued with ESRCH, which who sets something
+ * takes for done (dedicated.c): so the kernel does with a thread at its end. work_lock guards
  * all lists, and is never held across a call.
  */
 #include "hooks/core/hook.h"

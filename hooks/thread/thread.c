@@ -231,11 +231,13 @@ void fib_thread_gone(struct fib *f)
 	bool last;
 
 	fib_robust_exit(f);
-	fib_signal_exit(f);
-	fib_taskwork_exit(f);
 	if (f->thread.leaves_stack)
 		fib_stack_end(f->thread.stack, (uintptr_t)f->sp,
 			      may_have_faulted(f, w));
+	/* From here on nobody finds it by its id. */
+	fib_store(&f->thread.ends, (int)tid, relaxed);
+	fib_signal_exit(f);
+	fib_taskwork_exit(f);
 	if (f == fib_main_fiber)
 		fib_main_fiber = NULL;
 	/*
@@ -256,6 +258,7 @@ void fib_thread_gone(struct fib *f)
 		fib_end_process(f->thread.exit_status);
 	fib_store(&f->thread.renews, false, seq_cst);
 	ask_renewer(f);
+	fib_store(&f->thread.ends, 0, release);
 }
 
 long fib_sys_exit(int status)
