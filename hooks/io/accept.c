@@ -31,25 +31,25 @@
 #include "runtime/reserved.h"
 #include "runtime/timer.h"
 
-static int listens_by_kernel(const struct fib_known *k)
+bool fib_io_listens_by_kernel(int fd)
 {
 	int val = 0, len = sizeof(val);
 
-	fib_raw(SYS_getsockopt, k->fd, SOL_SOCKET, SO_ACCEPTCONN, &val, &len);
+	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &val, &len);
 	return val;
 }
 
 /* Others get their error at once, and poll would never say so. */
 bool fib_io_listens(struct fib_known *k)
 {
-	int val;
+	bool listens;
 
 	if (fib_likely(fib_fd_listens(k)))
 		return true;
-	val = listens_by_kernel(k);
-	if (val)
+	listens = fib_io_listens_by_kernel(k->fd);
+	if (listens)
 		fib_fd_set_listens(k, true);
-	return val;
+	return listens;
 }
 
 /* --- several go over to the kernel --------------------------------------------- */
@@ -311,7 +311,9 @@ static long accept_waiting(struct fib_known *k, const long a[6])
 		at = f->io.reserved - 1;
 		f->io.reserved = 0;
 		if (at < 0)
-			return r == -EMFILE && had && !listens_by_kernel(k) ?
+			return r == -EMFILE && had &&
+					       !fib_io_listens_by_kernel(
+						       k->fd) ?
 				       -EINVAL :
 				       r;
 		if (r >= 0)

@@ -265,6 +265,8 @@ void fib_open_as_asked(int fd, int flags);
 
 /** accept.c: does socket @k listen? */
 bool fib_io_listens(struct fib_known *k);
+/** Does the file of @fd listen? The kernel is asked. */
+bool fib_io_listens_by_kernel(int fd);
 /** @io holds that slot by @h from now on, and is there. False: it is its own. */
 bool fib_io_goes_to_queue(struct fib_io *io, struct fib_hold *h);
 /* fib_io.hung_up, of a terminal: was it the master that was closed? */

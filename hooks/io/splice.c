@@ -51,9 +51,15 @@ static long block(struct fib_io *io)
 
 static const struct fib_io_rules rules = { .limit = no_limit, .block = block };
 
+/*
+ * At a pipe the last to come is before all, and who reads or writes there waits behind:
+ * wait_event_interruptible() of pipe_wait_readable() and pipe_wait_writable().
+ */
 static void set_end(struct fib_io *io, struct fib_known *k, uint8_t ev)
 {
 	*io = FIB_IO(k->slot, ev, &rules);
+	if (k->kind == FIB_FD_PIPE)
+		io->turn = FIB_TURN_FIRST;
 }
 
 /* The kernel waits, if it has to. */
@@ -478,20 +484,11 @@ long fib_sys_sendfile(int to, int from, void *at, size_t count)
 
 /* --- splice, tee, vmsplice ------------------------------------------------- */
 
-/* The kernel refuses it (tcp_read_sock()), and poll tells of connections. */
-static bool is_listening(int fd)
-{
-	int val = 0, len = sizeof(val);
-
-	return !fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &val,
-			&len) &&
-	       val;
-}
-
 static bool has_nothing(const struct fib_ends *e, int in)
 {
+	/* The kernel refuses a listener (tcp_read_sock()): poll tells of connections. */
 	return !fib_io_ready(in, POLLIN) &&
-	       !(e->from->kind == FIB_FD_TCP && is_listening(in));
+	       !(e->from->kind == FIB_FD_TCP && fib_io_listens_by_kernel(in));
 }
 
 /*
