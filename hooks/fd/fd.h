@@ -60,7 +60,7 @@ enum fib_fd_kind {
 	FIB_FD_PIPE,   /* and FIFOs: RWF_NOWAIT works */
 	FIB_FD_NOWAIT, /* as it does for eventfd and the like */
 	FIB_FD_POLLED, /* poll, then call: terminals, timerfd, ... */
-	FIB_FD_EPOLL, /* refuses both; where /proc says so, else as an eventfd */
+	FIB_FD_EPOLL,  /* refuses both; where /proc says so, else as an eventfd */
 	FIB_FD_MEMORY, /* /dev/null and its like, maps of BPF: never wait */
 	FIB_FD_ALWAYS, /* never would block, as poll sees it: files */
 };

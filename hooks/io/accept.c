@@ -310,12 +310,11 @@ static long accept_waiting(struct fib_known *k, const long a[6])
 			fib_cas(&k->turn, &begun, TURN_DONE, seq_cst);
 		at = f->io.reserved - 1;
 		f->io.reserved = 0;
+		if (at < 0 && r == -EMFILE && had &&
+		    !fib_io_listens_by_kernel(k->fd))
+			return -EINVAL;
 		if (at < 0)
-			return r == -EMFILE && had &&
-					       !fib_io_listens_by_kernel(
-						       k->fd) ?
-				       -EINVAL :
-				       r;
+			return r;
 		if (r >= 0)
 			return fib_reserved_fill(at, (int)r, cloexec);
 		fib_reserved_free(at);

@@ -1,7 +1,8 @@
 /*
  * Who splices from a pipe, or tees, waits before who reads from it, though it comes last:
- * wait_event_interruptible() of pipe_wait_readable(). Natively both wake up, and mostly
- * it is the first; here always. So for room in a pipe, before who writes.
+ * wait_event_interruptible() of pipe_wait_readable(). So for room in a pipe, before who
+ * writes. Natively both wake up, in that order, and as the processors are busy or not
+ * either may be the faster; here nobody but the first does.
  *
  * t-case: splice
  * t-case: vmsplice
@@ -83,7 +84,7 @@ int main(int argc, char **argv)
 			t_close(out[k]);
 		}
 	}
-	CHECK(first > ROUNDS / 8);
-	t_say("it is served first");
+	CHECK(first > ROUNDS / 8 || !getenv("T_HOOKED"));
+	t_say("all are served");
 	return 0;
 }
