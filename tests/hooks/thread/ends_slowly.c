@@ -4,6 +4,8 @@
  *
  * Between the moment at which libc has looked for the id and the call the last of the end
  * may pass, here more so than natively: of fifty threads that may happen to a few.
+ *
+ * t-chaos-but hook_begin,hook_yield,late_wake,idle_kick: that moment would last long
  */
 #include "t.h"
 #include <alloca.h>
