@@ -262,6 +262,12 @@ def documented_alone(d, calls):
             {"shutdown", "disconnect", "connect"} & \
             set(calls if calls[-1] in ("cancel", "tkill") else calls[-1:]):
         return "a datagram socket that is another's: docs/COMPATIBILITY.md"
+    # Or when who stood before it in line has left, for the room that a read has made.
+    if re.match("(send|v?write|pwritev2).* of unixdgram: blocks -> -1 (EPIPE|EPERM)",
+                d.signature()) and \
+            {"shutdown", "connect"} & set(calls) and \
+            re.match("recv|v?p?read", calls[-1]):
+        return "a datagram socket that is another's: docs/COMPATIBILITY.md"
     if re.match("(send|v?write|pwritev2).* of (pair (dgram|seqpacket)|unixdgram)"
                 ".*: blocks -> done", d.signature()) and \
             ("sendfd" in calls or
