@@ -190,7 +190,7 @@ void fib_desc_set_listens(struct fib_desc *d, bool listens)
 
 void fib_desc_set_ended(struct fib_desc *d, uint8_t how)
 {
-	if (d != &nobody)
+	if (d != &nobody && fib_load(&d->ended, relaxed) != how)
 		fib_store(&d->ended, how, seq_cst);
 }
 

@@ -285,6 +285,8 @@ static long undo(struct fib_known *k, const long a[6])
 	r = end_it(k, SYS_connect, a);
 	if (r)
 		fib_sub(undone, one, release);
+	if (r && !one)
+		fib_fd_ends(k, FIB_DESC_ALL_HEAR);
 	return r;
 }
 

@@ -1,11 +1,13 @@
 /*
  * Threads wait in accept(), and connect() with AF_UNSPEC takes the listening back: the
  * first of them hears of it, and the others wait on, for what shutdown() tells all, or
- * for a connection when it listens again.
+ * for a connection when it listens again. Where connect() is refused all is as before:
+ * what another process shuts ends them all.
  *
  * t-case: shutdown
  * t-case: again
  * t-case: twice
+ * t-case: refused
  */
 #include "t.h"
 #include <stdatomic.h>
@@ -34,6 +36,21 @@ static void take_back(void)
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
 
 	CHECK(connect(listener, &none, sizeof(none)) == 0);
+}
+
+/* What connect() refuses has changed nothing. */
+static void be_refused(void)
+{
+	char none[4096] = { 0 };
+	pid_t pid;
+
+	CHECK(connect(listener, (struct sockaddr *)none, sizeof(none)) < 0 &&
+	      errno == EINVAL);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(shutdown(listener, SHUT_RDWR) != 0);
+	t_wait_ok(pid);
 }
 
 static void until(atomic_int *what, int n)
@@ -80,6 +97,12 @@ int main(int argc, char **argv)
 		th[i] = t_thread(accepts, NULL);
 		until(&entered, i + 1);
 		t_settle();
+	}
+	if (!strcmp(argv[1], "refused")) {
+		be_refused();
+		until(&refused, THREADS);
+		t_say("all are told");
+		return 0;
 	}
 	take_back();
 	still(1);

@@ -45,7 +45,10 @@ static void *comes_back(void *how)
 	return NULL;
 }
 
-/* Has the lock until a thread has waited for it for 0.3 s: what there is sleeps by then. */
+/*
+ * Has the lock for 0.3 s from when a thread is about to wait for it: nothing tells from
+ * outside that all of a process sleeps, and the monitor does so after 40 ms.
+ */
 static pid_t holder(const char *path, int ready, int go)
 {
 	pid_t pid = fork();
