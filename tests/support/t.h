@@ -228,6 +228,34 @@ static inline pthread_t t_thread(void *(*fn)(void *), void *arg)
 	return th;
 }
 
+struct t_begins {
+	void *(*fn)(void *);
+	void *arg;
+	int runs;
+};
+
+static inline void *t_runs(void *arg)
+{
+	struct t_begins *b = arg, mine = *b;
+
+	__atomic_store_n(&b->runs, 1, __ATOMIC_SEQ_CST);
+	return mine.fn(mine.arg);
+}
+
+/**
+ * t_thread(), back when it runs and comes to @fn next: on a busy machine that
+ * may take longer than t_settle() does.
+ */
+static inline pthread_t t_running(void *(*fn)(void *), void *arg)
+{
+	struct t_begins b = { .fn = fn, .arg = arg };
+	pthread_t th = t_thread(t_runs, &b);
+
+	while (!__atomic_load_n(&b.runs, __ATOMIC_SEQ_CST))
+		sched_yield();
+	return th;
+}
+
 /* For thousands of threads: a small stack. */
 static inline pthread_t t_small_thread(void *(*fn)(void *), void *arg)
 {

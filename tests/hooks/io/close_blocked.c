@@ -3,20 +3,12 @@
  * read goes on, and still gets the data that arrives. A read that came too
  * late gets EBADF: tried until the interesting case was seen.
  */
-#include <stdatomic.h>
 #include "t.h"
-
-/* The reader runs, and reads next: what remains is for t_settle(). */
-static atomic_int reads;
 
 static void *reader(void *arg)
 {
-	int fd = *(int *)arg;
-	ssize_t n;
 	char c;
-
-	atomic_store(&reads, 1);
-	n = read(fd, &c, 1);
+	ssize_t n = read(*(int *)arg, &c, 1);
 
 	if (n == 1)
 		return (void *)(intptr_t)c;
@@ -28,12 +20,8 @@ static void *reader(void *arg)
 static int attempt(int p[2], int reuse)
 {
 	int rd = p[0], other[2], got;
-	pthread_t th;
+	pthread_t th = t_running(reader, &rd);
 
-	atomic_store(&reads, 0);
-	th = t_thread(reader, &rd);
-	while (!atomic_load(&reads))
-		sched_yield();
 	t_settle();
 	t_close(p[0]);
 	if (reuse) {
