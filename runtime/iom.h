@@ -53,7 +53,10 @@
  * for that one, and wakes nobody else: it has not tried, and finds what has come, or
  * finds edges changed, and tries again; and it hands on in any case, also if it accepts,
  * and edges have changed since it began to try. Else the two would
- * race for it, and who stood behind might win (tests/model/handon.pml).
+ * race for it, and who stood behind might win (tests/model/handon.pml). The event of a hint
+ * (below) is not the next one: it may be of what the one before has read. So whom it wakes
+ * has come for nothing yet as well. (One that is taken from epoll before a byte comes, and
+ * handled after the next, may still have two race.)
  *
  * Hints: whoever has made a descriptor ready, and knows who waits for that, may say
  * so (fib_iom_hint()), and the consumer does not wait until somebody looks at epoll.

@@ -37,12 +37,27 @@ static struct fib_fd *slot_of(struct fib_sched *s, const struct epoll_event *ev)
 	return fib_iom_peek(s, (int)(uint32_t)ev->data.u64);
 }
 
+/* For which of FIB_IO_* has one been sent? (L) */
+static uint8_t sent_locked(const struct fib_fd *s)
+{
+	return fib_load(&s->waiting, relaxed) >> 3 & FIB_IO_BOTH;
+}
+
+/* (O): who has been sent for one of @events may have come for nothing. */
+static void doubt_locked(struct fib_fd *s, uint8_t events)
+{
+	events &= sent_locked(s);
+	if (events)
+		fib_iom_waits_locked(s, FIB_IO_UNTOLD(events));
+}
+
 static void handle(struct fib_sched *sched, struct fib_worker *w,
 		   const struct epoll_event *ev)
 {
 	uint32_t e = ev->events;
 	struct fib_fd *s = slot_of(sched, ev);
 	uint8_t events = 0, sent;
+	bool hinted;
 
 	if (!s)
 		return;
@@ -56,17 +71,19 @@ static void handle(struct fib_sched *sched, struct fib_worker *w,
 		if (e & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 			fib_store(&s->untrusted, true, relaxed);
 		sent = fib_load(&s->waiting, relaxed) >> 5 & events; /* (O) */
-		if (fib_unlikely(sent))
-			fib_iom_waits_not_locked(s, FIB_IO_UNTOLD(sent));
-		if (fib_unlikely(s->hinted)) { /* (N) */
+		hinted = s->hinted;
+		if (fib_unlikely(hinted)) { /* (N) */
 			s->hinted = false;
 			w->took_wake = true;
-			sent |= fib_load(&s->waiting, relaxed) >> 3 &
-				FIB_IO_BOTH;
+			sent |= sent_locked(s);
+		} else if (fib_unlikely(sent)) {
+			fib_iom_waits_not_locked(s, FIB_IO_UNTOLD(sent));
 		}
 		if (events & FIB_IO_READ)
 			fib_iom_read_begins(s);
 		fib_iom_feed_locked(s, events & (uint8_t)~sent, events);
+		if (fib_unlikely(hinted)) /* (O) */
+			doubt_locked(s, events & (uint8_t)~sent);
 		/* sk_stream_wait_memory() is woken by whatever comes, as well. */
 		if (events == FIB_IO_READ &&
 		    (fib_load(&s->waiting, relaxed) & FIB_IO_WRITE))
@@ -343,8 +360,7 @@ static void ask(struct fib_fd *s, struct look *l)
 	if (!(r & FIB_LATE_NEWS))
 		return;
 	/* (L): who was woken, and has not tried yet, is faster, or hands on. */
-	events &=
-		(uint8_t) ~(fib_load(&s->waiting, relaxed) >> 3 & FIB_IO_BOTH);
+	events &= (uint8_t)~sent_locked(s);
 	fib_iom_feed_locked(s, events, 0);
 }
 

@@ -30,31 +30,21 @@ struct t_call {
 	atomic_int ended;
 };
 
+static inline long long t_is_in(FILE *f, const char *states)
+{
+	char state;
+
+	return fscanf(f, "%*d (%*[^)]) %c", &state) == 1 &&
+	       strchr(states, state);
+}
+
 /* Kernel threads of process @pid in one of @states, as /proc has them. */
 static inline int t_threads_in(pid_t pid, const char *states)
 {
-	struct dirent *e;
-	char path[300], state;
-	int n = 0;
-	DIR *d;
+	char process[12];
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
-
-	while (d && (e = readdir(d))) {
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid,
-			 e->d_name);
-		f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
-		if (f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1)
-			n += strchr(states, state) != NULL;
-		if (f)
-			fclose(f);
-	}
-	if (d)
-		closedir(d);
-	return n;
+	snprintf(process, sizeof(process), "%d", (int)pid);
+	return (int)t_of_tasks(process, "stat", t_is_in, states);
 }
 
 /* Those that run, or are to; also once they have their page, or a lock of the kernel's. */

@@ -3,26 +3,29 @@
  *
  * Three readers wait for one file, in order, each on a kernel thread of its own. One byte
  * is written when the last one has been read, and who has read it has returned; or
- * whenever it may be. One worker takes events, in two steps. Who accepts looks whether any
- * is left, and hands on only then.
+ * whenever it may be. The writer may hint, where nobody has been sent. One worker takes
+ * events, in two steps. Who accepts looks whether any is left, and hands on only then.
  *
- * Proves: they are served in their order, if each byte waits for that; nobody waits for ever.
+ * Proves: they are served in their order, if each byte waits for that, and with hints for
+ * an event as well that is taken and not told yet; nobody waits for ever.
  *
  * Refuted:
  *   RACE an event wakes the next one, though one is on its way who was handed on
  *   NO_EDGE it does not count as an edge then
  *   LOOK_ONLY who accepts goes by what is left alone
+ *   HINTED_EATS who was handed on has had its event by that which a hint was for
+ *   NO_DOUBT whom the event of a hint wakes is taken to have come for something
  *   UNTOLD_FOR_GOOD who was handed on, and waits again, is to have the next event
  */
 #define READERS 3
 
 byte data, served, edges;
-bool pending, untold, free;
+bool pending, free, hints;
+bool sent, untold, hinted, late;
 bool waits[READERS] = true, runs[READERS], handed[READERS];
 
-inline feed(told) {
+inline wake_first(told) {
 	edges++;
-	untold = !told;
 	if
 	:: waits[0] -> waits[0] = false; runs[0] = true; handed[0] = !told
 	:: else ->
@@ -35,7 +38,12 @@ inline feed(told) {
 			fi
 		fi
 	fi;
-	untold = untold && (waits[0] || waits[1] || waits[2])
+	sent = waits[0] || waits[1] || waits[2]
+}
+
+inline feed(told) {
+	wake_first(told);
+	untold = !told && sent
 }
 
 active proctype writer() {
@@ -45,8 +53,20 @@ active proctype writer() {
 	:: free = true
 	:: skip
 	fi;
+	if
+	:: hints = true
+	:: skip
+	fi;
 	for (n : 0 .. READERS - 1) {
-		atomic { free || served == n -> data++; pending = true }
+		atomic { free || (served == n && !late) -> data++; pending = true };
+		atomic {
+			if
+			:: hints && !sent && (waits[0] || waits[1] || waits[2]) ->
+				wake_first(true);
+				hinted = true
+			:: else
+			fi
+		}
 	}
 }
 
@@ -54,22 +74,30 @@ active proctype harvester() {
 end:	do
 	:: atomic { pending -> pending = false;
 		if
-		:: data > 0
+		:: data > 0 -> late = hints
 		:: else -> goto end
 		fi };
 	   atomic {
 		if
 #ifndef RACE
-		:: untold ->
+		:: untold || (hinted && sent) ->
 #ifndef NO_EDGE
-			edges++
+			edges++;
+#endif
+#ifndef HINTED_EATS
+			untold = untold && hinted
 #else
-			skip
+			untold = false
 #endif
 #endif
+#ifndef NO_DOUBT
+		:: else -> feed(!hinted)
+#else
 		:: else -> feed(true)
+#endif
 		fi;
-		untold = false
+		hinted = false;
+		late = false
 	   }
 	od
 }
@@ -90,6 +118,7 @@ again:	   mark = edges;
 		:: edges != mark -> goto again
 		:: else ->
 			waits[me] = true;
+			sent = false;
 #ifndef UNTOLD_FOR_GOOD
 			untold = false
 #endif
@@ -97,14 +126,15 @@ again:	   mark = edges;
 	   }
 	od;
 	if
-	:: left = data > 0 /* it accepts */
+	:: !hints -> left = data > 0 /* it accepts: of a listener nobody hints */
 	:: skip
 	fi;
 	atomic {
 		if
-		:: left -> untold = false; feed(false)
+		:: left -> sent = false; untold = false; feed(false)
 #ifndef LOOK_ONLY
 		:: !left && handed[me] ->
+			sent = false;
 			untold = false;
 			if
 			:: edges != mark -> feed(false)

@@ -43,7 +43,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "held_up.h"
+#include "tasks.h"
 #include "old.h"
 
 #define T_LEN(a) (sizeof(a) / sizeof((a)[0]))
@@ -236,7 +236,7 @@ struct t_begins {
 
 static inline void *t_runs(void *arg)
 {
-	struct t_begins *b = arg, mine = *b;
+	struct t_begins *b = (struct t_begins *)arg, mine = *b;
 
 	__atomic_store_n(&b->runs, 1, __ATOMIC_SEQ_CST);
 	return mine.fn(mine.arg);
@@ -246,9 +246,9 @@ static inline void *t_runs(void *arg)
  * t_thread(), back when it runs and comes to @fn next: on a busy machine that
  * may take longer than t_settle() does.
  */
-static inline pthread_t t_running(void *(*fn)(void *), void *arg)
+static inline pthread_t t_begun(void *(*fn)(void *), void *arg)
 {
-	struct t_begins b = { .fn = fn, .arg = arg };
+	struct t_begins b = { fn, arg, 0 };
 	pthread_t th = t_thread(t_runs, &b);
 
 	while (!__atomic_load_n(&b.runs, __ATOMIC_SEQ_CST))

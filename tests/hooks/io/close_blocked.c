@@ -20,7 +20,7 @@ static void *reader(void *arg)
 static int attempt(int p[2], int reuse)
 {
 	int rd = p[0], other[2], got;
-	pthread_t th = t_running(reader, &rd);
+	pthread_t th = t_begun(reader, &rd);
 
 	t_settle();
 	t_close(p[0]);

@@ -341,7 +341,7 @@ static int closed_meanwhile(void)
 	to = out[1];
 	from = file;
 	snprintf(path, sizeof(path), "%s/data", getenv("T_TMP"));
-	th = t_running(send_all, &to);
+	th = t_begun(send_all, &to);
 	t_settle();
 	/*
 	 * Both numbers are other files' now; the file's first, for who has not begun
@@ -381,7 +381,7 @@ static int broken(int dgram)
 	pipes = 0;
 	t_pair(out);
 	to = out[1];
-	th = t_running(send_all, &to);
+	th = t_begun(send_all, &to);
 	t_settle();
 	t_close(out[0]);
 	n = (ssize_t)t_join(th);

@@ -27,7 +27,7 @@ int main(void)
 	for (int i = 0; i < 50 && seen < 5; i++) {
 		t_pair(sv);
 		fd = sv[0];
-		th = t_running(reader, &fd);
+		th = t_begun(reader, &fd);
 		t_settle();
 		for (n = 0; (taken[n] = dup(2)) >= 0; n++)
 			;

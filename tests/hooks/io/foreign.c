@@ -8,7 +8,7 @@
  * t-chaos-but no_watch: the monitor asks about those who wait in fibers
  */
 #include <stdbool.h>
-#include "held_up.h"
+#include "tasks.h"
 #include "t.h"
 
 static int rd, wr, ask[2], told[2];

@@ -289,7 +289,7 @@ static void in_turn(void)
 
 	for (int turn = 0; turn < 30 && seen < 3; turn++) {
 		for (int i = 0; i < N; i++) {
-			th[i] = t_running(in_order, (void *)(intptr_t)i);
+			th[i] = t_begun(in_order, (void *)(intptr_t)i);
 			t_settle();
 		}
 		for (int i = 0; i < N; i++) {
@@ -314,7 +314,7 @@ static int quiet(void)
 	pthread_t th;
 
 	handled = 0;
-	th = t_running(waiter, &o);
+	th = t_begun(waiter, &o);
 	for (int i = 0; i < 10; i++)
 		t_settle(); /* it is to be blocked */
 	CHECK(mq_notify(queue, &ev) == 0);

@@ -276,7 +276,7 @@ static bool attempt(const struct how *how)
 		o[i] = (struct one){ how, i, 0 };
 		fd[i] = how->make();
 		CHECK(fd[i] >= 0);
-		th[i] = t_running(waits, &o[i]);
+		th[i] = t_begun(waits, &o[i]);
 		t_settle();
 	}
 	for (int i = 0; i < N; i++)

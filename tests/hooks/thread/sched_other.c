@@ -5,7 +5,7 @@
  */
 #include <sched.h>
 #include <sys/resource.h>
-#include "held_up.h"
+#include "tasks.h"
 #include "t.h"
 
 static int pipe_fd[2];
