@@ -139,7 +139,7 @@ long fib_io_whole(struct fib_known *k, uint8_t ev, bool first, long nr,
 		fib_count(io_kernel);
 		if (timed && line)
 			io.deadline_ns = fib_fd_deadline(k, ev);
-		if (timed)
+		if (timed || fib_self()->io.part)
 			fib_stop_ends();
 		r = blocking_on(&io, nr, v, rest, line);
 		if (r == -EINTR)

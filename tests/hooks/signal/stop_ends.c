@@ -14,11 +14,13 @@
  * t-case: changed
  * t-case: behind
  * t-case: messages
+ * t-case: rest
  * t-no-stats: the stopped child leaves by _exit()
  * t-chaos-but idle_kick: a call that the kernel makes, and again by another number then
  */
 #include "../calls.h"
 #include <linux/futex.h>
+#include <linux/netlink.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -460,6 +462,93 @@ static void messages(int to, int from)
 		t_ended("sendmmsg", &c[i]);
 }
 
+enum { REST = 500 };
+
+/* To whom the socket is connected, or to @to. */
+static long sends_many(void *arg)
+{
+	struct iovec v = { big, 2000 };
+	struct mmsghdr m[REST] = { 0 };
+
+	for (int i = 0; i < REST; i++) {
+		m[i].msg_hdr.msg_iov = &v;
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	return sendmmsg(*(int *)arg, m, REST, 0);
+}
+
+static int bound(int family, int type, int protocol, const void *name,
+		 socklen_t len)
+{
+	int fd = socket(family, type, protocol);
+
+	CHECK(fd >= 0 && bind(fd, name, len) == 0);
+	return fd;
+}
+
+static int option(int fd, int name)
+{
+	int value;
+	socklen_t len = sizeof(value);
+
+	CHECK_0(getsockopt(fd, SOL_SOCKET, name, &value, &len));
+	return value;
+}
+
+static int connected_to(int other)
+{
+	struct sockaddr_storage at;
+	socklen_t len = sizeof(at);
+	int fd = socket(option(other, SO_DOMAIN), option(other, SO_TYPE),
+			option(other, SO_PROTOCOL));
+
+	CHECK_0(getsockname(other, (struct sockaddr *)&at, &len));
+	CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&at, len) == 0);
+	return fd;
+}
+
+/*
+ * Who waits for room in the receiver, alone and in line, and in the kernel: it has sent
+ * some of its messages, and leaves it at that.
+ */
+static void rest(int to, int from)
+{
+	static const struct sockaddr_nl nl = { .nl_family = AF_NETLINK };
+	static const sa_family_t un = AF_UNIX;
+	enum { N = 4 };
+	struct t_call c[N];
+	int r[N], s[N], n[N] = { 0 };
+	long sent;
+	char b[1];
+
+	r[0] = bound(AF_NETLINK, SOCK_RAW, NETLINK_USERSOCK, &nl, sizeof(nl));
+	r[1] = bound(AF_UNIX, SOCK_DGRAM, 0, &un, sizeof(un));
+	r[2] = r[3] = bound(AF_UNIX, SOCK_DGRAM, 0, &un, sizeof(un));
+	for (int i = 0; i < N; i++) {
+		s[i] = connected_to(r[i]);
+		while (send(s[i], big, 2000, MSG_DONTWAIT) == 2000)
+			n[i]++;
+		CHECK(errno == EAGAIN);
+	}
+	for (int i = 0; i < N; i++)
+		t_begin(&c[i], sends_many, &s[i]);
+	/* Whoever has sent one stands behind who waits. */
+	for (int i = 0; i < N; i++)
+		while (n[i]--) {
+			CHECK(recv(r[i], b, 1, 0) == 1);
+			if (i == 2)
+				t_waits(&c[i]);
+		}
+	for (int i = 0; i < N; i++)
+		t_waits(&c[i]);
+	be_stopped(to, from);
+	for (int i = 0; i < N; i++) {
+		sent = t_end(&c[i]);
+		CHECK(sent > 0 && sent < REST);
+		t_say("some are sent");
+	}
+}
+
 static long reaps(void *arg)
 {
 	siginfo_t info;
@@ -521,6 +610,8 @@ static int in_child(const char *how, int to, int from)
 		behind(to, from);
 	else if (!strcmp(how, "messages"))
 		messages(to, from);
+	else if (!strcmp(how, "rest"))
+		rest(to, from);
 	else if (!strcmp(how, "words"))
 		words(to, from);
 	else if (!strcmp(how, "children"))
