@@ -33,7 +33,8 @@ def documented(d):
     if isinstance(d, races.Race) and "signalfd" in calls and \
             re.search(r"\t\d+ = (128|256) ", d.line):
         return "what a signalfd tells has the sender's id, another one each time"
-    if isinstance(d, races.Race) and "inotify" in calls and \
+    if watch_readers_differ(d, steps) or \
+            isinstance(d, races.Race) and "inotify" in calls and \
             {"nonblock", "fionbio"} & set(calls):
         return "which of two readers of an inotify is the first: the kernel's race"
     if isinstance(d, races.Race) and {calls[k] for k, _ in news(d)} == {"fds"} and \
@@ -144,7 +145,7 @@ def documented_alone(d, calls):
     if "owner" in calls and ": gone -> " in d.signature() and \
             "has ended: signal 29" in d.lines()[0]:
         return "a signal of O_ASYNC without a handler: docs/COMPATIBILITY.md"
-    if "epoll" in calls and reader_was_faster(d):
+    if "epoll" in calls and (reader_was_faster(d) or reader_was_slower(d)):
         return "who reads beside an epoll_wait(): docs/COMPATIBILITY.md"
     # unix_stream_data_wait() and sk_wait_data() wake all who wait.
     if re.match("(vread|recv).* waitall of (pair stream|unix|tcp).*: blocks -> ",
@@ -295,6 +296,31 @@ def reader_was_faster(d):
                     "accept.*: blocks -> (done|-1 EFAULT)", d.signature()) and \
         any(re.match("v?(read|recv|accept)", d.steps[int(k)].split()[1])
             for k in taken if int(k) < d.phase)
+
+
+def reader_was_slower(d):
+    """Hooked an epoll_wait() has seen as well what a read has taken."""
+    a, b = (dict(x.split(" = ", 1) for x in line.split("\t")[1:]
+                 if re.match(r"\d+ = ", x)) for line in d.lines())
+    more = b.keys() - a.keys()
+    return more and a.items() <= b.items() and \
+        all(re.match("e(p|pp)wait", d.steps[int(k)].split()[1]) and
+            re.fullmatch(r"\d+( \w+\+in)+", b[k]) for k in more) and \
+        any(re.match("v?(read|recv|accept)", d.steps[int(k)].split()[1]) and
+            a[k][0] != "-" for k in a if int(k) < d.phase)
+
+
+def watch_readers_differ(d, steps):
+    """Is it which read of an inotify is over, or has failed? inotify_read() and
+    fanotify_read() wait beside others, and all are woken."""
+    lines = [d.line, *d.fine[1]] if isinstance(d, races.Race) else d.lines()
+    results = [set(line.split("\t")[1:]) for line in lines]
+    odd = {x.split(" = ")[0] for other in results[1:] for x in results[0] ^ other}
+    made = {name for x in steps if x[1] in ("inotify", "fanotify") for name in x[2:3]}
+    return len(odd) > 1 and \
+        all(k.isdigit() and int(k) < len(steps) and
+            re.match("v?read", steps[int(k)][1]) and
+            made & set(steps[int(k)][2:3]) for k in odd)
 
 
 def raced_beside_epoll(d, calls):
