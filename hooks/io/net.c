@@ -387,7 +387,7 @@ long fib_sys_recvmmsg(int fd, void *vec, unsigned n, int flags,
 	if (!timeout && (n == 1 || (flags & MSG_WAITFORONE)))
 		return fib_io_receive(k, 0, SYS_recvmmsg, a, &a[3]);
 	if ((flags & ~PLAIN_RECV) || fib_fd_timed(k) || fib_fd_nonblock(k)) {
-		first = !timeout && poll_tells(k, a, flags);
+		first = !timeout && lowat_of(k) <= 1 && poll_tells(k, a, flags);
 		return fib_io_in_kernel(k, FIB_IO_READ, first, SYS_recvmmsg, a);
 	}
 	if (timeout) {

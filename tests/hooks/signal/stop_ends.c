@@ -507,17 +507,45 @@ static int connected_to(int other)
 	return fd;
 }
 
+/* Of one byte each: the first is there, though SO_RCVLOWAT asks for more. */
+static long receives_two(int fd, int flags, struct timespec *limit)
+{
+	char b[2];
+	struct iovec v[2] = { { &b[0], 1 }, { &b[1], 1 } };
+	struct mmsghdr m[2] = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		m[i].msg_hdr.msg_iov = &v[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	return recvmmsg(fd, m, 2, flags, limit);
+}
+
+static long receives_whole(void *arg)
+{
+	return receives_two(*(int *)arg, MSG_WAITALL, NULL);
+}
+
+static long receives_in_time(void *arg)
+{
+	struct timespec limit = { 100, 0 };
+
+	return receives_two(*(int *)arg, 0, &limit);
+}
+
 /*
- * Who waits for room in the receiver, alone and in line, and in the kernel: it has sent
- * some of its messages, and leaves it at that.
+ * Who waits for room in the receiver, alone and in line, and in the kernel, or receives
+ * there: it has done with some of its messages, and leaves it at that.
  */
 static void rest(int to, int from)
 {
 	static const struct sockaddr_nl nl = { .nl_family = AF_NETLINK };
 	static const sa_family_t un = AF_UNIX;
+	static long (*const receives[2])(void *) = { receives_whole,
+						     receives_in_time };
 	enum { N = 4 };
-	struct t_call c[N];
-	int r[N], s[N], n[N] = { 0 };
+	struct t_call c[N], got[2];
+	int r[N], s[N], n[N] = { 0 }, tcp[2][2], two = 2;
 	long sent;
 	char b[1];
 
@@ -532,6 +560,13 @@ static void rest(int to, int from)
 	}
 	for (int i = 0; i < N; i++)
 		t_begin(&c[i], sends_many, &s[i]);
+	for (int i = 0; i < 2; i++) {
+		t_tcp_pair(tcp[i]);
+		CHECK_0(setsockopt(tcp[i][0], SOL_SOCKET, SO_RCVLOWAT, &two,
+				   sizeof(two)));
+		t_put(tcp[i][1], 'a');
+		t_begin(&got[i], receives[i], &tcp[i][0]);
+	}
 	/* Whoever has sent one stands behind who waits. */
 	for (int i = 0; i < N; i++)
 		while (n[i]--) {
@@ -547,6 +582,8 @@ static void rest(int to, int from)
 		CHECK(sent > 0 && sent < REST);
 		t_say("some are sent");
 	}
+	for (int i = 0; i < 2; i++)
+		t_ended("one is received", &got[i]);
 }
 
 static long reaps(void *arg)

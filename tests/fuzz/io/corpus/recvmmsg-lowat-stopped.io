@@ -1,4 +1,4 @@
-# open: of the second message, which the kernel receives, the wait is begun anew by the kernel
+# Each message has what is there; the wait for the second one ends at the stop.
 0 tcp a b
 0 opt a rcvlowat 2
 0 write b 9
