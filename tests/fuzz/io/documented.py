@@ -224,7 +224,9 @@ def documented_alone(d, calls):
             ("nofile" in calls or beyond_table(d) or
              "table" in calls and "-1 EFAULT -> " in d.signature()):
         return "a limit that is lowered under accept(): docs/COMPATIBILITY.md"
-    if re.match("(p?w|vw)rite.* of fifo: (blocks -> done|done -> blocks)", d.signature()) and \
+    if (re.match("(p?w|vw)rite.* of fifo: (blocks -> done|done -> blocks)", d.signature()) or
+            re.match("(p?read|vread).* of fifo: done -> done", d.signature()) and
+            small_write_waits(d)) and \
             any(re.search(r" (p?write\S*|vwrite) \w+ \d{4,}", s)
                 for s in d.steps[:d.phase]):
         return "a small write beside larger ones that wait: docs/COMPATIBILITY.md"
@@ -321,6 +323,12 @@ def watch_readers_differ(d, steps):
         all(k.isdigit() and int(k) < len(steps) and
             re.match("v?read", steps[int(k)][1]) and
             made & set(steps[int(k)][2:3]) for k in odd)
+
+
+def small_write_waits(d):
+    """Is there one of no more than PIPE_BUF?"""
+    return any(re.search(r"^[1-9] .*(p?write\S*|vwrite) \w+ (\d{1,3}|4096)\b", s)
+               for s in d.steps[:d.phase])
 
 
 def raced_beside_epoll(d, calls):
