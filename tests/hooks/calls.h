@@ -17,7 +17,6 @@
 #define T_CALLS_H
 
 #include "t.h"
-#include <dirent.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 

@@ -27,7 +27,7 @@ static inline long long t_of_tasks(const char *process, const char *file,
 				   long long (*of)(FILE *, const char *),
 				   const char *arg)
 {
-	char list[2048], path[128];
+	char list[2048] __attribute__((aligned(8))), path[128];
 	long long sum = 0;
 	long n, at;
 	int dir;

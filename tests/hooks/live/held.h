@@ -9,6 +9,7 @@
 #ifndef HELD_H
 #define HELD_H
 
+#include <dirent.h>
 #include <linux/futex.h>
 #include <stdbool.h>
 #include "../calls.h"

@@ -3,6 +3,7 @@
  * more. A thread's own folder has the program's, and no others; FIFOs open in either order.
  */
 #include "../calls.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>

@@ -462,9 +462,8 @@ static void messages(int to, int from)
 		t_ended("sendmmsg", &c[i]);
 }
 
-enum { REST = 500 };
+enum { REST = 500 }; /* more than any of the buffers below has room for */
 
-/* To whom the socket is connected, or to @to. */
 static long sends_many(void *arg)
 {
 	struct iovec v = { big, 2000 };
