@@ -43,13 +43,25 @@ static uint32_t scan_known(void)
 	return st.known;
 }
 
-/* The k-th that is not free; each scan takes other slots. */
+/* Each scan takes the next slots, and after the last one the first. */
+static uint32_t begins(void)
+{
+	uint32_t i = 0;
+
+	while (i < fib_nsites &&
+	       !(fib_sites[i].object && fib_sites[i].start == first[0].start))
+		i++;
+	return i;
+}
+
+/* The k-th that is not free. */
 static int same(void)
 {
-	uint32_t k = 0;
+	uint32_t k = 0, at = begins();
 
 	for (uint32_t i = 0; i < fib_nsites; i++) {
-		const struct fib_site *a = &first[k], *b = &fib_sites[i];
+		const struct fib_site *a = &first[k],
+				      *b = &fib_sites[(at + i) % fib_nsites];
 
 		if (!b->object)
 			continue;
