@@ -228,15 +228,31 @@ static bool is_of(const struct writer *w, int fd)
 	       st.st_ino == w->ino;
 }
 
+/* After a stop the kernel would make it anew by the number; natively it is made by the path. */
+static long open_by_number(struct writer *w, const long a[6])
+{
+	uint64_t began = fib_slow_begins();
+	long r = fib_raw_intr(&w->fib->attention, SYS_openat, a);
+
+	fib_slow_ends(began);
+	return r;
+}
+
 /* @a are the arguments of openat(): by its path, or by its number. */
-static long wait_in_kernel(struct writer *w, const long a[6])
+static long wait_in_kernel(struct writer *w, const long a[6], bool by_number)
 {
 	long r;
 
 	do
-		r = fib_slow_pass_intr(SYS_openat, a);
+		r = by_number ? open_by_number(w, a) :
+				fib_slow_pass_intr(SYS_openat, a);
 	while (r == -EINTR && fib_wait_goes_on(w->fib));
 	if (r < 0 || !is_of(w, (int)r)) {
+		/*
+		 * Who waits there fails by a signal alone. So the kernel has made the open anew,
+		 * after a stop, by a path that is another's: the next is to do so as well.
+		 */
+		fib_signal_look_for_stop();
 		leave(w);
 		return r;
 	}
@@ -256,8 +272,10 @@ static long wait_by_number(struct writer *w)
 	long r;
 
 	fib_fd_link(path, w->fd);
-	r = wait_in_kernel(w, (long[6]){ AT_FDCWD, (long)path,
-					 (w->flags & ~BY_PATH) | O_CLOEXEC });
+	r = wait_in_kernel(w,
+			   (long[6]){ AT_FDCWD, (long)path,
+				      (w->flags & ~BY_PATH) | O_CLOEXEC },
+			   true);
 	if (r >= 0)
 		return fib_reserved_fill(w->fd, (int)r, w->flags & O_CLOEXEC);
 	fib_reserved_free(w->fd);
@@ -324,6 +342,6 @@ bool fib_open_writer(const long a[6], long *result)
 	link_up(&w);
 	if (w.first) /* the kernel takes one */
 		fib_reserved_free(w.fd);
-	*result = w.first ? wait_in_kernel(&w, a) : wait_behind(&w);
+	*result = w.first ? wait_in_kernel(&w, a, false) : wait_behind(&w);
 	return true;
 }

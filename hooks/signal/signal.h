@@ -288,6 +288,11 @@ uint32_t fib_signal_continued(void);
 
 /* --- stop.c: a stop ends calls -------------------------------------------- */
 
+/**
+ * Was there a stop that calls do not know of yet? For who finds by himself that the kernel has made
+ * his call anew, before he tells others. Any thread; without locks.
+ */
+void fib_signal_look_for_stop(void);
 /** @w's sleep has ended by a signal, or by a stop. */
 void fib_signal_interrupted(struct fib_worker *w);
 /**

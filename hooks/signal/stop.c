@@ -112,10 +112,13 @@ void fib_signal_stop_over(struct fib *f)
 	}
 }
 
-static void look_for_stop(void)
+void fib_signal_look_for_stop(void)
 {
-	uint32_t now = fib_signal_continues();
+	uint32_t now;
 
+	if (fib_filtered())
+		return;
+	now = fib_signal_continues();
 	fib_lock(&stop_lock);
 	if ((int32_t)(now - told) > 0) {
 		told = now;
@@ -132,8 +135,8 @@ uint64_t fib_signal_stop_lasted(void)
 
 void fib_signal_interrupted(struct fib_worker *w)
 {
-	if (!fib_xchg(&w->sig.kicked, false, relaxed) && !fib_filtered())
-		look_for_stop();
+	if (!fib_xchg(&w->sig.kicked, false, relaxed))
+		fib_signal_look_for_stop();
 }
 
 long fib_signal_raw_intr(struct fib *f, long nr, const long a[6])
@@ -147,7 +150,6 @@ long fib_signal_raw_intr(struct fib *f, long nr, const long a[6])
 	if (fib_likely(r != -EINTR) || fib_load(&f->sig.kicked, relaxed))
 		return r;
 	fib_store(&f->io.stop, FIB_STOP_ENDED, relaxed);
-	if (!fib_filtered())
-		look_for_stop();
+	fib_signal_look_for_stop();
 	return r;
 }
