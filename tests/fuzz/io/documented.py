@@ -444,13 +444,17 @@ def read_beside_poll(d):
 
 
 def into_last_page(d):
-    """Has a write to a pipe ended that natively waits, where one that waited before has
-    left room in the last page? (pipe_write() looks for that when it begins alone.)"""
-    if not re.match("((p?w|vw)rite|writev).* of pipe: blocks -> done", d.signature()):
+    """Has a write to a pipe ended that natively waits, or done a part that is larger by less
+    than a page, where one that waited before has left room in the last page? (pipe_write()
+    looks for that when it begins alone.)"""
+    if not re.match("((p?w|vw)rite|writev).* of pipe: (blocks|done) -> done", d.signature()):
         return False
-    one, other = ({x.split(" = ")[0] for x in line.split("\t")[1:] if " = " in x}
-                  for line in d.lines())
-    names = {call_and_file(d.steps[int(k)])[2] for k in other - one if k.isdigit()}
+    one, other = map(results, d.lines())
+    differ = [k for k in one.keys() | other.keys() if one.get(k) != other.get(k)]
+    if not all(k in other and (k not in one or one[k].isdigit() and other[k].isdigit() and
+                               0 < int(other[k]) - int(one[k]) < 4096) for k in differ):
+        return False
+    names = {call_and_file(d.steps[int(k)])[2] for k in differ}
     return any(
         call_and_file(d.steps[k])[2] in names and
         re.match("v?writ|pwrit", call_and_file(d.steps[k])[1]) and
