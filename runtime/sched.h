@@ -138,6 +138,13 @@ enum fib_permit {
 	FIB_PERMIT_NOTIFIED = 2,
 };
 
+/* A call that may wait, and has told nobody: runtime/spares.c. */
+enum fib_unsaid {
+	FIB_UNSAID_NOTHING = 0,
+	FIB_UNSAID_BEGUN = 1,
+	FIB_UNSAID_FOUND = 2, /* by the monitor, which is to hear of its end */
+};
+
 #define FIB_PASSED_OVER 2
 #define FIB_POLL_EVERY	61 /* resumes between two looks around while busy, */
 #define FIB_LOOK_CYCLES 1500000u /* or 500 us or so */
@@ -212,6 +219,7 @@ struct fib_worker {
 	_Atomic uint64_t sleeps_until; /* valid while idle */
 	_Atomic uint32_t taken;	       /* the monitor gave its place away */
 	_Atomic uint32_t blocking;     /* in a call that is known to block */
+	_Atomic uint8_t unsaid;	       /* or in one that may wait: enum fib_unsaid */
 	_Atomic bool presumes; /* or in one that is to be ended if it does */
 	_Atomic int spare;     /* futex: 1 while retired, 2: summoned */
 	struct fib *bound;     /* runs this fiber and no other */

@@ -10,8 +10,16 @@
  *	blocking = 0				fib_monitor_asleep = 1
  *	fib_monitor_asleep? wake it		blocking? it is away
  *
- * Not so who waits without a word, in a page fault or a call that is mostly quick: when that
- * one goes on, it counts on the monitor (launches that are put off, hooks/io/block.c).
+ * So does one that waits in a call which is mostly quick, an open() of a FIFO for one, and has
+ * told nobody, once the monitor has found it there and said so:
+ *
+ *	unsaid = 1				it has run nothing else for a tick?
+ *	the call				  unsaid: 1 -> 2
+ *	was unsaid 2, when it is set		fib_monitor_asleep = 1
+ *	  to 0? asleep? wake it			unsaid is 2? it is away
+ *
+ * Not so who waits without any word, in a page fault: when that one goes on, it counts on the
+ * monitor (launches that are put off, hooks/io/block.c).
  */
 #include <linux/futex.h>
 #include "runtime/aside.h"
@@ -220,12 +228,21 @@ static uint32_t count_more(struct fib_sched *s)
 /* Does @w wait in a call that was told of, with nothing to do for others? Above. */
 static bool is_away(struct fib_worker *w)
 {
-	return fib_load(&w->blocking, seq_cst) &&
+	return (fib_load(&w->blocking, seq_cst) ||
+		fib_load(&w->unsaid, seq_cst) == FIB_UNSAID_FOUND) &&
 	       !fib_load(&w->queued, relaxed) &&
 	       !fib_load(&w->doubts, relaxed) &&
 	       !fib_load(&w->summoned, seq_cst) &&
 	       (fib_load(&w->taken, relaxed) ||
 		fib_load(&fib_sched_of(w)->nidle, relaxed));
+}
+
+static void find_unsaid(struct fib_worker *w)
+{
+	uint8_t begun = FIB_UNSAID_BEGUN;
+
+	if (fib_load(&w->unsaid, relaxed) == begun)
+		fib_cas(&w->unsaid, &begun, FIB_UNSAID_FOUND, seq_cst);
 }
 
 bool fib_spares_look(struct fib_sched *s, bool tick)
@@ -260,8 +277,10 @@ bool fib_spares_look(struct fib_sched *s, bool tick)
 		if (same && is_away(w))
 			continue;
 		busy = true;
-		if (tick && same)
+		if (tick && same) {
+			find_unsaid(w);
 			fib_doubt_ask_for(w);
+		}
 		/* Who runs there may not have noticed the last time. */
 		if (tick && fib_load(&w->summoned, relaxed) && fib_host.preempt)
 			fib_host.preempt(w);

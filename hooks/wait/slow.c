@@ -35,6 +35,13 @@ uint64_t fib_slow_enter(void)
 	return fib_cycles() | 1;
 }
 
+/* The monitor may sleep, since it waited there. */
+void fib_slow_found(void)
+{
+	if (fib_load(&fib_monitor_asleep, relaxed))
+		fib_monitor_wake();
+}
+
 void fib_slow_less(void)
 {
 	unsigned nr = fib_self()->hook.call;

@@ -26,6 +26,7 @@ extern _Atomic uint8_t fib_slow[FIB_SLOW_CALLS];
 
 uint64_t fib_slow_enter(void);
 void fib_slow_leave(uint64_t began);
+void fib_slow_found(void);
 
 /** Are calls of the caller's number announced? */
 static inline bool fib_slow_is(void)
@@ -50,13 +51,20 @@ void fib_slow_less(void);
 /** What the caller's call comes to begins: what fib_slow_ends() is to have. */
 static inline uint64_t fib_slow_begins(void)
 {
-	return fib_likely(!fib_slow_is()) ? 0 : fib_slow_enter();
+	if (fib_unlikely(fib_slow_is()))
+		return fib_slow_enter();
+	fib_store(&fib_worker_self()->unsaid, FIB_UNSAID_BEGUN, relaxed);
+	return 0;
 }
 
 static inline void fib_slow_ends(uint64_t began)
 {
 	if (fib_unlikely(began))
 		fib_slow_leave(began);
+	else if (fib_unlikely(fib_xchg(&fib_worker_self()->unsaid,
+				       FIB_UNSAID_NOTHING,
+				       seq_cst) == FIB_UNSAID_FOUND))
+		fib_slow_found();
 }
 
 /** fib_pass(), announced or not. */

@@ -32,6 +32,7 @@
  *	often lull ROUNDS	the same in epoll_wait, by what is older than the first thread
  *	often beside ROUNDS	a sleep of 70 ms, beside a thread that waits for a lock
  *	often awaits ROUNDS	the same, beside one that waits for a message (System V)
+ *	often opens ROUNDS	the same, beside one that waits for the other end of a FIFO
  *	often crowd ROUNDS	a signal to the own process, which one thread takes, the last that
  *				was made; prints how many times the CPU time of it 2000 others
  *				make that do not
@@ -407,6 +408,23 @@ static void awaits(void)
 	t_join(th);
 }
 
+static void *open_one(void *path)
+{
+	open(path, O_RDONLY);
+	return NULL;
+}
+
+static void opens(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/often.%d", getpid());
+	CHECK_0(mkfifo(path, 0600));
+	t_thread(open_one, path);
+	doze();
+	CHECK_0(unlink(path));
+}
+
 static long cpu_ns(void)
 {
 	struct timespec ts;
@@ -505,7 +523,7 @@ static const struct {
 	{ "fork", forks },	{ "spawn", spawns },	 { "several", several },
 	{ "relay", relay },	{ "asked", asked },	 { "memory", memory },
 	{ "spill", spill },	{ "lull", lull },	 { "beside", beside },
-	{ "awaits", awaits },
+	{ "awaits", awaits },	{ "opens", opens },
 };
 
 int main(int argc, char **argv)
