@@ -228,7 +228,10 @@ static bool is_of(const struct writer *w, int fd)
 	       st.st_ino == w->ino;
 }
 
-/* After a stop the kernel would make it anew by the number; natively it is made by the path. */
+/*
+ * As fib_slow_pass_intr(). But the kernel would make it anew after a stop by the number: so it stays
+ * one that a stop has begin anew (await_turn()), as natively by its path.
+ */
 static long open_by_number(struct writer *w, const long a[6])
 {
 	uint64_t began = fib_slow_begins();
