@@ -286,22 +286,27 @@ def fairness(build, hooked, case, cpus):
     return float(m.group(1))
 
 
+VERDICTS = []
+
+
+def verdict(ok):
+    """The first word of a line that tells of a case, which counts by it."""
+    VERDICTS.append(bool(ok))
+    return "ok" if ok else "FAIL"
+
+
 def check_fair(build, hooked, cpus):
-    """Connections are answered in turn. The number of those that failed."""
-    bad = 0
+    """Connections are answered in turn."""
     for rows, on in ((FAIR, {min(cpus)}), (AHEAD, cpus)):
         for least, *case in rows:
             jain = statistics.median(fairness(build, hooked, case, on)
                                      for _ in range(FAIR_RUNS))
-            bad += jain < least
-            print("%-4s fair, %s: %.4f" % ("FAIL" if jain < least else "ok",
+            print("%-4s fair, %s: %.4f" % (verdict(jain >= least),
                                            " ".join(str(a) for a in case), jain))
-    return bad
 
 
 def check_starved(build, out, hooked, cpus):
     """Who has lost the processor is no reason for spares beside the one that is missed."""
-    bad = 0
     for workers in "2", "4":
         stats = "%s.%s" % (out, workers)
         subprocess.run([build + "/tests/counts/starved"],
@@ -313,10 +318,8 @@ def check_starved(build, out, hooked, cpus):
             n = dict(line.split() for line in f if not line.startswith("#"))
         held, spares = int(n["held_up"]), int(n["spares"])
         ok = spares <= 2 * held + SPARES
-        bad += not ok
         print("%-4s starved, %s workers: %d held up, %d spares" %
-              ("ok" if ok else "FAIL", workers, held, spares))
-    return bad
+              (verdict(ok), workers, held, spares))
 
 
 def births(build, out, env, width, few, many, most=None):
@@ -326,24 +329,20 @@ def births(build, out, env, width, few, many, most=None):
 
 
 def check_births(build, out, hooked):
-    """A life costs three calls at most. The number of those that failed."""
-    bad = 0
+    """A life costs three calls at most."""
     for width, few, many in BIRTHS:
         native = births(build, out, {"FIBHOOK_DISABLE": "1"}, width, few, many)
         for workers in "1", "2":
             env = dict(hooked, FIBHOOK_WORKERS=workers)
             got = births(build, out, env, width, few, many, LIFE)
             ok = native > LIFE and got <= LIFE
-            bad += not ok
             print("%-4s threads, %d at a time, %s workers: native %.2f, "
-                  "hooked %.2f" % ("ok" if ok else "FAIL", width, workers,
+                  "hooked %.2f" % (verdict(ok), width, workers,
                                    native, got))
-    return bad
 
 
 def check_turns(build, hooked):
-    """What one that never waits gets. The number of those that failed."""
-    bad = 0
+    """What one that never waits gets."""
     for threads, calls, least, most in TURNS:
         r = subprocess.run([build + "/tests/counts/turn", str(threads),
                             str(calls)], env=dict(os.environ, **hooked),
@@ -351,11 +350,9 @@ def check_turns(build, hooked):
         m = re.fullmatch(r"rounds=(\d+)-(\d+)\n", r.stdout)
         ok = (m and r.returncode == 0 and int(m.group(1)) <= most and
               int(m.group(2)) >= least)
-        bad += not ok
         print("%-4s turn, %d threads, %d calls: %s" %
-              ("ok" if ok else "FAIL", threads, calls,
+              (verdict(ok), threads, calls,
                (r.stdout + r.stderr).strip()))
-    return bad
 
 
 def loop(build, out, env, how, loops, conns, most=None):
@@ -374,8 +371,7 @@ def check_looks(build, hooked):
             for env in ({"FIBHOOK_DISABLE": "1"}, hooked)]
     ok = more == ["more=0", "more=1"]
     print("%-4s a loop that looks: native %s, hooked %s" %
-          ("ok" if ok else "FAIL", more[0], more[1]))
-    return not ok
+          (verdict(ok), more[0], more[1]))
 
 
 def accept(build, out, env, how, threads=1, most=None):
@@ -386,7 +382,6 @@ def accept(build, out, env, how, threads=1, most=None):
 
 
 def check_accepts(build, out, hooked):
-    bad = 0
     cases = [(how, 1, more) for how, more in ACCEPTS.items()]
     cases += [("close", threads, 1) for threads in ACCEPTORS]
     for how, threads, more in cases:
@@ -398,11 +393,9 @@ def check_accepts(build, out, hooked):
                 most += RELAY_MORE
             got = accept(build, out, env, how, threads, most)
             ok = 5 < native and got <= most
-            bad += not ok
             print("%-4s accept, %s, %d threads, %s workers: native %.2f, "
-                  "hooked %.2f" % ("ok" if ok else "FAIL", how, threads,
+                  "hooked %.2f" % (verdict(ok), how, threads,
                                    workers, native, got))
-    return bad
 
 
 def has_uring(build):
@@ -414,19 +407,16 @@ def has_uring(build):
 
 
 def check_answers(build, out, hooked):
-    """Of them that park, with io_uring. The number of those that failed."""
-    bad = 0
+    """Of them that park, with io_uring."""
     for threads in ANSWERERS:
         native = accept(build, out, {"FIBHOOK_DISABLE": "1"}, "answer", threads)
         for workers, more in ANSWER_MORE.items():
             env = dict(hooked, FIBHOOK_WORKERS=str(workers))
             got = accept(build, out, env, "answer", threads, native + more)
             ok = 9 < native and got <= native + more
-            bad += not ok
             print("%-4s accept, answer, %d threads, %d workers: native %.2f, "
-                  "hooked %.2f" % ("ok" if ok else "FAIL", threads, workers,
+                  "hooked %.2f" % (verdict(ok), threads, workers,
                                    native, got))
-    return bad
 
 
 def connect(build, out, env, how, threads, most=None):
@@ -436,7 +426,6 @@ def connect(build, out, env, how, threads, most=None):
 
 
 def check_connects(build, out, hooked):
-    bad = 0
     for case in CALLERS + ASKERS:
         native = connect(build, out, {"FIBHOOK_DISABLE": "1"}, *case)
         for workers in 1, 2:
@@ -444,11 +433,9 @@ def check_connects(build, out, hooked):
             most = native + ASK_MORE.get(case[0], {}).get(workers, CONNECT_MORE)
             got = connect(build, out, env, *case, most)
             ok = 5 < native and got <= most
-            bad += not ok
             print("%-4s connect, %s, %d threads, %s workers: native %.2f, "
-                  "hooked %.2f" % (("ok" if ok else "FAIL",) + case +
+                  "hooked %.2f" % ((verdict(ok),) + case +
                                    (workers, native, got)))
-    return bad
 
 
 def hop(build, out, env, how, most, more=()):
@@ -458,31 +445,25 @@ def hop(build, out, env, how, most, more=()):
 
 
 def check_hops(build, out, hooked):
-    """Idle workers are left alone. The number of those that failed."""
-    bad = 0
+    """Idle workers are left alone."""
     cases = [(how, workers, HOP_CALLS) for how in HOPS for workers in "24"]
     for how, workers, most in cases + [("yield", "1", YIELD_CALLS)]:
         env = dict(hooked, FIBHOOK_WORKERS=workers)
         most *= SLOW if wrap.bases else 1
         got = hop(build, out, env, how, most)
         ok = got <= most
-        bad += not ok
         print("%-4s turns by %s, %s workers: %.3f" %
-              ("ok" if ok else "FAIL", how, workers, got))
-    return bad
+              (verdict(ok), how, workers, got))
 
 
 def check_nice(build, out, hooked):
-    bad = 0
     for how in HOPS:
         native = hop(build, out, {"FIBHOOK_DISABLE": "1"}, how, None, ("nice",))
         got = hop(build, out, dict(hooked, FIBHOOK_WORKERS="2"), how,
                   native + NICE_MORE, ("nice",))
         ok = 1 < native and got <= native + NICE_MORE
-        bad += not ok
         print("%-4s turns by %s, of nice threads: native %.2f, hooked %.2f" %
-              ("ok" if ok else "FAIL", how, native, got))
-    return bad
+              (verdict(ok), how, native, got))
 
 
 def faults(build, env):
@@ -503,7 +484,6 @@ def check_start(build, out, hooked):
         return min(run([build + "/tests/counts/birth", "1", "1"], env, out)
                    for _ in range(RUNS))
 
-    bad = 0
     disabled = {"FIBHOOK_DISABLE": "1"}
     for what, count, most in (
             ("page faults", lambda env: faults(build, env), START_FAULTS),
@@ -511,9 +491,7 @@ def check_start(build, out, hooked):
         native, got = count(disabled), count(hooked)
         ok = 0 < native and got <= native + most
         print("%-4s start, %s: native %d, hooked %d" %
-              ("ok" if ok else "FAIL", what, native, got))
-        bad += not ok
-    return bad
+              (verdict(ok), what, native, got))
 
 
 def often(build, out, env, how, most=None):
@@ -549,42 +527,37 @@ def fork_calls(build, out, env, how, most=None):
 
 
 def judge(how, native, got, more, least):
-    """1: it is too many, or natively so few that nothing was counted."""
+    """Is it not too many, nor natively so few that nothing was counted?"""
     ok = least < native and got <= native + more
     print("%-4s %s: native %.2f, hooked %.2f" %
-          ("ok" if ok else "FAIL", how, native, got))
-    return not ok
+          (verdict(ok), how, native, got))
 
 
 def check_often(build, out, hooked):
-    bad = 0
     disabled = {"FIBHOOK_DISABLE": "1"}
     for how, more in OFTEN.items():
         native = often(build, out, disabled, how)
         got = often(build, out, hooked, how, native + more + OFTEN_MORE)
-        bad += judge(how, native, got, more + OFTEN_MORE, 1.9)
+        judge(how, native, got, more + OFTEN_MORE, 1.9)
     native = often(build, out, disabled, "nap")
     got = often(build, out, dict(hooked, FIBHOOK_WORKERS="2"), "nap", native + NAP_MORE)
-    bad += judge("nap", native, got, NAP_MORE, 0.9)
+    judge("nap", native, got, NAP_MORE, 0.9)
     for how, more in DOZE_MORE.items():
         native = doze(build, out, disabled, how)
         got = doze(build, out, hooked, how, native + more)
-        bad += judge(how, native, got, more, 0.9)
+        judge(how, native, got, more, 0.9)
     native, got = (crowd(build, env) for env in (disabled, hooked))
     ok = got <= CROWD
-    bad += not ok
     print("%-4s crowd, times of few: native %.1f, hooked %.1f" %
-          ("ok" if ok else "FAIL", native, got))
+          (verdict(ok), native, got))
     native, got = (fork_faults(build, env) for env in (disabled, hooked))
     ok = 0 < native and got <= native + FORK_FAULTS
     print("%-4s fork, page faults: native %d, hooked %d" %
-          ("ok" if ok else "FAIL", native, got))
-    bad += not ok
+          (verdict(ok), native, got))
     for how, more in ("fork", FORK_CALLS), ("spawn", SPAWN_CALLS):
         native = fork_calls(build, out, disabled, how)
         got = fork_calls(build, out, hooked, how, native + more)
-        bad += judge(how + ", calls", native, got, more, 3.9)
-    return bad
+        judge(how + ", calls", native, got, more, 3.9)
 
 
 def main():
@@ -599,7 +572,6 @@ def main():
     if wrap.bases:
         print("arch_prctl is not counted: without FSGSBASE each switch is one")
     hooked = {"LD_PRELOAD": build + "/libfibhook.so", "FIBHOOK_WORKERS": "1"}
-    bad = 0
     with tempfile.TemporaryDirectory() as tmp:
         out = tmp + "/count"
         for kind, how in CASES:
@@ -609,43 +581,36 @@ def main():
                 most = more if how == "glance" else native + more
                 got = trip(build, out, hooked, kind, how, pairs, most)
                 ok = 3.9 < native and got <= most
-                bad += not ok
                 print("%-4s %s %s, %d pairs: native %.2f, hooked %.2f" %
-                      ("ok" if ok else "FAIL", kind, how, pairs, native, got))
+                      (verdict(ok), kind, how, pairs, native, got))
         for conns in CHAT:
             native = chat(build, out, {"FIBHOOK_DISABLE": "1"}, conns)
             got = chat(build, out, hooked, conns)
             ok = 2 < native and got <= native * CHAT_RATIO
-            bad += not ok
             print("%-4s chat, %d connections: native %.2f, hooked %.2f" %
-                  ("ok" if ok else "FAIL", conns, native, got))
+                  (verdict(ok), conns, native, got))
         for case in LOOPS:
             native = loop(build, out, {"FIBHOOK_DISABLE": "1"}, *case)
             got = loop(build, out, hooked, *case, native + LOOP_MORE)
             ok = 4 < native and got <= native + LOOP_MORE
-            bad += not ok
             print("%-4s loop %s, %d loops, %d connections each: "
                   "native %.2f, hooked %.2f" %
-                  (("ok" if ok else "FAIL",) + case + (native, got)))
-        bad += check_births(build, out, hooked)
-        bad += check_turns(build, hooked)
-        bad += check_accepts(build, out, hooked)
+                  ((verdict(ok),) + case + (native, got)))
+        check_births(build, out, hooked)
+        check_turns(build, hooked)
+        check_accepts(build, out, hooked)
         if has_uring(build):
-            bad += check_answers(build, out, hooked)
-            bad += check_connects(build, out, hooked)
-        bad += check_hops(build, out, hooked)
-        bad += check_nice(build, out, hooked)
-        bad += check_looks(build, hooked)
-        bad += check_start(build, out, hooked)
-        bad += check_often(build, out, hooked)
-        bad += check_fair(build, hooked, cpus)
-        bad += check_starved(build, out, hooked, cpus)
-    cases = (len(CASES) * 2 + len(CHAT) + len(LOOPS) +
-             len(BIRTHS) * 2 + (len(ACCEPTS) + len(ACCEPTORS)) * 2 + len(CALLERS + ASKERS) * 2 +
-             len(ANSWERERS) * len(ANSWER_MORE) + len(TURNS) + len(HOPS) * 3 + 4 +
-             len(OFTEN) + len(FAIR + AHEAD) + 7)
-    print("%d passed, %d failed" % (cases - bad, bad))
-    return bad != 0
+            check_answers(build, out, hooked)
+            check_connects(build, out, hooked)
+        check_hops(build, out, hooked)
+        check_nice(build, out, hooked)
+        check_looks(build, hooked)
+        check_start(build, out, hooked)
+        check_often(build, out, hooked)
+        check_fair(build, hooked, cpus)
+        check_starved(build, out, hooked, cpus)
+    print("%d passed, %d failed" % (VERDICTS.count(True), VERDICTS.count(False)))
+    return not all(VERDICTS)
 
 
 if __name__ == "__main__":
