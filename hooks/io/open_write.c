@@ -252,10 +252,11 @@ static long wait_in_kernel(struct writer *w, const long a[6], bool by_number)
 	while (r == -EINTR && fib_wait_goes_on(w->fib));
 	if (r < 0 || !is_of(w, (int)r)) {
 		/*
-		 * Who waits there fails by a signal alone. So the kernel has made the open anew,
+		 * Who waits there fails by a signal alone. Else the kernel has made the open anew,
 		 * after a stop, by a path that is another's: the next is to do so as well.
 		 */
-		fib_signal_look_for_stop();
+		if (r != -EINTR && r != -FIB_ERESTARTNOINTR)
+			fib_signal_look_for_stop();
 		leave(w);
 		return r;
 	}

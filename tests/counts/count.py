@@ -527,7 +527,7 @@ def fork_calls(build, out, env, how, most=None):
 
 
 def judge(how, native, got, more, least):
-    """Is it not too many, nor natively so few that nothing was counted?"""
+    """Tells whether it is not too many, nor natively so few that nothing was counted."""
     ok = least < native and got <= native + more
     print("%-4s %s: native %.2f, hooked %.2f" %
           (verdict(ok), how, native, got))
