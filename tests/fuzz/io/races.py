@@ -27,10 +27,11 @@ def allowed(player, steps, races, one_cpu=False):
     before, lines = None, set()
     orders = list(itertools.permutations(range(first, len(steps))))
     for i, order in enumerate(orders + [None] * races):
-        # As slowly as hooked as well: a full TCP buffer has room after a while. And on
-        # one CPU: whoever was woken first is the first then.
+        # As slowly as hooked as well, and more so: a full TCP buffer has room after a while,
+        # and a timer of the kernel's has run. And on one CPU: whoever was woken first is the
+        # first then.
         status, got = player.play(steps, order=order,
-                                  hold=None if order else (12, HOLD)[i % 2],
+                                  hold=None if order else (12, HOLD, HOLD + 20)[i % 3],
                                   one_cpu=one_cpu or (not order and i % 4 == 3))
         if status or len(got) != len(steps):
             return None
