@@ -42,10 +42,32 @@ struct entry {
 	unsigned flags;
 };
 
-static struct entry table[512] FIB_SEALED = {
-#define FIB_HOOK(nm, params, args, fl) [SYS_##nm] = { call_##nm, fl },
+/* Rows of the table, without gaps: ld.so relocates each at the start. */
+enum row {
+	ROW_NONE,
+#define FIB_HOOK(nm, params, args, fl) ROW_##nm,
+#include "hooks/hooks.def"
+	ROWS
+};
+
+static const uint8_t row_of[512] = {
+#define FIB_HOOK(nm, params, args, fl) [SYS_##nm] = ROW_##nm,
 #include "hooks/hooks.def"
 };
+_Static_assert(ROWS <= UINT8_MAX + 1, "too many for row_of");
+
+static struct entry table[ROWS] FIB_SEALED = {
+#define FIB_HOOK(nm, params, args, fl) [ROW_##nm] = { call_##nm, fl },
+#include "hooks/hooks.def"
+};
+
+/* NULL: it has no hook. */
+static inline const struct entry *entry_of(unsigned nr)
+{
+	unsigned row = nr < FIB_ARRAY_SIZE(row_of) ? row_of[nr] : ROW_NONE;
+
+	return row ? &table[row] : NULL;
+}
 
 /* --- families that the user has left out -------------------------------------- */
 
@@ -96,7 +118,7 @@ bool fib_hooks_leave_out(const char *name, size_t len)
 			fib_uring_leave_out();
 		/* Numbers are one more than they are: read is 0. */
 		for (const uint16_t *c = m->calls; *c; c++)
-			table[*c - 1].call = m->call;
+			table[row_of[*c - 1]].call = m->call;
 		return true;
 	}
 	return false;
@@ -209,7 +231,7 @@ look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
 		break;
 	case EINTR:
 		finding = FIB_FINDS_EINTR;
-		if ((e && e->call ? e->flags & FIB_RESTART :
+		if ((e ? e->flags & FIB_RESTART :
 				    kernel_restarts(f->hook.call)) &&
 		    !never_restarts(f->hook.call, a))
 			finding = FIB_FINDS_RESTART;
@@ -240,7 +262,7 @@ look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
  */
 static bool tells(const struct entry *e, unsigned nr, const long a[6])
 {
-	if (!e || !e->call) {
+	if (!e) {
 		switch (nr) {
 		case SYS_msgsnd:
 		case SYS_msgrcv:
@@ -470,7 +492,7 @@ static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
 {
 	long r;
 
-	if (fib_likely(e && e->call && !(f->call.plain & e->flags)))
+	if (fib_likely(e && !(f->call.plain & e->flags)))
 		r = e->call(a);
 	else
 		r = pass(f, nr, a);
@@ -482,7 +504,7 @@ static inline long make_call(struct fib *f, const struct entry *e, unsigned nr,
 long fib_hook_call(struct fib *f, unsigned nr, const long a[6], uint8_t door,
 		   struct fib_regs *regs)
 {
-	const struct entry *e = nr < FIB_ARRAY_SIZE(table) ? &table[nr] : NULL;
+	const struct entry *e = entry_of(nr);
 	long r;
 
 	fib_store(&f->hook.in_hook, 1, relaxed);

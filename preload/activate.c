@@ -150,7 +150,7 @@ static ptrdiff_t find_tid(void)
 
 int *fib_tid_word(pthread_t t)
 {
-	static ptrdiff_t offset = -1;
+	static ptrdiff_t offset FIB_START = -1;
 
 	if (offset < 0)
 		offset = find_tid();
@@ -502,7 +502,7 @@ void fib_activate(void)
 
 void fib_init(void)
 {
-	static bool done;
+	static bool done FIB_START;
 	const int *tid;
 
 	if (done)

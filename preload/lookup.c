@@ -21,10 +21,16 @@
 
 struct wanted {
 	const char *name;
-	bool behind;  /* this library has been passed */
-	bool foreign; /* it is not libc's */
+	bool passed; /* this library has been */
 	void *at;
 	size_t size;
+};
+
+struct wanted_all {
+	const char *names; /* one behind the other, and an empty one */
+	bool passed;
+	void *to;      /* pointers */
+	bool *foreign; /* it is not libc's */
 };
 
 struct tables {
@@ -128,28 +134,47 @@ static bool read_tables(const struct dl_phdr_info *info, struct tables *t)
 	return t->sym && t->str && (t->gnu || t->sysv);
 }
 
+/* Is it behind this library? Then @t has its tables. */
+static bool is_behind(const struct dl_phdr_info *info, bool *passed,
+		      struct tables *t)
+{
+	if (!*passed) {
+		*passed = fib_object_has(info, (uintptr_t)fib_slots);
+		return false;
+	}
+	/* The vDSO's functions are no replacement for libc's of that name. */
+	return !fib_object_has(info, getauxval(AT_SYSINFO_EHDR)) &&
+	       read_tables(info, t);
+}
+
+/* The number of @name, which is not 0, or 0. */
+static uint32_t find(const struct tables *t, const char *name)
+{
+	return t->gnu ? in_gnu(t, name) : in_sysv(t, name);
+}
+
+static void *address_of(const struct tables *t, uint32_t i)
+{
+	void *at = (void *)(t->base + t->sym[i].st_value);
+
+	return ELF64_ST_TYPE(t->sym[i].st_info) == STT_GNU_IFUNC ?
+		       ((void *(*)(void))at)() :
+		       at;
+}
+
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct wanted *w = arg;
 	struct tables t;
 	uint32_t i;
 
-	if (!w->behind) {
-		w->behind = fib_object_has(info, (uintptr_t)fib_slots);
+	if (!is_behind(info, &w->passed, &t))
 		return 0;
-	}
-	/* The vDSO's functions are no replacement for libc's of that name. */
-	if (fib_object_has(info, getauxval(AT_SYSINFO_EHDR)) ||
-	    !read_tables(info, &t))
-		return 0;
-	i = t.gnu ? in_gnu(&t, w->name) : in_sysv(&t, w->name);
+	i = find(&t, w->name);
 	if (!i)
 		return 0;
-	w->at = (void *)(t.base + t.sym[i].st_value);
+	w->at = address_of(&t, i);
 	w->size = t.sym[i].st_size;
-	w->foreign = !fib_object_is_libcs(info);
-	if (ELF64_ST_TYPE(t.sym[i].st_info) == STT_GNU_IFUNC)
-		w->at = ((void *(*)(void))w->at)();
 	return 1;
 }
 
@@ -163,11 +188,35 @@ void *fib_lookup(const char *name, size_t *size)
 	return w.at;
 }
 
-void *fib_lookup_next(const char *name, bool *foreign)
+/* Each object is asked for all that none before it has. */
+static int look_for_all(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct wanted w = { .name = name };
+	struct wanted_all *w = arg;
+	bool foreign = !fib_object_is_libcs(info);
+	const char *name = w->names;
+	struct tables t;
 
-	dl_iterate_phdr(look, &w);
-	*foreign = w.foreign;
-	return w.at;
+	if (!is_behind(info, &w->passed, &t))
+		return 0;
+	for (size_t n = 0; *name; name += strlen(name) + 1, n++) {
+		char *to = (char *)w->to + n * sizeof(void *);
+		void *at;
+		uint32_t i;
+
+		memcpy(&at, to, sizeof(at));
+		i = at ? 0 : find(&t, name);
+		if (!i)
+			continue;
+		at = address_of(&t, i);
+		memcpy(to, &at, sizeof(at));
+		w->foreign[n] = foreign;
+	}
+	return 0;
+}
+
+void fib_lookup_all(const char *names, void *to, bool *foreign)
+{
+	struct wanted_all w = { .names = names, .to = to, .foreign = foreign };
+
+	dl_iterate_phdr(look_for_all, &w);
 }

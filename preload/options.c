@@ -23,13 +23,13 @@
 
 struct fib_options fib_options FIB_SEALED = { .log = FIB_LOG_WARN };
 
-struct fib_file fib_stdout;
+struct fib_file fib_stdout FIB_START;
 
 extern char **environ;
 
 /* Where the setting stands that is being read: NULL, the environment. */
-static const char *conf_path;
-static int conf_line;
+static const char *conf_path FIB_START;
+static int conf_line FIB_START;
 
 static void bad_value(const char *name, const char *val, const char *used)
 {

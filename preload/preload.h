@@ -125,7 +125,10 @@ int *fib_tid_word(pthread_t t);
 
 /** What the objects behind this one call @name, and its size, or NULL. */
 void *fib_lookup(const char *name, size_t *size);
-/** The same; *@foreign: the first of them is not libc, or a part of it. */
-void *fib_lookup_next(const char *name, bool *foreign);
+/**
+ * The same of many in one go: of @names, each with its 0 and an empty one at the end, to @to, an
+ * array of pointers, where these are NULL. @foreign, as many: it is not libc, or a part of it.
+ */
+void fib_lookup_all(const char *names, void *to, bool *foreign);
 
 #endif

@@ -28,11 +28,10 @@
 struct fib_real fib_real FIB_SEALED;
 struct fib_foreign fib_foreign FIB_SEALED;
 
-void fib_real_init(void)
-{
-#define FIB_REAL(ret, name, types)                                             \
-	fib_real.name = fib_lookup_next(#name, &fib_foreign.name);
-#define FIB_LIBC FIB_REAL
+/* In the order of struct fib_real, and of struct fib_foreign. */
+static const char names[] =
+#define FIB_REAL(ret, name, types) #name "\0"
+#define FIB_LIBC		   FIB_REAL
 #define FIB_ALIAS(name, of)
 #define FIB_OWN(name)
 #define FIB_CALL2(ret, name, ...) FIB_REAL(ret, name, )
@@ -40,6 +39,14 @@ void fib_real_init(void)
 #define FIB_CALL4(ret, name, ...) FIB_REAL(ret, name, )
 #define FIB_CALL6(ret, name, ...) FIB_REAL(ret, name, )
 #include "preload/symbols.def"
+	;
+_Static_assert(sizeof(struct fib_real) / sizeof(void (*)(void)) ==
+		       sizeof(struct fib_foreign) / sizeof(bool),
+	       "one of each");
+
+void fib_real_init(void)
+{
+	fib_lookup_all(names, &fib_real, (bool *)&fib_foreign);
 }
 
 #define CALL FIB_LIBC_CALL

@@ -18,7 +18,7 @@ static size_t str_len(const char *s)
 	return n;
 }
 
-struct fib_file fib_stderr;
+struct fib_file fib_stderr FIB_START;
 
 void fib_file_note(struct fib_file *file, int fd)
 {
@@ -54,7 +54,7 @@ static size_t append(char *to, const char *s)
 	return n;
 }
 
-long fib_line_pid;
+long fib_line_pid FIB_START;
 
 size_t fib_line_head(char *to, bool syslog)
 {

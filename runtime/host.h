@@ -16,7 +16,8 @@
  * a struct fib_host.
  *
  * fib_host_base.h	completes base.h: macros alone
- *	FIB_SEALED, FIB_LARGE, FIB_EXPORTED	attributes of data
+ *	FIB_SEALED, FIB_LARGE, FIB_START, FIB_START_LAST, FIB_EXPORTED
+ *				attributes of data
  *	fib_one_thread()	nobody comes between a load and a store
  *	fib_host_late(turns)	the caller has waited for one lock for so many
  *				turns of 100 ms; 0: it has it now. A process that

@@ -2,7 +2,7 @@
 #include "runtime/sched.h"
 #include "runtime/symtab.h"
 
-struct fib_symtab fib_symtab = {
+struct fib_symtab fib_symtab FIB_START_LAST = {
 	.magic = FIB_SYMTAB_MAGIC,
 	.size_self = sizeof(struct fib_symtab),
 	.size_fib = sizeof(struct fib),
@@ -12,7 +12,14 @@ struct fib_symtab fib_symtab = {
 	.sched = FIB_HOST_SCHEDULER,
 };
 
-static const char *const stat_names[] = {
+#define LONGEST 24
+#define FIB_STAT(name, text)                                                   \
+	_Static_assert(sizeof(#name) <= LONGEST, "a long name");
+#include "runtime/stats.def"
+#undef FIB_STAT
+
+/* No pointers, which ld.so would have to relocate at each start. */
+static const char stat_names[][LONGEST] = {
 #define FIB_STAT(name, text) #name,
 #include "runtime/stats.def"
 #undef FIB_STAT

@@ -31,10 +31,14 @@ size_t fib_distance(const char *a, size_t n, const char *b)
 }
 
 /* Each FIB_CHAOS_POINT() and FIB_CHAOS_ODDS() of the sources. */
-static const char *const points[] = {
+static const char points[][LONGEST] = {
 #define POINT(name) #name,
 #include <fibhook_points.h>
+#undef POINT
 };
+
+#define POINT(name) _Static_assert(sizeof(#name) <= LONGEST, "a long name");
+#include <fibhook_points.h>
 
 const char *fib_no_point(const char *list, size_t *len)
 {

@@ -4,14 +4,26 @@
 struct fib_libc fib_libc FIB_SEALED;
 struct fib_baseline fib_baseline FIB_SEALED;
 
-static const char *const names[] = {
-#define FIB_HOOK(nm, params, args, fl) [SYS_##nm] = #nm,
+/* One behind the other, without pointers, which ld.so would have to relocate at each start. */
+static const struct texts {
+#define FIB_HOOK(nm, params, args, fl) char nm[sizeof(#nm)];
+#include "hooks/hooks.def"
+} texts = {
+#define FIB_HOOK(nm, params, args, fl) .nm = #nm,
+#include "hooks/hooks.def"
+};
+
+static const uint16_t names[] = {
+#define FIB_HOOK(nm, params, args, fl)                                         \
+	[SYS_##nm] = 1 + offsetof(struct texts, nm),
 #include "hooks/hooks.def"
 };
 
 const char *fib_call_name(unsigned nr)
 {
-	return nr < FIB_ARRAY_SIZE(names) ? names[nr] : NULL;
+	return nr < FIB_ARRAY_SIZE(names) && names[nr] ?
+		       (const char *)&texts + names[nr] - 1 :
+		       NULL;
 }
 
 extern const char fib_raw_intr_begin[], fib_raw_intr_syscall[],

@@ -13,6 +13,10 @@
  * a fork child, and its parent, have copies of fewer pages (preload/sections.ld).
  */
 #define FIB_LARGE __attribute__((section(".bss.fib_large")))
+/* What is written, or relocated, at each start, also of a program that never has a thread. */
+#define FIB_START __attribute__((section(".data.fib_start")))
+/* The same of the beginning of what is large. */
+#define FIB_START_LAST __attribute__((section(".data.fib_start_last")))
 /* What a debugger and fibhook dump look for by its name. */
 #define FIB_EXPORTED __attribute__((visibility("default")))
 

@@ -22,6 +22,7 @@
  * as above, with the new filter on top; where they could not live, every fiber is
  * dedicated and installs it on its own, and the library's threads go without.
  */
+#include <limits.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <sys/mman.h>
@@ -47,8 +48,29 @@ struct probe {
 /* Where answers go; and what is asked with, which no answer before may change. */
 static char room[FIB_PAGE] FIB_LARGE __attribute__((aligned(FIB_PAGE)));
 static const char zeroes[128] __attribute__((aligned(8)));
-#define ROOM   (long)room
-#define ZEROES (long)zeroes
+/* Arguments that are addresses: a table of these would be relocated at each start. */
+#define ROOM   LONG_MIN
+#define ZEROES (LONG_MIN + 1)
+#define STATUS (LONG_MIN + 2)
+#define ROOT   (LONG_MIN + 3)
+#define EMPTY  (LONG_MIN + 4)
+
+static long address(long arg)
+{
+	switch (arg) {
+	case ROOM:
+		return (long)room;
+	case ZEROES:
+		return (long)zeroes;
+	case STATUS:
+		return (long)"/proc/self/status";
+	case ROOT:
+		return (long)"/";
+	case EMPTY:
+		return (long)"";
+	}
+	return arg;
+}
 
 #define THREAD_FLAGS                                                           \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_THREAD | CLONE_SYSVSEM |    \
@@ -65,14 +87,14 @@ static const struct probe probes[] = {
 	{ SYS_getpid, true, 0, { 0 } },
 	{ SYS_write, true, -EBADF, { -1, ZEROES, 0 } },
 	{ SYS_wait4, false, -ECHILD, { -1, 0, 0x40000001 } },
-	{ SYS_openat, true, 0, { -100, (long)"/proc/self/status", 02000000 } },
+	{ SYS_openat, true, 0, { -100, STATUS, 02000000 } },
 	{ SYS_read, true, -EBADF, { -1, ROOM, 0 } },
 	{ SYS_close, true, -EBADF, { -1 } },
 	{ SYS_fcntl, true, -EBADF, { -1, 3 } },
 	{ SYS_close_range, false, -EINVAL, { 1, 0, 0 } },
 	{ SYS_lseek, false, -EBADF, { -1 } },
 	{ SYS_pwrite64, true, -EBADF, { -1, ZEROES, 0, 0 } },
-	{ SYS_readlink, false, -EINVAL, { (long)"/", ROOM, 0 } },
+	{ SYS_readlink, false, -EINVAL, { ROOT, ROOM, 0 } },
 	{ SYS_fstatfs, false, -EBADF, { -1, ROOM } },
 	{ SYS_getdents64, false, -EBADF, { -1, ROOM, 0 } },
 	{ SYS_mmap, true, 0, { 0, FIB_PAGE, PROT_READ | PROT_WRITE,
@@ -82,7 +104,7 @@ static const struct probe probes[] = {
 	{ SYS_madvise, true, 0, { ROOM, 0, MADV_DONTNEED } },
 	{ SYS_munmap, true, -EINVAL, { ROOM, 0 } },
 	{ SYS_mremap, false, -EINVAL, { ROOM, 0, 0, -1 } },
-	{ SYS_memfd_create, false, -EINVAL, { (long)"", -1 } },
+	{ SYS_memfd_create, false, -EINVAL, { EMPTY, -1 } },
 	{ SYS_ftruncate, false, -EBADF, { -1, 0 } },
 	{ SYS_membarrier, false, 0, { 0 } },
 	{ SYS_arch_prctl, false, -EINVAL, { 0x5005, ROOM } },
@@ -152,6 +174,16 @@ struct outcome {
 	volatile bool installed, done, again, extras;
 };
 
+/* What is it told? */
+static long try(const struct probe *p)
+{
+	long a[6];
+
+	for (unsigned i = 0; i < 6; i++)
+		a[i] = address(p->a[i]);
+	return fib_pass(p->nr, a);
+}
+
 static bool passed(const struct probe *p, long r)
 {
 	return p->want ? r == p->want : r >= 0;
@@ -199,7 +231,7 @@ child(struct outcome *o, long nr, const long a[6])
 		if (sets_bases(p) && fib_cpu_sets_bases)
 			continue;
 		o->at = i;
-		if (!passed(p, fib_pass(p->nr, p->a)) && p->needed &&
+		if (!passed(p, try(p)) && p->needed &&
 		    !o->denied)
 			o->denied = i + 1;
 	}
@@ -207,7 +239,7 @@ child(struct outcome *o, long nr, const long a[6])
 	o->done = true;
 	o->again = nr && can_try_again();
 	for (unsigned i = 0; i < FIB_ARRAY_SIZE(extras); i++)
-		fib_pass(extras[i].nr, extras[i].a);
+		try(&extras[i]);
 	o->extras = true;
 	for (;;) {
 		fib_raw(SYS_exit_group, 0);
@@ -217,39 +249,43 @@ child(struct outcome *o, long nr, const long a[6])
 
 static const char *probe_name(unsigned i)
 {
-	static const char *const names[] = {
-		[SYS_fstat] = "fstat",
-		[SYS_mprotect] = "mprotect",
-		[SYS_madvise] = "madvise",
-		[SYS_prlimit64] = "prlimit64",
-		[SYS_membarrier] = "membarrier",
-		[SYS_arch_prctl] = "arch_prctl",
-		[SYS_memfd_create] = "memfd_create",
-		[SYS_ftruncate] = "ftruncate",
-		[SYS_lseek] = "lseek",
-		[SYS_close_range] = "close_range",
-		[SYS_pwrite64] = "pwrite64",
-		[SYS_readlink] = "readlink",
-		[SYS_fstatfs] = "fstatfs",
-		[SYS_getuid] = "getuid",
-		[SYS_geteuid] = "geteuid",
-		[SYS_getpid] = "getpid",
-		[SYS_getrandom] = "getrandom",
-		[SYS_epoll_create1] = "epoll_create1",
-		[SYS_epoll_ctl] = "epoll_ctl",
-		[SYS_eventfd2] = "eventfd2",
-		[SYS_preadv2] = "preadv2",
-		[SYS_pwritev2] = "pwritev2",
-		[SYS_getsockopt] = "getsockopt",
+	static const struct {
+		short nr;
+		char name[16];
+	} names[] = {
+		{ SYS_fstat, "fstat" },
+		{ SYS_mprotect, "mprotect" },
+		{ SYS_madvise, "madvise" },
+		{ SYS_prlimit64, "prlimit64" },
+		{ SYS_membarrier, "membarrier" },
+		{ SYS_arch_prctl, "arch_prctl" },
+		{ SYS_memfd_create, "memfd_create" },
+		{ SYS_ftruncate, "ftruncate" },
+		{ SYS_lseek, "lseek" },
+		{ SYS_close_range, "close_range" },
+		{ SYS_pwrite64, "pwrite64" },
+		{ SYS_readlink, "readlink" },
+		{ SYS_fstatfs, "fstatfs" },
+		{ SYS_getuid, "getuid" },
+		{ SYS_geteuid, "geteuid" },
+		{ SYS_getpid, "getpid" },
+		{ SYS_getrandom, "getrandom" },
+		{ SYS_epoll_create1, "epoll_create1" },
+		{ SYS_epoll_ctl, "epoll_ctl" },
+		{ SYS_eventfd2, "eventfd2" },
+		{ SYS_preadv2, "preadv2" },
+		{ SYS_pwritev2, "pwritev2" },
+		{ SYS_getsockopt, "getsockopt" },
 	};
 	unsigned nr;
 
 	if (i >= FIB_ARRAY_SIZE(probes))
 		return NULL;
 	nr = (unsigned)probes[i].nr;
-	if (fib_call_name(nr))
-		return fib_call_name(nr);
-	return nr < FIB_ARRAY_SIZE(names) ? names[nr] : NULL;
+	for (unsigned k = 0; k < FIB_ARRAY_SIZE(names); k++)
+		if (nr == (unsigned)names[k].nr)
+			return names[k].name;
+	return fib_call_name(nr);
 }
 
 /* All signals are blocked: what is forced (SIGSYS) kills the child. */

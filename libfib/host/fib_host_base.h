@@ -4,6 +4,8 @@
 
 #define FIB_SEALED
 #define FIB_LARGE
+#define FIB_START
+#define FIB_START_LAST
 #define FIB_EXPORTED
 
 /*
