@@ -14,7 +14,7 @@
 /* The descriptors that are ours. Few, long-lived, rarely changed. */
 static _Atomic int ours[OURS_MAX] FIB_LARGE;
 static _Atomic uint32_t ours_top;      /* none of ours is behind */
-static _Atomic int ours_low = INT_MAX; /* none of ours is below */
+static _Atomic int ours_low FIB_START = INT_MAX; /* none of ours is below */
 /* One in reserve, for fib_iom_evict() while the table is full; -1: in use. */
 static _Atomic int reserve = -1;
 

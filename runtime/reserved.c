@@ -10,7 +10,7 @@ static _Atomic uint64_t taken[FIB_FD_MAX / 64] FIB_LARGE;
 static _Atomic uint32_t ntaken;
 static _Atomic bool used; /* ever */
 static struct fib_lock lock = FIB_LOCK(RESERVED);
-static int blank = -1;
+static int blank FIB_START = -1;
 
 void fib_reserved_init(int fd)
 {

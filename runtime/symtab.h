@@ -50,7 +50,6 @@ struct fib_symtab {
 	uint64_t chaos;		 /* seed, see chaos.h; 0: none */
 	_Atomic uint32_t fibers; /* entries in all slabs */
 	struct fib_sched *sched; /* the one that the program runs in */
-	struct fib *slabs[FIB_SYMTAB_SLABS];
 	_Atomic uint64_t stats[FIB_STATS];
 	struct fib_holdup holdups[FIB_HOLDUPS]; /* the monitor writes it */
 	uint64_t start_cycles, start_ns;	/* read together: cputime.h */
@@ -60,6 +59,7 @@ struct fib_symtab {
 		struct fib_trace_ring *_Atomic outside; /* of no worker */
 	} trace;
 	uint64_t seen_cycles, seen_ns; /* by the monitor, for who reads a core */
+	struct fib *slabs[FIB_SYMTAB_SLABS]; /* last: few are used, and the rest is large */
 };
 
 /* A program that uses the runtime as a library has its own beside this. */

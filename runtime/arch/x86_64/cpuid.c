@@ -11,12 +11,12 @@ bool fib_cpu_sets_bases FIB_SEALED;
 static struct {
 	unsigned leaf, sub;
 	struct fib_cpuid is;
-} kept[KEPT];
-static unsigned nkept;
+} kept[KEPT] FIB_START;
+static unsigned nkept FIB_START;
 
 bool fib_cpuid(unsigned leaf, unsigned sub, struct fib_cpuid *out)
 {
-	static unsigned highest;
+	static unsigned highest FIB_START;
 
 	for (unsigned i = 0; i < nkept; i++) {
 		if (kept[i].leaf != leaf || kept[i].sub != sub)
