@@ -439,7 +439,10 @@ static inline void note_call(struct fib *f, unsigned nr, long first,
 	f->hook.restarted = restarted;
 	f->io.part = false;
 	f->io.handled = FIB_HANDLED_NONE;
-	fib_store(&f->io.stop, FIB_STOP_NOTHING, relaxed);
+	/* What ends a call while it is away to be made once more has ended it. */
+	if (fib_likely(!restarted) ||
+	    fib_load(&f->io.stop, relaxed) > FIB_STOP_ENDED)
+		fib_store(&f->io.stop, FIB_STOP_NOTHING, relaxed);
 }
 
 /* semtimedop() with a limit: a kick ends it, and it is made again for what is left. */

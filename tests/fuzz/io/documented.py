@@ -33,6 +33,9 @@ def documented(d):
     if isinstance(d, races.Race) and "signalfd" in calls and \
             re.search(r"\t\d+ = (128|256) ", d.line):
         return "what a signalfd tells has the sender's id, another one each time"
+    if isinstance(d, races.Race) and "signalfd" in calls and " had SIG" in d.line and \
+            any(what == "-1 EINTR" for _, what in news(d)):
+        return "who reads a signalfd has the signal open: docs/COMPATIBILITY.md"
     if watch_readers_differ(d, steps) or \
             isinstance(d, races.Race) and "inotify" in calls and \
             {"nonblock", "fionbio"} & set(calls):
@@ -270,6 +273,15 @@ def documented_alone(d, calls):
     if re.match("(p?w|vw)rite.* of (fifo|pipe).*: done -> blocks", d.signature()) and \
             d.steps[d.phase].startswith("* cont"):
         return "a stop that finds no worker idle: docs/COMPATIBILITY.md"
+    if re.match("(send|v?write).* of (netlink|pair stream).*: -1 (ECONNREFUSED|EPIPE) -> done",
+                d.signature()) and {"dup2", "dup3"} & set(calls) and \
+            re.match(r"\* (stop|cont)", d.steps[d.phase]):
+        return "a send whose number becomes the other end's: docs/COMPATIBILITY.md"
+    # Natively either: what is read is room when a kernel thread has passed on what was written
+    # before (flush_to_ldisc()), and for who waits there already, if that one is faster.
+    if re.match("(p?w|vw)rite.* of (pty|ptsopen).*: done -> blocks", d.signature()) and \
+            sum(bool(re.match(r"\d+ (sub )?v?p?writ", s)) for s in d.steps) > 1:
+        return "who writes to a terminal that was full: the kernel's race"
     # The one that it wakes lets the next one in before it has all others stop.
     if re.match("(p?read|vread).* of pty.*: blocks -> -1 EAGAIN", d.signature()) and \
             d.steps[d.phase].startswith("* stop"):
