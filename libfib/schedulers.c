@@ -521,15 +521,16 @@ int fib_sched_info(const struct fib_sched *s, struct fib_sched_info *info)
 		.running = fib_load(&s->lib.phase, acquire) == FIB_STARTED ||
 			   fib_load(fib_shared(&s->lib.alive), acquire),
 		.threads = s->lib.threads,
-		.idle = fib_load(&s->nidle, relaxed),
 		.fibers = fib_load(&s->lib.nfibers, relaxed),
 		.events = fib_load(&s->lib.nevents, relaxed),
 		.timers = fib_load(&s->lib.ntimers, relaxed),
 		.tickles = fib_load(&s->lib.tickles, relaxed),
 	};
 	for (unsigned i = 0; i < s->lib.threads; i++)
-		if (fib_load(fib_shared(&s->worker[i]->cur), relaxed))
+		if (fib_load(fib_shared(&s->worker[i]->cur), acquire))
 			info->active++;
+	/* After that: who runs by now has left the idle ones before. */
+	info->idle = fib_load(&s->nidle, relaxed);
 	return 0;
 }
 
