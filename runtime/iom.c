@@ -186,11 +186,26 @@ static bool is_alone_locked(struct fib_fd *s)
 	return true;
 }
 
+/*
+ * @s is looked at as one that waits anew; but for a call that the monitor has had look once
+ * more, and that waits on: its age counts, or it would be woken as often for ever.
+ */
+static void freshen_locked(struct fib_fd *s, bool again)
+{
+	bool goes_on = again && fib_iom_asked_locked(s);
+
+	if (!goes_on)
+		fib_store(&s->fresh, FIB_FRESH_NEW, relaxed);
+	else if (fib_load(&s->fresh, relaxed) == FIB_FRESH_OLD)
+		fib_store(&s->fresh, FIB_FRESH_SEEN, relaxed);
+}
+
 /* @since: if no edge came since it was @seq. @polls: the caller would poll by itself. */
 static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		   bool observer, bool keeps, bool since, uint32_t seq,
 		   uint32_t *turn, bool polls)
 {
+	bool again = *turn != 0;
 	int r = 0;
 
 	w->fib = fib_self();
@@ -215,7 +230,7 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 			fib_iom_sent_ends_locked(s, events);
 		}
 		fib_iom_waits_locked(s, observer ? FIB_IO_OTHERS : events);
-		fib_store(&s->fresh, FIB_FRESH_NEW, relaxed);
+		freshen_locked(s, again);
 	}
 	fib_unlock(&s->lock);
 	return r;

@@ -334,6 +334,18 @@ static bool check(struct fib_fd *s)
 	return true;
 }
 
+/* Of look_ns: those who wait were woken by the last look, and none has come back since. */
+#define ASKED 1ull
+
+bool fib_iom_asked_locked(struct fib_fd *s)
+{
+	bool asked = s->look_ns != FIB_NEVER && s->look_ns & ASKED;
+
+	if (asked)
+		s->look_ns &= ~ASKED;
+	return asked;
+}
+
 /* The host's questions, if it is time for them. */
 static void ask(struct fib_fd *s, struct look *l)
 {
@@ -354,11 +366,13 @@ static void ask(struct fib_fd *s, struct look *l)
 	if (!r)
 		return;
 	l->calls -= l->calls > 1 ? 2 : 1;
-	s->look_ns = l->now_ns + (l->now_ns - s->seen_ns) / AGE_PARTS;
+	s->look_ns =
+		(l->now_ns + (l->now_ns - s->seen_ns) / AGE_PARTS) & ~ASKED;
 	if ((r & FIB_LATE_SOON) && s->look_ns - l->now_ns < HURRY_NS)
 		fib_iom_hurries();
 	if (!(r & FIB_LATE_NEWS))
 		return;
+	s->look_ns |= ASKED;
 	/* (L): who was woken, and has not tried yet, is faster, or hands on. */
 	events &= (uint8_t)~sent_locked(s);
 	fib_iom_feed_locked(s, events, 0);
@@ -375,7 +389,7 @@ static void look_at_locked(struct fib_fd *s, struct look *l)
 	if (fresh == FIB_FRESH_NEW) {
 		fresh = FIB_FRESH_SEEN;
 		s->seen_ns = l->now_ns;
-		s->look_ns = l->late ? l->now_ns : l->soon_ns;
+		s->look_ns = (l->late ? l->now_ns : l->soon_ns) & ~ASKED;
 	}
 	ask(s, l);
 	if (fresh == FIB_FRESH_SEEN) {

@@ -321,6 +321,15 @@ _Atomic uint32_t *fib_fd_begun(struct fib_known *k);
 uint32_t fib_fd_found(struct fib_known *k);
 /** How many sends wait for room at the receiver of a unix datagram. */
 extern _Atomic int fib_fd_for_receivers;
+/** What socket @fd has sent and nobody has received yet, and how much of that it may have. */
+struct fib_sndbuf {
+	int used, size;
+} fib_fd_sndbuf(int fd);
+/** Of a unix datagram socket poll tells of the receiver as well: unix_writable(). */
+static inline bool fib_fd_tells_of_receiver(struct fib_sndbuf b)
+{
+	return b.used <= b.size / 4;
+}
 /** No other process can change what is known of @k. */
 bool fib_fd_is_ours_alone(struct fib_known *k);
 /** The caller waits for @events of @k where the monitor does not ask for it: ask. */

@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <sys/ioctl.h>
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/fd/known_int.h"
@@ -326,10 +327,20 @@ bool fib_fd_short_is_last(int fd)
 
 _Atomic int fib_fd_for_receivers;
 
+struct fib_sndbuf fib_fd_sndbuf(int fd)
+{
+	struct fib_sndbuf b = { 0 };
+	int len = sizeof(b.size);
+
+	fib_raw(SYS_ioctl, fd, TIOCOUTQ, &b.used);
+	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_SNDBUF, &b.size, &len);
+	return b;
+}
+
 /*
  * A datagram socket is shut by its own file alone, unix_shutdown(): here by nobody else.
- * But poll says nothing of its receiver while more than a quarter of its own buffer is
- * used, and that may come later than the wait.
+ * But poll says nothing of its receiver while much of its own buffer is used, and that may
+ * come later than the wait.
  */
 static bool shuts_itself(const struct fib_known *k)
 {
@@ -347,7 +358,8 @@ static bool shuts_itself(const struct fib_known *k)
 /*
  * Another process may shut a unix socket for sending: unix_poll() says nothing of it, and
  * who waits is woken natively (unix_shutdown()). What has no bytes is nothing to a
- * stream, but for that; of packets the next one itself is to try.
+ * stream, but for that; of packets the next one itself is to try. But who waits for its
+ * receiver alone is not woken (unix_wait_for_peer()), and poll tells of that one.
  */
 static unsigned ask_whether_shut(uint8_t kind, const struct fib_fd *s)
 {
@@ -356,6 +368,9 @@ static unsigned ask_whether_shut(uint8_t kind, const struct fib_fd *s)
 	if (kind == FIB_FD_STREAM &&
 	    fib_raw(SYS_sendto, s->fd, NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL, 0,
 		    0) != -EPIPE)
+		return FIB_LATE_AGAIN;
+	if (kind == FIB_FD_LOCAL &&
+	    fib_fd_tells_of_receiver(fib_fd_sndbuf(s->fd)))
 		return FIB_LATE_AGAIN;
 	return FIB_LATE_AGAIN | FIB_LATE_NEWS;
 }

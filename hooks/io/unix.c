@@ -9,7 +9,6 @@
  * first of them waits as it can.
  */
 #include <stddef.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include "hooks/core/hook.h"
@@ -114,18 +113,16 @@ static struct name name_in(long nr, const long a[6])
 enum full {
 	FULL_SENDER,   /* its own buffer: poll tells */
 	FULL_RECEIVER, /* of that one it tells too, if the two are connected, */
-	FULL_UNTOLD, /* but not while more of its own buffer is used: unix_writable() */
+	FULL_UNTOLD, /* but not while more of its own buffer is used: fib_fd_tells_of_receiver() */
 };
 
 static enum full find_full(int fd)
 {
-	int used = 0, size = 0, len = sizeof(size);
+	struct fib_sndbuf b = fib_fd_sndbuf(fd);
 
-	fib_raw(SYS_ioctl, fd, TIOCOUTQ, &used);
-	fib_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_SNDBUF, &size, &len);
-	if (used >= size)
+	if (b.used >= b.size)
 		return FULL_SENDER;
-	return used > size / 4 ? FULL_UNTOLD : FULL_RECEIVER;
+	return fib_fd_tells_of_receiver(b) ? FULL_RECEIVER : FULL_UNTOLD;
 }
 
 /* A send by call @nr. */

@@ -145,7 +145,11 @@ OFTEN_MORE = 0.1
 NAP_MORE = 0.5
 # A sleep in which all sleep: the worker's own, who wakes the monitor, and that one's ticks until
 # it sleeps again. So where an event loop waits, and where a thread waits in the kernel meanwhile.
-DOZES, DOZE_MORE = (5, 45), {"doze": 4.3, "lull": 7.5, "beside": 5, "awaits": 5, "opens": 5}
+# Who waits for a datagram's receiver is looked at, the more seldom the longer; he is not woken.
+# Who waits for his own socket, which another process may shut, is, and counts as one who waits
+# for as long.
+DOZES, DOZE_MORE = (5, 45), {"doze": 4.3, "lull": 7.5, "beside": 5, "awaits": 5, "opens": 5,
+                           "clogged": 24, "jammed": 86}
 # Who is to have a signal is not looked for among thousands each time: 9 to 13 times as much it was.
 CROWD = 4
 # What is reset in a child is copied: page faults of a fork and its child. And calls more: the

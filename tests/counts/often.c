@@ -33,6 +33,9 @@
  *	often beside ROUNDS	a sleep of 70 ms, beside a thread that waits for a lock
  *	often awaits ROUNDS	the same, beside one that waits for a message (System V)
  *	often opens ROUNDS	the same, beside one that waits for the other end of a FIFO
+ *	often clogged ROUNDS	the same, beside one that waits for room at a datagram's receiver
+ *	often jammed ROUNDS	the same, for room in the socket itself, which is older than the
+ *				first thread
  *	often crowd ROUNDS	a signal to the own process, which one thread takes, the last that
  *				was made; prints how many times the CPU time of it 2000 others
  *				make that do not
@@ -50,6 +53,7 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/time.h>
+#include <sys/un.h>
 
 static long rounds;
 
@@ -425,6 +429,42 @@ static void opens(void)
 	CHECK_0(unlink(path));
 }
 
+static void *send_one(void *fd)
+{
+	send(*(int *)fd, "", 1, 0);
+	return NULL;
+}
+
+static void send_beside(int *fd)
+{
+	while (send(*fd, "", 1, MSG_DONTWAIT) == 1)
+		;
+	CHECK(errno == EAGAIN);
+	t_thread(send_one, fd);
+	doze();
+}
+
+/* Connected one way: its own buffer has room, and the receiver has none. */
+static void clogged(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(at);
+	int to = socket(AF_UNIX, SOCK_DGRAM, 0);
+	int from = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	CHECK_0(bind(to, (void *)&at, sizeof(sa_family_t)));
+	CHECK_0(getsockname(to, (void *)&at, &len));
+	CHECK_0(connect(from, (void *)&at, len));
+	send_beside(&from);
+}
+
+static int packets[2];
+
+static void jammed(void)
+{
+	send_beside(&packets[0]);
+}
+
 static long cpu_ns(void)
 {
 	struct timespec ts;
@@ -523,7 +563,8 @@ static const struct {
 	{ "fork", forks },	{ "spawn", spawns },	 { "several", several },
 	{ "relay", relay },	{ "asked", asked },	 { "memory", memory },
 	{ "spill", spill },	{ "lull", lull },	 { "beside", beside },
-	{ "awaits", awaits },	{ "opens", opens },
+	{ "awaits", awaits },	{ "opens", opens },	 { "clogged", clogged },
+	{ "jammed", jammed },
 };
 
 int main(int argc, char **argv)
@@ -537,6 +578,7 @@ int main(int argc, char **argv)
 	while (strcmp(all[i].name, argv[1]))
 		CHECK(++i < (int)T_LEN(all));
 	t_pair(quiet);
+	CHECK_0(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, packets));
 	loop = epoll_create1(0);
 	CHECK_0(epoll_ctl(loop, EPOLL_CTL_ADD, quiet[0],
 			  &(struct epoll_event){ .events = EPOLLIN }));

@@ -47,6 +47,9 @@ def documented(d):
     if isinstance(d, races.Race) and d.one_cpu and \
             {"pty", "ptsopen"} & set(calls) and set(CLOSERS) & set(calls):
         return "whether what comes to a terminal that is closed has a SIGIO: the kernel's race"
+    if isinstance(d, races.Race) and number_closed(d) and \
+            all("+nval" in line and "+nval" not in d.line for line in d.fine[1]):
+        return "a poll of a number that is closed: docs/COMPATIBILITY.md"
     if isinstance(d, races.Race) and raced_beside_epoll(d, calls):
         return "who reads beside an epoll_wait(): docs/COMPATIBILITY.md"
     if isinstance(d, races.Race):
@@ -583,8 +586,11 @@ def less_than_a_page(d):
 
 
 def number_closed(d):
-    """Does step @k of the difference, which has not ended, look at such a number?"""
-    a, b = ({x.split()[0] for x in line.split("\t")[1:]} for line in d.lines())
+    """Does a step that has not ended hooked, and has natively, look at such a number?"""
+    natively, hooked = (d.fine[1], d.line) if isinstance(d, races.Race) else \
+        ([d.lines()[0]], d.lines()[1])
+    a = set.intersection(*({x.split()[0] for x in line.split("\t")[1:]} for line in natively))
+    b = {x.split()[0] for x in hooked.split("\t")[1:]}
     for k in a - b:
         names = {w.split(":")[0] for w in d.steps[int(k)].split() if ":" in w} \
             if k.isdigit() else set()
