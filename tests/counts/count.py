@@ -149,7 +149,7 @@ NAP_MORE = 0.5
 # Who waits for his own socket, which another process may shut, is, and counts as one who waits
 # for as long.
 DOZES, DOZE_MORE = (5, 45), {"doze": 4.3, "lull": 7.5, "beside": 5, "awaits": 5, "opens": 5,
-                           "clogged": 24, "jammed": 86}
+                           "clogged": 24, "jammed": 90}
 # Who is to have a signal is not looked for among thousands each time: 9 to 13 times as much it was.
 CROWD = 4
 # What is reset in a child is copied: page faults of a fork and its child. And calls more: the
