@@ -232,7 +232,7 @@ look_for_signals(struct fib *f, const struct entry *e, const long a[6], long *r)
 	case EINTR:
 		finding = FIB_FINDS_EINTR;
 		if ((e ? e->flags & FIB_RESTART :
-				    kernel_restarts(f->hook.call)) &&
+			 kernel_restarts(f->hook.call)) &&
 		    !never_restarts(f->hook.call, a))
 			finding = FIB_FINDS_RESTART;
 		break;
