@@ -15,7 +15,7 @@ def documented(d):
     steps = [x.split() for x in d.steps[:d.phase + 1]]
     if re.search("blocks -> (done|-1 EFAULT)|: done -> (blocks|-1 EAGAIN|done)",
                  d.signature()) and \
-            any(re.search("dgram|seqpacket|udp|raw|netlink|epoll", " ".join(x[1:]))
+            any(re.search("dgram|seqpacket|stream|udp|raw|netlink|epoll", " ".join(x[1:]))
                 for x in steps) and \
             any("peek" in x[3:] and x[0].isdigit() for x in steps):
         return "who peeks wakes the next one: docs/COMPATIBILITY.md"
