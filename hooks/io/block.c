@@ -310,13 +310,14 @@ static bool is_first_at_master(const struct fib_io *io)
 
 /*
  * Each time that they are woken, n_tty_read(), inotify_read() and fanotify_read(), and a
- * pipe_write() that has no room, look at O_NONBLOCK again, before they look at signals.
+ * pipe_write() that has no room, look at O_NONBLOCK again, before they look at signals. (Not so
+ * splice() and its like, whose flags are what they were when the call began.)
  */
 static bool ends_by_nonblock(struct fib_io *io)
 {
 	struct fib_known *k = fib_fd_of(io->s);
 
-	if (!fib_fd_nonblock(k))
+	if (io->rules != &fib_io_hooked || !fib_fd_nonblock(k))
 		return false;
 	if (k->kind == FIB_FD_PIPE && io->ev == FIB_IO_WRITE)
 		return !fib_io_lost(io) && !fib_io_ready(k->fd, POLLOUT);
