@@ -157,15 +157,16 @@ static void ended(int to, int from)
 	t_pair(sv);
 	CHECK_0(setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
 	CHECK_0(setsockopt(l, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
-	t_begin(&c[0], epolls, NULL);
-	t_begin(&c[1], recvs, &sv[0]);
-	t_begin(&c[2], accepts, &l);
-	t_begin(&c[3], sigwaits, NULL);
-	t_begin(&c[4], semops, NULL);
-	t_begin(&c[5], gets_events, NULL);
-	t_begin(&c[6], sleeps, NULL);
-	t_begin(&c[7], waits, &word);
-	t_begin(&c[8], polls, &nothing);
+	t_begin_one(&c[0], epolls, NULL);
+	t_begin_one(&c[1], recvs, &sv[0]);
+	t_begin_one(&c[2], accepts, &l);
+	t_begin_one(&c[3], sigwaits, NULL);
+	t_begin_one(&c[4], semops, NULL);
+	t_begin_one(&c[5], gets_events, NULL);
+	t_begin_one(&c[6], sleeps, NULL);
+	t_begin_one(&c[7], waits, &word);
+	t_begin_one(&c[8], polls, &nothing);
+	t_pause();
 	be_stopped(to, from);
 	t_ended("epoll_wait", &c[0]);
 	t_ended("recv", &c[1]);
@@ -197,7 +198,8 @@ static void left(int to, int from, int times)
 	int64_t spent = 0;
 
 	for (int i = 0; i < 4; i++)
-		t_begin(&c[i], calls[i], &nothing);
+		t_begin_one(&c[i], calls[i], &nothing);
+	t_pause();
 	for (int i = 0; i < times; i++) {
 		int64_t since = stop.went_on;
 
