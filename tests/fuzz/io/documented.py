@@ -276,6 +276,9 @@ def documented_alone(d, calls):
     if re.match("(p?w|vw)rite.* of (fifo|pipe).*: done -> blocks", d.signature()) and \
             d.steps[d.phase].startswith("* cont"):
         return "a stop that finds no worker idle: docs/COMPATIBILITY.md"
+    if re.search("-> -1 EMSGSIZE$", d.signature()) and \
+            any(re.search(r"opt \w+ sndbuf ", s) for s in d.steps[:d.phase]):
+        return "a datagram whose buffer is made too small for it: docs/COMPATIBILITY.md"
     if re.match("(send|v?write).* of (netlink|pair stream).*: -1 (ECONNREFUSED|EPIPE) -> done",
                 d.signature()) and {"dup2", "dup3"} & set(calls) and \
             re.match(r"\* (stop|cont)", d.steps[d.phase]):
