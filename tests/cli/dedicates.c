@@ -19,7 +19,7 @@ static void *sleeps(void *arg)
 
 static void *is_nice(void *arg)
 {
-	if (setpriority(PRIO_PROCESS, 0, 5))
+	if (setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1))
 		exit(1);
 	for (;;)
 		pause();
