@@ -186,20 +186,6 @@ static bool is_alone_locked(struct fib_fd *s)
 	return true;
 }
 
-/*
- * @s is looked at as one that waits anew; but for a call that the monitor has had look once
- * more, and that waits on: its age counts, or it would be woken as often for ever.
- */
-static void freshen_locked(struct fib_fd *s, bool again)
-{
-	bool goes_on = again && fib_iom_asked_locked(s);
-
-	if (!goes_on)
-		fib_store(&s->fresh, FIB_FRESH_NEW, relaxed);
-	else if (fib_load(&s->fresh, relaxed) == FIB_FRESH_OLD)
-		fib_store(&s->fresh, FIB_FRESH_SEEN, relaxed);
-}
-
 /* @since: if no edge came since it was @seq. @polls: the caller would poll by itself. */
 static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 		   bool observer, bool keeps, bool since, uint32_t seq,
@@ -230,7 +216,7 @@ static int publish(struct fib_fd *s, struct fib_waiter *w, uint8_t events,
 			fib_iom_sent_ends_locked(s, events);
 		}
 		fib_iom_waits_locked(s, observer ? FIB_IO_OTHERS : events);
-		freshen_locked(s, again);
+		fib_iom_freshen_locked(s, again);
 	}
 	fib_unlock(&s->lock);
 	return r;

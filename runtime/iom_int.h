@@ -62,8 +62,8 @@ static inline void fib_iom_read_begins(struct fib_fd *s)
  * As epoll_ctl().
  */
 long fib_iom_tell_unread_locked(struct fib_fd *s);
-/* Has the monitor's last look at @s woken who waits there? Once. */
-bool fib_iom_asked_locked(struct fib_fd *s);
+/* Somebody waits at @s. @again: his call has waited there before. */
+void fib_iom_freshen_locked(struct fib_fd *s, bool again);
 void fib_iom_unlink_locked(struct fib_fd *s, struct fib_waiter *w);
 /**
  * An edge: wake one consumer for each direction in @events, and all observers of

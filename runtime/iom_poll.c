@@ -337,13 +337,19 @@ static bool check(struct fib_fd *s)
 /* Of look_ns: those who wait were woken by the last look, and none has come back since. */
 #define ASKED 1ull
 
-bool fib_iom_asked_locked(struct fib_fd *s)
+/*
+ * @s is looked at as one that waits anew; but for a call that the monitor has had look once
+ * more, and that waits on: its age counts, or it would be woken as often for ever.
+ */
+void fib_iom_freshen_locked(struct fib_fd *s, bool again)
 {
-	bool asked = s->look_ns != FIB_NEVER && s->look_ns & ASKED;
-
-	if (asked)
-		s->look_ns &= ~ASKED;
-	return asked;
+	if (!again || s->look_ns == FIB_NEVER || !(s->look_ns & ASKED)) {
+		fib_store(&s->fresh, FIB_FRESH_NEW, relaxed);
+		return;
+	}
+	s->look_ns &= ~ASKED;
+	if (fib_load(&s->fresh, relaxed) == FIB_FRESH_OLD)
+		fib_store(&s->fresh, FIB_FRESH_SEEN, relaxed);
 }
 
 /* The host's questions, if it is time for them. */
