@@ -30,15 +30,17 @@ static int await_one(struct fib *f, uint64_t set, uint64_t deadline,
 		     siginfo_t *info, long *r)
 {
 	struct fib_timer timer = { 0 };
+	bool slept = false, process;
 	int sig = 0;
 
 	*r = 0;
 	if (deadline != FIB_NEVER)
 		*r = fib_timer_arm(&timer, f, deadline);
-	while (*r == 0 && !(sig = fib_signal_accept(f, set, info))) {
+	while (*r == 0 && !(sig = fib_signal_accept(f, set, info, &process))) {
+		slept = true;
 		/* (A) of signal.h sets it again for what comes from now on */
 		fib_xchg(&f->attention, 0, seq_cst);
-		if ((sig = fib_signal_accept(f, set, info)))
+		if ((sig = fib_signal_accept(f, set, info, &process)))
 			break;
 		fib_signal_rewatch(set);
 		if ((fib_load(&f->sig.pending, relaxed) &
@@ -55,6 +57,8 @@ static int await_one(struct fib *f, uint64_t set, uint64_t deadline,
 	fib_store(&f->sig.awaited, 0, seq_cst);
 	f->wait = FIB_WAIT_NONE;
 	fib_timer_disarm(&timer);
+	if (sig && slept && process)
+		fib_signal_wake_next(f, sig);
 	return sig ? sig : fib_signal_dequeue(f, set, info);
 }
 
@@ -68,8 +72,9 @@ static long accepted(int sig, const siginfo_t *info, void *user_info)
 /* As do_sigtimedwait() of the kernel, which looks once, and does not sleep. */
 static long accept_now(struct fib *f, uint64_t set, void *user_info)
 {
+	bool process;
 	siginfo_t info;
-	int sig = fib_signal_accept(f, set, &info);
+	int sig = fib_signal_accept(f, set, &info, &process);
 
 	if (!sig)
 		return -EAGAIN;
@@ -104,8 +109,8 @@ long fib_sys_rt_sigtimedwait(const uint64_t *user_set, void *user_info,
 	fib_cancel_begin();
 	f->wait = FIB_WAIT_SIGNAL;
 	f->wait_deadline = deadline;
+	fib_stop_ends(); /* and who awaits something may be woken for nothing */
 	fib_store(&f->sig.awaited, set, seq_cst);
-	fib_stop_ends();
 	sig = await_one(f, set, deadline, &info, &r);
 	fib_signal_mask_changed(f);
 	if (sig)

@@ -537,7 +537,8 @@ void fib_signal_rewatch(uint64_t set)
  * In the fiber's own queue, here, or left in the kernel's for the process? The
  * next one may be in either, and on its way from one to another but for the lock.
  */
-int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info)
+int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info,
+		      bool *process)
 {
 	struct timespec now = { 0, 0 };
 	uint64_t ahead, here, first;
@@ -561,6 +562,7 @@ again:
 		sig = (int)fib_raw(SYS_rt_sigtimedwait, &ahead, info, &now, 8);
 	if (sig > 0)
 		note_sender(info);
+	*process = sig > 0 && info->si_code != SI_TKILL;
 	/* It has come since. */
 	if (sig > 0 && fib_sig_timer_target(info, &its) && its != f) {
 		to_timers_thread(sig, info);
@@ -571,11 +573,11 @@ again:
 		fib_sig_timer_dequeued(info);
 	if (sig <= 0) {
 		sig = fib_signal_dequeue_process(here, info);
-		merges = true;
+		*process = merges = true;
 	}
 	if (sig <= 0) {
 		sig = fib_sig_dequeue(f, set, info);
-		merges = fib_load(&f->sig.merges, relaxed) == sig;
+		*process = merges = fib_load(&f->sig.merges, relaxed) == sig;
 		fib_store(&f->sig.merges, 0, seq_cst);
 	}
 	/* One is enough: another that comes now is forwarded to somebody else. */

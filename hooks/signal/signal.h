@@ -188,6 +188,11 @@ bool fib_signal_wants(struct fib *f, int sig);
 /** The fiber that would get @sig, sent to the process; NULL: all block it. */
 struct fib *fib_signal_target(int sig);
 /**
+ * @f, the caller, has slept in a sigwait() until @sig came, which was sent to the process:
+ * another one is woken as well, if @f blocks @sig otherwise.
+ */
+void fib_signal_wake_next(struct fib *f, int sig);
+/**
  * Before a call that makes a child, and after it: @f has made @pid, or none (< 0). A call
  * in which the child may take its time does not @begin.
  */
@@ -276,8 +281,12 @@ void fib_signal_take_timers(uint64_t set);
  * timer_settime() or timer_delete() of timer @id, and what it has sent before. A fiber.
  */
 long fib_signal_timer_call(int id, long nr, const long a[6]);
-/** The next of @set that @f, the caller, may accept, and is no more; 0: none. */
-int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info);
+/**
+ * The next of @set that @f, the caller, may accept, and is no more; 0: none. *@process: it
+ * was sent to the process.
+ */
+int fib_signal_accept(struct fib *f, uint64_t set, siginfo_t *info,
+		      bool *process);
 /** @f is gone: what was sent to the process and waited at it, others get. */
 void fib_signal_exit(struct fib *f);
 

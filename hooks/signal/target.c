@@ -45,6 +45,43 @@ struct fib *fib_signal_target(int sig)
 	return target(sig, fib_main_fiber);
 }
 
+static bool wants(struct fib *f, int sig)
+{
+	return fib_load(&f->tid, acquire) && fib_signal_wants(f, sig);
+}
+
+static struct fib *next_who_wants(const struct fib *f, int sig)
+{
+	uint32_t n = fib_high_water(), at = f->index;
+
+	for (uint32_t i = 1; i < n; i++) {
+		if (++at >= n)
+			at = 0;
+		if (wants(fib_at(at), sig))
+			return fib_at(at);
+	}
+	return NULL;
+}
+
+/*
+ * Before do_sigtimedwait() of the kernel takes what it has slept for, it blocks that again.
+ * It pends still, so retarget_shared_pending() wakes the next thread that wants it, which
+ * finds nothing then. Its call ends, if it is one that signals end whatever their action.
+ */
+void fib_signal_wake_next(struct fib *f, int sig)
+{
+	struct fib *next = fib_sig_blocks(f, sig) ? next_who_wants(f, sig) :
+						    NULL;
+
+	if (!next)
+		return;
+	fib_lock(&fib_sig_lock);
+	if (wants(next, sig))
+		fib_sig_end_call(next);
+	fib_unlock(&fib_sig_lock);
+	fib_attention_set(next);
+}
+
 /*
  * Children, and which thread has made them: do_notify_parent() of the kernel sends to that
  * one, and main is no better than others then. Of those whose numbers are the same but
