@@ -165,11 +165,23 @@ static long to_fiber(struct fib *f, int sig, const siginfo_t *info)
 	return r;
 }
 
+/*
+ * Main has ended before the process, and @tid is its. The kernel's first thread goes on here:
+ * a signal to it would be another one's. Natively nobody gets it. (SIGCONT is for all.)
+ */
+static bool is_gone(int tid, int sig)
+{
+	return tid == fib_signal_pid && !fib_main_fiber && sig != SIGCONT &&
+	       sig >= 0 && sig <= 64;
+}
+
 long fib_sys_tgkill(int tgid, int tid, int sig)
 {
 	struct fib *f = tgid == fib_signal_pid ? fib_by_tid(tid) : NULL;
 	siginfo_t info;
 
+	if (!f && tgid == tid && is_gone(tid, sig))
+		return 0;
 	if (!f)
 		return fib_raw(SYS_tgkill, tgid, tid, sig);
 	info = info_from_us(sig, SI_TKILL);
@@ -181,6 +193,8 @@ long fib_sys_tkill(int tid, int sig)
 	struct fib *f = fib_by_tid(tid);
 	siginfo_t info;
 
+	if (!f && is_gone(tid, sig))
+		return 0;
 	if (!f)
 		return fib_raw(SYS_tkill, tid, sig);
 	info = info_from_us(sig, SI_TKILL);
@@ -241,6 +255,8 @@ long fib_sys_rt_tgsigqueueinfo(int tgid, int tid, int sig, void *user)
 		return r ? r : -EINVAL;
 	if (!f && fib_by_tid(tid))
 		return -ESRCH; /* of another process, it says */
+	if (!f && tgid == tid && is_gone(tid, sig))
+		return 0;
 	if (!f)
 		return fib_raw(SYS_rt_tgsigqueueinfo, tgid, tid, sig, user);
 	return to_fiber(f, sig, &info);

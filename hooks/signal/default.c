@@ -88,6 +88,32 @@ void fib_sig_default_locked(int sig, const siginfo_t *info)
 		fib_raw(SYS_rt_sigaction, sig, &entry, 0, 8);
 }
 
+/* As fib_signal_continues(), without its lock. */
+static uint32_t continues(void)
+{
+	uint64_t pending = 0;
+
+	fib_raw(SYS_rt_sigpending, &pending, 8);
+	return fib_signal_continued() + !!(pending & FIB_SIG(SIGCONT));
+}
+
+/*
+ * An orphaned process group does not stop, and the first process of a namespace does not
+ * end. But whom the kernel has woken for that is awake, and its call ends. (What has
+ * stopped and goes on ends calls by itself: stop.c.)
+ */
+bool fib_sig_default_of_locked(struct fib *f, int sig, const siginfo_t *info)
+{
+	bool asks = !fib_filtered();
+	uint32_t n = asks ? continues() : 0;
+
+	fib_sig_default_locked(sig, info);
+	if (!asks || continues() != n)
+		return false;
+	fib_sig_end_call(f);
+	return true;
+}
+
 void fib_signal_force(int sig)
 {
 	siginfo_t info;

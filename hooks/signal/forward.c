@@ -257,15 +257,19 @@ void fib_signal_take_timers(uint64_t set)
 
 long fib_signal_timer_call(int id, long nr, const long a[6])
 {
+	uint64_t pending = 0;
 	long r;
 
-	/* In between nothing leaves the kernel's queue. */
+	/* In between nothing leaves the kernel's queue, and what goes off at once is the caller's. */
 	fib_lock(&forward_lock);
 	if (fib_sig_timer_queued(id))
 		take_timers_locked(~0ull);
 	r = fib_pass(nr, a);
 	if (r == 0)
 		fib_sig_timer_set(id, nr == SYS_timer_delete);
+	if (!fib_filtered())
+		fib_raw(SYS_rt_sigpending, &pending, 8);
+	forward_locked(pending & watchable(), false);
 	fib_unlock(&forward_lock);
 	return r;
 }

@@ -330,8 +330,11 @@ int fib_sig_send(struct fib *f, int sig, const siginfo_t *info,
 	else if (FIB_SIG(sig) & FIB_SIG_STOPS)
 		fib_sig_flush_locked(FIB_SIG(SIGCONT));
 	if (fib_sig_default_at_once(f, sig)) {
-		fib_sig_default_locked(sig, info);
+		bool ended = fib_sig_default_of_locked(f, sig, info);
+
 		fib_unlock(&fib_sig_lock);
+		if (ended)
+			fib_attention_set(f);
 		return 0;
 	}
 	if ((!pended && dropped(named ? named : f, sig)) ||

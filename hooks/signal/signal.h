@@ -206,6 +206,8 @@ void fib_signal_child_exits(int sig);
 bool fib_signal_send_process(int sig, const siginfo_t *info);
 /** A timer that sends @sig to one thread is about to be made. */
 void fib_signal_timer_expect(int sig);
+/** A timer on a CPU clock that sends @sig to the process is about to be made. */
+void fib_signal_timer_counts_cpu(int sig);
 /** How the kernel's timers do: by its release. Else they are taken for older ones. */
 void fib_signal_ask_release(void);
 /** What any timer of one thread has ever sent. Any thread. */

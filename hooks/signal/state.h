@@ -94,6 +94,8 @@ bool fib_sig_is_default(int sig);
 bool fib_sig_default_at_once(struct fib *f, int sig);
 /* Take the default action of @sig, on the calling kernel thread. */
 void fib_sig_default_locked(int sig, const siginfo_t *info);
+/* The same of one that @f was to get. True: without effect, and @f's call has ended. */
+bool fib_sig_default_of_locked(struct fib *f, int sig, const siginfo_t *info);
 
 /* --- queue.c --------------------------------------------------------------- */
 
@@ -163,6 +165,8 @@ bool fib_sig_timers_drop(void);
  * is NULL: the thread has ended.
  */
 bool fib_sig_timer_target(const siginfo_t *info, struct fib **f);
+/* Was it sent by what counts CPU time, in a thread that has used some? */
+bool fib_sig_is_by_cpu(int sig, const siginfo_t *info);
 /* Does a thread block @sig to which a timer may send it? */
 bool fib_sig_timers_block(int sig);
 /* The kernel has dequeued what timer @id has sent, and its thread has not yet. */

@@ -110,6 +110,11 @@ void fib_signal_stop_over(struct fib *f)
 		fib_sched_yield();
 		fib_raw(SYS_sched_yield); /* for who has another worker */
 	}
+	/* What ends a call from now on is another stop, or none. */
+	fib_lock(&stop_lock);
+	if (all_are_out())
+		fib_store(&lasted_ns, 0, relaxed);
+	fib_unlock(&stop_lock);
 }
 
 void fib_signal_look_for_stop(void)

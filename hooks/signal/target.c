@@ -155,8 +155,12 @@ void fib_sig_children_forget(void)
 static struct fib *first_for(int sig, const siginfo_t *info)
 {
 	uint64_t known;
-	struct fib *f;
+	struct fib *f = fib_self();
 
+	/* One that goes off as it is set: posixtimer_get_target() of the kernel. */
+	if (f && info->si_code == SI_TIMER &&
+	    f->hook.call == SYS_timer_settime)
+		return f;
 	if ((sig != SIGCHLD &&
 	     !(fib_load(&exit_signals, seq_cst) & FIB_SIG(sig))) ||
 	    info->si_code < CLD_EXITED || info->si_code > CLD_CONTINUED)
@@ -182,8 +186,8 @@ static struct fib *first_for(int sig, const siginfo_t *info)
 }
 
 /*
- * The kernel counts CPU time where it is used, and there an interval timer's
- * signal goes first (check_cpu_itimer()): that makes a profile. Here, to whose
+ * The kernel counts CPU time where it is used, and there the signals of its limits and
+ * timers go first (check_process_timers()): that makes a profile. Here, to whose
  * thread has used most since it last had one: forward_lock is held.
  */
 static struct fib *target_by_cpu(int sig)
@@ -219,8 +223,7 @@ bool fib_sig_send_process(int sig, const siginfo_t *info, bool pended,
 			  uint64_t came)
 {
 	struct fib *timed, *first;
-	bool cpu = info->si_code == SI_KERNEL &&
-		   (sig == SIGPROF || sig == SIGVTALRM);
+	bool cpu = fib_sig_is_by_cpu(sig, info);
 
 	if (fib_sig_timer_target(info, &timed)) {
 		if (timed)
@@ -250,14 +253,14 @@ bool fib_signal_send_process(int sig, const siginfo_t *info)
 	return fib_sig_send_process(sig, info, false, 0);
 }
 
-/* For a timer of one thread any other one's mask says nothing. */
-static bool default_at_once(int sig)
+/* Who would get it. For a timer of one thread any other one's mask says nothing. */
+static struct fib *default_at_once(int sig)
 {
 	struct fib *f = fib_signal_timer_signals() & FIB_SIG(sig) ?
 				NULL :
 				fib_signal_target(sig);
 
-	return f && fib_sig_default_at_once(f, sig);
+	return f && fib_sig_default_at_once(f, sig) ? f : NULL;
 }
 
 void fib_sig_default_process(uint64_t pending)
@@ -265,14 +268,17 @@ void fib_sig_default_process(uint64_t pending)
 	pending &= fib_signal_worker_mask();
 	for (; pending; pending &= pending - 1) {
 		int sig = __builtin_ctzll(pending) + 1;
-		bool locked;
+		bool locked, ended;
+		struct fib *f;
 
 		if (!default_at_once(sig))
 			continue;
 		locked = fib_lock_within(&fib_sig_lock, LOCK_MS);
-		if (default_at_once(sig))
-			fib_sig_default_locked(sig, NULL);
+		f = default_at_once(sig);
+		ended = f && fib_sig_default_of_locked(f, sig, NULL);
 		if (locked)
 			fib_unlock(&fib_sig_lock);
+		if (ended)
+			fib_attention_set(f);
 	}
 }

@@ -29,6 +29,7 @@ static struct thread_timer {
 static _Atomic int made;	       /* of any kind, that were seen */
 static _Atomic uint32_t high;	       /* no more were ever in use */
 static _Atomic uint64_t timer_signals; /* what any of them ever sent */
+static _Atomic uint64_t cpu_signals;   /* timers on CPU clocks, to the process */
 
 uint32_t fib_signal_timers(void)
 {
@@ -40,6 +41,23 @@ uint32_t fib_signal_timers(void)
 void fib_signal_timers_add(int n)
 {
 	fib_add(&made, n, relaxed);
+}
+
+void fib_signal_timer_counts_cpu(int sig)
+{
+	if (sig >= 1 && sig <= 64)
+		fib_or(&cpu_signals, FIB_SIG(sig), seq_cst);
+}
+
+bool fib_sig_is_by_cpu(int sig, const siginfo_t *info)
+{
+	switch (info->si_code) {
+	case SI_KERNEL: /* setitimer(), RLIMIT_CPU, RLIMIT_RTTIME */
+		return sig == SIGPROF || sig == SIGVTALRM || sig == SIGXCPU;
+	case SI_TIMER:
+		return fib_load(&cpu_signals, seq_cst) & FIB_SIG(sig);
+	}
+	return false;
 }
 
 uint64_t fib_signal_timer_signals(void)
@@ -121,6 +139,7 @@ void fib_signal_timer_remove(int id)
 void fib_signal_timer_forget(void)
 {
 	fib_store(&made, 0, relaxed);
+	fib_store(&cpu_signals, 0, relaxed);
 	if (!fib_xchg(&timer_signals, 0, relaxed))
 		return;
 	memset(timers, 0, sizeof(timers));

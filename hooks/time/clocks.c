@@ -48,12 +48,35 @@ int fib_clock_dedicate(int *clock)
 	return 0;
 }
 
+/*
+ * Clocks that the kernel alone has: what a thread has used in user mode, and in all by
+ * ticks; and, where it is asked for the time, a process's by the id of the thread that asks
+ * (pid_for_clock()).
+ */
+static long ask_kernel(int clock, struct timespec *user)
+{
+	int tid = ~(clock >> 3);
+	bool ours = clock < 0 && (clock & KIND) <= KIND_SCHED && tid &&
+		    fib_by_tid(tid);
+
+	if (ours && !(clock & PER_THREAD) && tid == fib_own_tid())
+		clock = (int)(~0u << 3 | (unsigned)(clock & KIND));
+	else if (ours && (clock & PER_THREAD)) {
+		long its = fib_dedicated_tid(fib_by_tid(tid));
+
+		if (its < 0)
+			return its == -ESRCH ? -EINVAL : its;
+		clock = (int)(~(unsigned)its << 3 | (unsigned)(clock & 7));
+	}
+	return fib_raw(SYS_clock_gettime, clock, user);
+}
+
 long fib_sys_clock_gettime(int clock, struct timespec *user)
 {
 	struct fib *f = fiber_of(clock);
 
 	if (!f)
-		return fib_raw(SYS_clock_gettime, clock, user);
+		return ask_kernel(clock, user);
 	if (f == fib_self())
 		fib_cpu_meter();
 	return fib_timespec_put(user, fib_cpu_ns(f));

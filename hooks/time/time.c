@@ -2,6 +2,7 @@
 #include "hooks/core/deadline.h"
 #include "hooks/core/hook.h"
 #include "hooks/fd/fd.h"
+#include "hooks/signal/signal.h"
 #include "hooks/wait/wait.h"
 #include <linux/prctl.h>
 
@@ -17,10 +18,17 @@ static uint64_t slack_ns(void)
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
+/*
+ * hrtimer_nanosleep() of the kernel writes what is left whenever a signal wakes it, also where
+ * no handler runs, and it goes on.
+ */
 static long sleep_until(uint64_t deadline, struct timespec *left)
 {
-	int r = fib_wait_until(deadline, FIB_WAIT_TIME);
+	int r;
 
+	if (left)
+		fib_stop_repeats();
+	r = fib_wait_until(deadline, FIB_WAIT_TIME);
 	if (r == -ETIMEDOUT)
 		return 0;
 	if (r != -EINTR)
@@ -28,6 +36,8 @@ static long sleep_until(uint64_t deadline, struct timespec *left)
 	if (left) {
 		uint64_t now = fib_now_ns();
 
+		if (fib_stop_came())
+			now -= fib_signal_stop_lasted();
 		deadline = fib_ns_add(deadline, slack_ns());
 		if (deadline > INT64_MAX)
 			deadline = INT64_MAX; /* KTIME_MAX */

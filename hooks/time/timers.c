@@ -11,6 +11,14 @@ static long synced(long r, uint64_t set)
 	return r;
 }
 
+/* linux/posix-timers_types.h: clocks of threads and processes, but not of descriptors. */
+static bool counts_cpu(int clock)
+{
+	return clock == CLOCK_PROCESS_CPUTIME_ID ||
+	       clock == CLOCK_THREAD_CPUTIME_ID ||
+	       (clock < 0 && (clock & 7) != 3);
+}
+
 static long create(int clock, struct sigevent *ev, int *id)
 {
 	long r = fib_raw(SYS_timer_create, clock, ev, id);
@@ -41,8 +49,13 @@ long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 		return r;
 	if (fib_signal_any_queued() && fib_signal_one_too_many())
 		return -EAGAIN;
-	if (!ev || fib_copy(&copy, ev, sizeof(copy)) ||
-	    copy.sigev_notify != SIGEV_THREAD_ID)
+	copy.sigev_signo = SIGALRM;
+	copy.sigev_notify = SIGEV_SIGNAL;
+	if (ev && fib_copy(&copy, ev, sizeof(copy)))
+		return -EFAULT;
+	if (counts_cpu(clock) && copy.sigev_notify == SIGEV_SIGNAL)
+		fib_signal_timer_counts_cpu(copy.sigev_signo);
+	if (copy.sigev_notify != SIGEV_THREAD_ID)
 		return create(clock, ev, id);
 	f = fib_by_tid(copy._sigev_un._tid);
 	if (!f)
@@ -60,7 +73,7 @@ long fib_sys_timer_create(int clock, struct sigevent *ev, int *id)
 
 long fib_sys_timer_delete(int id)
 {
-	long r = synced(end(id), ~0ull);
+	long r = end(id);
 
 	/* What it has sent is its thread's still. */
 	fib_signal_timer_remove(id);
@@ -69,10 +82,9 @@ long fib_sys_timer_delete(int id)
 
 long fib_sys_timer_settime(int id, int flags, const void *new, void *old)
 {
-	return synced(fib_signal_timer_call(
-			      id, SYS_timer_settime,
-			      (long[6]){ id, flags, (long)new, (long)old }),
-		      ~0ull);
+	return fib_signal_timer_call(
+		id, SYS_timer_settime,
+		(long[6]){ id, flags, (long)new, (long)old });
 }
 
 long fib_sys_timer_getoverrun(int id)
