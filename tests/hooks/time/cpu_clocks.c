@@ -6,8 +6,10 @@
  * t-case: usage
  * t-case: timer
  * t-case: errors
+ * t-case: kinds
  */
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include "t.h"
 
 #define MS 1000000ll
@@ -214,6 +216,33 @@ static void errors_case(void)
 	CHECK_ERR(getrusage(12345, (struct rusage *)&ts), EINVAL);
 }
 
+/* By raw numbers: a thread's user time, and all by ticks; its process, by its own id. */
+static void *kinds_thread(void *arg)
+{
+	unsigned tid = (unsigned)syscall(SYS_gettid);
+	long long all;
+
+	burn(60);
+	for (unsigned kind = 0; kind < 3; kind++) {
+		CHECK(cpu((clockid_t)(~tid << 3 | 4 | kind)) <
+		      cpu(CLOCK_PROCESS_CPUTIME_ID) + 20 * MS);
+		CHECK(cpu((clockid_t)(~tid << 3 | kind)) >= 0);
+	}
+	all = cpu(CLOCK_PROCESS_CPUTIME_ID);
+	CHECK(cpu((clockid_t)(~tid << 3 | 2)) >= all);
+	return arg;
+}
+
+static void kinds_case(void)
+{
+	pthread_t th[2];
+
+	for (int i = 0; i < 2; i++)
+		th[i] = t_thread(kinds_thread, NULL);
+	for (int i = 0; i < 2; i++)
+		t_join(th[i]);
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 2);
@@ -225,6 +254,8 @@ int main(int argc, char **argv)
 		main_case();
 	else if (!strcmp(argv[1], "usage"))
 		usage_case();
+	else if (!strcmp(argv[1], "kinds"))
+		kinds_case();
 	else if (!strcmp(argv[1], "timer")) {
 		t_handle(SIGUSR1, on_timer, 0);
 		t_join(t_thread(timer_thread, NULL));
