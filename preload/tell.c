@@ -54,7 +54,9 @@ static void put_time(char *to, uint64_t sec)
 
 void fib_state_begins(void)
 {
-	put_time(fib_symtab.start, (uint64_t)time(NULL));
+	/* Not time(), which may be another preloaded library's that has not begun yet. */
+	put_time(fib_symtab.start,
+		 (uint64_t)fib_clock_ns(CLOCK_REALTIME) / 1000000000);
 	fib_symtab.began_ns = fib_now_ns();
 }
 
