@@ -576,10 +576,9 @@ static void note_lock(int fd, int cmd, long arg)
  */
 static long lock_part(int fd, int cmd, long arg)
 {
-	const long a[6] = { fd, cmd, arg };
 	struct fib_place p = { 0 };
 	struct flock l;
-	long r;
+	long a[6] = { fd, cmd, arg }, r;
 
 	fib_fd_try(&p, fd);
 	/* Most locks are free: ask first. */
@@ -601,9 +600,10 @@ static long lock_part(int fd, int cmd, long arg)
 	p.key[2] = (uint64_t)l.l_start;
 	p.key[3] = (uint64_t)l.l_len;
 	p.key[4] = (uint64_t)cmd << 32 | (uint16_t)l.l_type;
+	a[2] = (long)&l; /* the program may change its own meanwhile */
 	r = fib_fd_in_line(&p, FIB_NEVER, SYS_fcntl, a);
 	if (r == 0)
-		note_lock(fd, cmd, arg);
+		note_lock(fd, cmd, a[2]);
 	return r;
 }
 
