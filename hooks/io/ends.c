@@ -134,6 +134,17 @@ static bool moved(struct fib_ends *e, long r)
 	       ((size_t)r == e->asked || fib_io_was_cut());
 }
 
+/* do_sendfile() does so once, for what was sent, whatever has ended it. */
+static void store_position(struct fib_ends *e)
+{
+	if (e->held ? !try_begins(&e->in, &e->hold_in) :
+		      e->in.closes != fib_load(&e->in.s->closes, relaxed))
+		return;
+	fib_raw(SYS_lseek, e->in.s->fd, e->at + e->done, SEEK_SET);
+	if (e->held)
+		try_ends(&e->in, &e->hold_in);
+}
+
 long fib_io_ends(struct fib_ends *e)
 {
 	long r = 0;
@@ -155,6 +166,8 @@ long fib_io_ends(struct fib_ends *e)
 		else if (r <= 0)
 			break;
 	} while (r >= 0);
+	if (e->stores)
+		store_position(e);
 	if (e->held)
 		fib_io_let_go();
 	if (e->in.s)

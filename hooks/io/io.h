@@ -171,6 +171,7 @@ struct fib_ends {
 	size_t pipes; /* sendfile: at which pipeful nb_out was looked at */
 	bool own;     /* from the input's own position, */
 	int64_t at;   /* else from this; -1: not known yet */
+	bool stores;  /* where it ends is to be the input's own position */
 	long nr;
 	const long *a; /* as the program called it */
 };

@@ -178,9 +178,9 @@ static bool at_end(int in, int64_t at)
 }
 
 /*
- * Where the program gives no offset, the file's own is read at the beginning
- * and written at the end: what others do to it meanwhile has no effect. For one
- * piece the kernel sees to it.
+ * Where the program gives no offset, the file's own is read at the beginning, and written at
+ * the end (ends.c): what others do to it meanwhile has no effect, and they see none of the
+ * pieces. Where the first one is to be all, the kernel sees to it.
  */
 static int64_t position(const struct fib_ends *e, int in)
 {
@@ -295,10 +295,10 @@ static long copy_piece(struct fib_ends *e, int in, int out, int64_t at)
 }
 
 /*
- * A piece for which there is room, from *@at on, where it ends; *@own: the kernel
- * is to keep the file's own position, and has done so.
+ * A piece for which there is room, from @at on; *@own: if it is to be all, the kernel is to
+ * keep the file's own position, and has done so.
  */
-static long tcp_piece(struct fib_ends *e, int in, int out, int64_t *at,
+static long tcp_piece(struct fib_ends *e, int in, int out, int64_t at,
 		      bool *own)
 {
 	long size, left, r = 0;
@@ -310,38 +310,36 @@ static long tcp_piece(struct fib_ends *e, int in, int out, int64_t *at,
 	sends = (fib_add(&sending, 1, relaxed) < AT_A_TIME || *own) &&
 		left >= (long)TCP_LITTLE;
 	/* What sendfile() may refuse, or finds no end of by its size, is the kernel's. */
-	if (!sends && at_end(in, *at)) {
+	if (!sends && at_end(in, at)) {
 		sends = true;
 		if (left <= 1)
 			e->asked = 1;
 	}
+	*own = *own && (e->asked == e->left || at < 0);
 	/* do_sendfile() looks at both files first. */
 	if (sends || !e->done)
 		r = in_kernel(SYS_sendfile,
-			      (long[6]){ out, in, *own ? 0 : (long)at,
+			      (long[6]){ out, in, *own ? 0 : (long)&at,
 					 sends ? (long)e->asked : 0 });
 	if (!sends && r == 0) {
 		*own = false;
-		r = copy_piece(e, in, out, *at);
-		if (r > 0)
-			*at += r;
+		r = copy_piece(e, in, out, at);
 	}
 	fib_sub(&sending, 1, relaxed);
 	return r;
 }
 
-static long move_piece(struct fib_ends *e, int in, int out, int64_t at)
+/* @own: nothing was tried yet, or the file has no position that can be asked for. */
+static long move_piece(struct fib_ends *e, int in, int out, int64_t at,
+		       bool own)
 {
 	bool pipe = is_pipe(e->to), tcp = e->to->kind == FIB_FD_TCP;
 	long r = broken(e, out);
-	bool own = e->own && !e->done;
 
 	if (r)
 		return r;
-	if (e->own && e->done && e->at < 0)
-		e->at = at - e->done;
 	if (tcp) {
-		r = tcp_piece(e, in, out, &at, &own);
+		r = tcp_piece(e, in, out, at, &own);
 	} else {
 		e->asked = pipe ? e->left : unix_piece(e, out, at);
 		if (e->asked > e->left)
@@ -352,12 +350,12 @@ static long move_piece(struct fib_ends *e, int in, int out, int64_t at)
 				return r;
 			e->asked = 1;
 		}
+		own = own && (e->asked == e->left || at < 0);
 		r = in_kernel(SYS_sendfile,
 			      (long[6]){ out, in, own ? 0 : (long)&at,
 					 (long)e->asked });
 	}
-	if (r > 0 && e->own && !own)
-		fib_raw(SYS_lseek, in, at, SEEK_SET);
+	e->stores |= r > 0 && e->own && !own;
 	return r;
 }
 
@@ -378,9 +376,13 @@ static bool is_nonblock(struct fib_ends *e, int64_t at)
 
 static long send_piece(struct fib_ends *e, int in, int out)
 {
+	bool own = e->own && e->at < 0;
 	int64_t at = position(e, in);
-	long r = move_piece(e, in, out, at);
+	long r;
 
+	if (own && at >= 0)
+		e->at = at;
+	r = move_piece(e, in, out, at, own);
 	if (r == -EAGAIN && e->wait && !is_pipe(e->to) && is_nonblock(e, at))
 		e->wait = NULL;
 	return r;

@@ -48,17 +48,11 @@ static bool wants_one(int sig)
 	       fib_load(&f->sig.merges, seq_cst) != sig;
 }
 
-static _Atomic uint32_t continues; /* SIGCONT that were dequeued here; lock */
-
-uint32_t fib_signal_continued(void)
-{
-	return fib_load(&continues, relaxed);
-}
-
 static void note_continue(long sig)
 {
 	if (sig == SIGCONT)
-		fib_store(&continues, fib_signal_continued() + 1, relaxed);
+		fib_store(&fib_sig_continues, fib_signal_continued() + 1,
+			  relaxed);
 }
 
 uint32_t fib_signal_continues(void)

@@ -5,6 +5,7 @@ struct fib_lock fib_sig_lock = FIB_LOCK(SIGNAL);
 struct fib_kernel_sigaction fib_sig_act[65];
 bool fib_sig_cancel_set;
 _Atomic uint32_t fib_sig_changes;
+_Atomic uint32_t fib_sig_continues;
 int fib_signal_pid;
 const struct fib_signal_host *fib_sig_host FIB_SEALED;
 _Atomic uint64_t fib_signal_handled;
@@ -12,6 +13,11 @@ _Atomic uint64_t fib_signal_handled;
 struct fib_kernel_sigaction fib_signal_action(int sig)
 {
 	return fib_sig_act[sig];
+}
+
+uint32_t fib_signal_continued(void)
+{
+	return fib_load(&fib_sig_continues, relaxed);
 }
 
 uint64_t fib_signal_worker_mask(void)

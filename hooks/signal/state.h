@@ -29,6 +29,8 @@ extern struct fib_kernel_sigaction fib_sig_act[65];
 extern bool
 	fib_sig_cancel_set; /* SIGCANCEL's, of which the kernel has not been told */
 extern _Atomic uint32_t fib_sig_changes; /* of the table, so far */
+extern _Atomic uint32_t
+	fib_sig_continues; /* SIGCONT that were dequeued; forward_lock */
 extern const struct fib_signal_host *fib_sig_host;
 
 /* fib_sig_act[@sig] has been written. */
