@@ -105,7 +105,7 @@ static void full(int kind, int flags, int msg)
 	if (kind >= PACKET)
 		fill(sv[0], len);
 	s.fd = sv[0];
-	t_begin(&c, sends, &s);
+	t_begin_one(&c, sends, &s);
 	t_waits(&c);
 	if (kind < PACKET) {
 		for (size_t at = 0; at < len; at += 1000) {
@@ -148,7 +148,7 @@ static void cut(int kind, int flags)
 		t_ended("nothing went", &c);
 		unread(kind, sv[1]);
 	}
-	t_begin(&c, sends, &s);
+	t_begin_one(&c, sends, &s);
 	t_waits(&c);
 	CHECK_0(pthread_kill(c.th, SIGUSR1));
 	r = t_end(&c);
@@ -284,11 +284,11 @@ static void none(int kind, int flags)
 	make(kind, sv);
 	g.fd = sv[1];
 	t_say("%s, %#x", names[kind], flags);
-	t_begin(&c, receives_some, &g);
+	t_begin_one(&c, receives_some, &g);
 	t_waits(&c);
 	CHECK_0(pthread_kill(c.th, SIGUSR1));
 	t_ended("    a signal", &c);
-	t_begin(&c, receives_some, &g);
+	t_begin_one(&c, receives_some, &g);
 	t_waits(&c);
 	CHECK(send(sv[0], "ab", 2, 0) == 2);
 	t_ended("    two bytes", &c);
@@ -299,7 +299,7 @@ static void none(int kind, int flags)
 	soon.tv_usec = 0;
 	CHECK(!setsockopt(sv[1], SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon)));
 	if (kind < DGRAM) {
-		t_begin(&c, receives_some, &g);
+		t_begin_one(&c, receives_some, &g);
 		t_waits(&c);
 		t_close(sv[0]);
 		sv[0] = -1;
@@ -444,7 +444,7 @@ static void *ctrunc(void *arg)
 				struct take t = { sv[1], all ? MSG_WAITALL : 0,
 						  4, rooms[i] };
 
-				t_begin(&c, takes, &t);
+				t_begin_one(&c, takes, &t);
 				t_waits(&c);
 				pass(sv[0], "ab", 3);
 				if (all && kind == STREAM)
@@ -460,7 +460,7 @@ static void *ctrunc(void *arg)
 	for (size_t i = 0; i < T_LEN(rooms); i++) {
 		struct take t = { sv[1], 0, 4, rooms[i] };
 
-		t_begin(&c, takes, &t);
+		t_begin_one(&c, takes, &t);
 		t_waits(&c);
 		CHECK(send(sv[0], "ab", 2, 0) == 2);
 		t_ended("udp", &c);
@@ -551,7 +551,7 @@ static void *pidfd(void *arg)
 		for (int all = 0; all < 2; all++) {
 			t.flags = all ? MSG_WAITALL : 0;
 			t.len = 4;
-			t_begin(&c, takes_pidfd, &t);
+			t_begin_one(&c, takes_pidfd, &t);
 			t_waits(&c);
 			t_put(ask[1], 'x');
 			if (all && kind == STREAM) {
@@ -636,13 +636,13 @@ static void *segment(void *arg)
 
 	t_fill(1, 0, bytes, sizeof(bytes));
 	make(UDP, sv);
-	t_begin(&c, receives_each, &sv[1]);
+	t_begin_one(&c, receives_each, &sv[1]);
 	t_waits(&c);
 	CHECK(segments(sv[0], 500, 1700) == 1700);
 	t_ended("by a message", &c);
 	if (setsockopt(sv[0], IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size)))
 		t_skip("no UDP_SEGMENT");
-	t_begin(&c, receives_each, &sv[1]);
+	t_begin_one(&c, receives_each, &sv[1]);
 	t_waits(&c);
 	CHECK(send(sv[0], bytes, 2000, 0) == 2000);
 	t_ended("by the socket", &c);
@@ -653,7 +653,7 @@ static void *segment(void *arg)
 	/* Received as one. */
 	CHECK(!setsockopt(sv[1], IPPROTO_UDP, UDP_GRO, &on, sizeof(on)));
 	g.fd = sv[1];
-	t_begin(&c, receives_some, &g);
+	t_begin_one(&c, receives_some, &g);
 	t_waits(&c);
 	CHECK(send(sv[0], bytes, 2000, MSG_MORE) == 2000);
 	t_waits(&c);

@@ -160,6 +160,8 @@ static void *limit(void *arg)
 	t_begin(&c, nice_read, &p[0]);
 	t_ended("limit", &c);
 	T_TOOK(start, 60 * T_MS);
+	tv.tv_sec = 10;
+	CHECK_0(setsockopt(p[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
 	t_begin(&c, nice_read, &p[0]);
 	t_put(p[1], 'a');
 	t_ended("within it", &c);
