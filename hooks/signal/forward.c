@@ -249,25 +249,6 @@ void fib_signal_take_timers(uint64_t set)
 	fib_unlock(&forward_lock);
 }
 
-long fib_signal_timer_call(int id, long nr, const long a[6])
-{
-	uint64_t pending = 0;
-	long r;
-
-	/* In between nothing leaves the kernel's queue, and what goes off at once is the caller's. */
-	fib_lock(&forward_lock);
-	if (fib_sig_timer_queued(id))
-		take_timers_locked(~0ull);
-	r = fib_pass(nr, a);
-	if (r == 0)
-		fib_sig_timer_set(id, nr == SYS_timer_delete);
-	if (!fib_filtered())
-		fib_raw(SYS_rt_sigpending, &pending, 8);
-	forward_locked(pending & watchable(), false);
-	fib_unlock(&forward_lock);
-	return r;
-}
-
 /*
  * Workers do not block the signals of faults, since a fault must reach its
  * handler. So a SIGSEGV that somebody sent comes to the kernel's handler as well,
@@ -432,6 +413,41 @@ void fib_sig_await_forward(void)
 }
 
 /*
+ * What has left the kernel's queue was dequeued under the lock; or under the
+ * other one, and the process dies of it.
+ */
+static void await_others(void)
+{
+	fib_sig_await_forward();
+	if (fib_unlikely(fib_load(&fib_sig_lock.word, acquire))) {
+		fib_lock(&fib_sig_lock);
+		fib_unlock(&fib_sig_lock);
+	}
+}
+
+long fib_signal_timer_call(int id, long nr, const long a[6])
+{
+	uint64_t pending = 0;
+	long r;
+
+	/* In between nothing leaves the kernel's queue, and what goes off at once is the caller's. */
+	fib_lock(&forward_lock);
+	if (fib_sig_timer_queued(id))
+		take_timers_locked(~0ull);
+	r = fib_pass(nr, a);
+	if (r == 0)
+		fib_sig_timer_set(id, nr == SYS_timer_delete);
+	if (!fib_filtered())
+		fib_raw(SYS_rt_sigpending, &pending, 8);
+	forward_locked(pending & watchable(), false);
+	fib_unlock(&forward_lock);
+	if (fib_unlikely(fib_load(&posted, relaxed)))
+		fib_sig_forward_posted();
+	await_others();
+	return r;
+}
+
+/*
  * The receiver takes some time. A call that has caused a signal, or stopped what
  * sends it, must not return before that signal is with its fiber: it waits here
  * for what others are forwarding, and forwards the rest itself.
@@ -445,15 +461,7 @@ void fib_signal_sync(uint64_t set)
 	/* Under a filter it cannot ask: the receiver comes to it. */
 	if (!fib_filtered())
 		fib_raw(SYS_rt_sigpending, &pending, 8);
-	/*
-	 * What has left the kernel's queue was dequeued under the lock; or under the
-	 * other one, and the process dies of it.
-	 */
-	fib_sig_await_forward();
-	if (fib_unlikely(fib_load(&fib_sig_lock.word, acquire))) {
-		fib_lock(&fib_sig_lock);
-		fib_unlock(&fib_sig_lock);
-	}
+	await_others();
 	forward(pending & set & watchable());
 }
 

@@ -58,21 +58,6 @@ static inline int t_running(void)
 	return t_running_of(getpid());
 }
 
-/*
- * Does another one run, or is to? Who has been woken beside the caller, as whoever looks
- * after timers, runs when the caller looks for the first time, and each time if
- * that was woken by a sleep: so it looks some times more, without one.
- */
-static inline int t_another_runs(void)
-{
-	enum { LOOKS = 8 };
-
-	for (int i = 0; i < LOOKS; i++)
-		if (t_running() <= 1)
-			return 0;
-	return 1;
-}
-
 /* Not for ever: one may be there that computes. */
 static inline void t_pause(void)
 {
@@ -81,7 +66,7 @@ static inline void t_pause(void)
 	while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
 		;
 	for (int i = 0, quiet = 0; i < 500; i++) {
-		quiet = t_another_runs() ? 0 : quiet + 1;
+		quiet = t_running() > 1 ? 0 : quiet + 1;
 		if (quiet == 3)
 			break;
 		t_settle();
