@@ -192,7 +192,8 @@ struct fib_host {
 	/* End the system call that @w's kernel thread is in, NULL: the
 	 * monitor's. Any thread. */
 	void (*kick)(struct fib_worker *w);
-	/* @w's sleep has ended by a signal, or by a stop. On its own stack. */
+	/* @w's sleep has ended by a signal, or by a stop, on its own stack; NULL: the
+	 * monitor's. */
 	void (*interrupted)(struct fib_worker *w);
 	/* The messenger: the last fiber has ended, with this status. */
 	void (*process_end)(int status);

@@ -36,6 +36,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <time.h>
 #include "runtime/aside.h"
 #include "runtime/chaos.h"
@@ -57,6 +58,7 @@
 #define TRIM_TICKS   200	/* between two looks at old stacks */
 #define SUMMON_TICKS 100	/* and at signals */
 #define STACK_SIZE   (64ul * 1024)
+#define NAP_ROOM     16 /* of which it has FIB_NAP_LEFT */
 
 _Atomic uint32_t fib_monitor_asleep;
 _Atomic uint32_t fib_monitor_tid;
@@ -66,7 +68,7 @@ static bool receives;
 static _Atomic bool wakeful; /* a worker has been mute */
 /* There are two for the moment in which one takes the other's place. */
 static struct seat {
-	void *stack_top;
+	char *stack_end; /* a page that may only be read is there */
 	_Atomic int tid_word;
 	_Atomic int gate; /* futex: what to do, enum gate */
 } seats[2], *seat = &seats[0];
@@ -264,7 +266,7 @@ void fib_monitor_set_receiver(int fd)
 	receiver_fd = fd;
 }
 
-/* A kick ends it. */
+/* A kick ends it, or a stop. */
 static long nap(struct pollfd p[2], const struct timespec *ts)
 {
 	struct timespec tick = { .tv_nsec = FIB_TICK_NS };
@@ -305,6 +307,7 @@ static void monitor(void *arg)
 	fib_worker_set(NULL);
 	if (!pass(own))
 		return;
+	fib_nap_at(own->stack_end);
 	if (fib_host.thread_init)
 		fib_host.thread_init(NULL);
 	for (;;) {
@@ -336,6 +339,8 @@ static void monitor(void *arg)
 			return;
 		if (n > 0 && p[0].revents)
 			take_poke(s);
+		if (fib_unlikely(n == -EINTR) && fib_host.interrupted)
+			fib_host.interrupted(NULL);
 		fib_xchg(&poked, 0, seq_cst);
 		summoned = fib_xchg(&summons, 0, seq_cst);
 		if (fib_host.receive && (summoned || (n > 0 && p[1].revents) ||
@@ -378,20 +383,31 @@ static void open_gate(struct seat *at, int how)
 	fib_raw(SYS_futex, &at->gate, FUTEX_WAKE_PRIVATE, 1);
 }
 
+/* Its end: what a nap has left is there, between the stack and the last page. */
+static char *make_stack(void)
+{
+	char *top = fib_thread_stack(STACK_SIZE + FIB_PAGE);
+
+	if (!top)
+		return NULL;
+	fib_raw(SYS_mprotect, top - FIB_PAGE, FIB_PAGE, PROT_READ);
+	return top - FIB_PAGE;
+}
+
 /* Behind the gate, with all signals blocked. */
 static long take_seat(struct seat *at)
 {
 	long tid = -ENOMEM;
 
 	fib_store(&fib_step, "mmap", relaxed);
-	if (!at->stack_top)
-		at->stack_top = fib_thread_stack(STACK_SIZE);
-	if (!at->stack_top)
+	if (!at->stack_end)
+		at->stack_end = make_stack();
+	if (!at->stack_end)
 		return tid;
 	fib_store(&at->gate, GATE_SHUT, relaxed);
 	fib_store(&fib_step, "clone", relaxed);
-	tid = fib_thread_clone(FIB_THREAD_FLAGS, at->stack_top, &at->tid_word,
-			       monitor, at);
+	tid = fib_thread_clone(FIB_THREAD_FLAGS, at->stack_end - NAP_ROOM,
+			       &at->tid_word, monitor, at);
 	if (tid > 0 && fib_host.thread_clone)
 		fib_host.thread_clone(NULL);
 	return tid;

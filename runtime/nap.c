@@ -1,7 +1,7 @@
 /* The monitor's sleep. */
 #include "runtime/nap.h"
 
-#define FOR_EVER_NS (1ull << 62)
+#define FOR_EVER_NS (1ull << 61) /* its seconds have 32 bits */
 #define KEPT_NS	    FIB_NSEC_PER_SEC
 
 static struct {
@@ -9,13 +9,31 @@ static struct {
 	_Atomic uint64_t turn;
 	_Atomic uint64_t began; /* its sleep; 0: it is awake */
 	uint64_t given;
-	/* The kernel's, when it has ended, or was stopped. */
-	struct timespec left;
+	/*
+	 * The kernel's, when it has ended, or was stopped: a struct timespec that lies as
+	 * nothing else of the library does, by words.
+	 */
+	_Atomic uint32_t *left;
 	/* What was lost in the worst turn, if that was not long ago. */
 	_Atomic uint64_t lost, lost_at;
 	/* So much of turn told_of was told. */
 	_Atomic uint64_t told, told_of;
 } nap;
+
+enum { SEC = 0, SEC_HIGH = 1, NSEC = 2, WRITTEN = 3 };
+_Static_assert(WRITTEN * sizeof(uint32_t) == FIB_NAP_LEFT, "what is written");
+
+void fib_nap_at(void *page)
+{
+	nap.left = (_Atomic uint32_t *)page - WRITTEN;
+}
+
+static void put_left(uint64_t ns)
+{
+	fib_store(&nap.left[SEC], (uint32_t)(ns / FIB_NSEC_PER_SEC), relaxed);
+	fib_store(&nap.left[SEC_HIGH], 0, relaxed);
+	fib_store(&nap.left[NSEC], (uint32_t)(ns % FIB_NSEC_PER_SEC), relaxed);
+}
 
 /* What has gone by in @turn without being slept. */
 static uint64_t lost_by(uint64_t now, uint64_t turn, uint64_t began)
@@ -26,9 +44,8 @@ static uint64_t lost_by(uint64_t now, uint64_t turn, uint64_t began)
 		return turn ? now - turn : 0;
 	if (turn > began) /* it is over, and kept */
 		return 0;
-	left = (uint64_t)fib_load(fib_shared(&nap.left.tv_sec), relaxed) *
-		       FIB_NSEC_PER_SEC +
-	       (uint64_t)fib_load(fib_shared(&nap.left.tv_nsec), relaxed);
+	left = (uint64_t)fib_load(&nap.left[SEC], relaxed) * FIB_NSEC_PER_SEC +
+	       fib_load(&nap.left[NSEC], relaxed);
 	slept = fib_load(fib_shared(&nap.given), relaxed) - left;
 	return began - turn +
 	       (slept && now - began > slept ? now - began - slept : 0);
@@ -65,12 +82,12 @@ long fib_nap(struct pollfd *p, unsigned n, const struct timespec *ts)
 		turn = began;
 		fib_store(&nap.turn, turn, relaxed);
 	}
-	nap.left = ts ? *ts : fib_timespec(FOR_EVER_NS);
 	nap.given = ts ? (uint64_t)ts->tv_sec * FIB_NSEC_PER_SEC +
 				    (uint64_t)ts->tv_nsec :
 			 FOR_EVER_NS;
+	put_left(nap.given);
 	fib_store(&nap.began, began, release);
-	r = fib_raw(SYS_ppoll, p, n, &nap.left, 0, 8);
+	r = fib_raw(SYS_ppoll, p, n, nap.left, 0, 8);
 	now = fib_now_ns();
 	lost = untold(lost_by(now, turn, began), turn);
 	if (lost >= fib_load(&nap.lost, relaxed) || !is_kept(now)) {

@@ -5,6 +5,8 @@
 #include "hooks/signal/state.h"
 #include "runtime/chaos.h"
 
+_Atomic bool fib_sig_monitor_kicked;
+
 /*
  * Not while it is in exec: a kick that was still pending when that is done would
  * find the default action, and end the new program.
@@ -14,6 +16,7 @@ void fib_signal_kick(struct fib_worker *w)
 	int tid;
 
 	if (!w) {
+		fib_store(&fib_sig_monitor_kicked, true, seq_cst);
 		fib_raw(SYS_tgkill, fib_signal_pid,
 			fib_load(&fib_monitor_tid, relaxed), FIB_KICK);
 		return;

@@ -140,6 +140,9 @@ void fib_sig_timer_set(int id, bool deleted);
 
 /* --- kick.c ---------------------------------------------------------------- */
 
+/** What ends the monitor's sleep next is a kick. */
+extern _Atomic bool fib_sig_monitor_kicked;
+
 /*
  * @f's call is woken, and no handler will run: it ends, or begins anew, as by a stop.
  * fib_attention_set() is to follow.

@@ -4,22 +4,23 @@
  * whatever has done a part.
  *
  * Whoever sleeps in the kernel as such a call does can tell: the epoll_wait() of an
- * idle worker ends with EINTR then, and so does a call of that kind which the
- * kernel makes itself. So it does for a kick, which its handler notes, and for a
- * tracer, which sends no SIGCONT.
+ * idle worker ends with EINTR then, the monitor's sleep does (runtime/nap.h), and so does
+ * a call of that kind which the kernel makes itself. So it does for a kick, which is
+ * noted, and for a tracer, which sends no SIGCONT.
  *
  *	kernel, SIGCONT		worker			monitor
  *	---------------		------			-------
- *	queue it		wakes up: EINTR		wakes up
- *	wake all threads	lock			lock
- *				count: received,	  received++
- *				  and pending?		  dequeue it
- *				unlock			unlock
+ *	queue it		wakes up: EINTR		wakes up: EINTR
+ *	wake all threads	lock			the same; then, as the receiver,
+ *				count: received,	lock
+ *				  and pending?		  received++
+ *				unlock			  dequeue it
+ *							unlock
  *
  * The kernel queues SIGCONT before any thread runs again, and all threads have it
  * blocked; so a worker finds it pending, or received. Each SIGCONT has a number,
- * and ends calls once, by whichever worker comes first. If none sleeps in such a
- * call at that moment, parked calls go on.
+ * and ends calls once, by whichever of them comes first. If none sleeps at that moment,
+ * parked calls go on: all workers run, and the monitor, which is awake for microseconds.
  *
  * The kernel makes all others anew (ERESTARTSYS). That matters to those whose file is
  * O_NONBLOCK by now, whose number is another file's, or nobody's (fib_host_moved()), who
@@ -140,7 +141,9 @@ uint64_t fib_signal_stop_lasted(void)
 
 void fib_signal_interrupted(struct fib_worker *w)
 {
-	if (!fib_xchg(&w->sig.kicked, false, relaxed))
+	_Atomic bool *kicked = w ? &w->sig.kicked : &fib_sig_monitor_kicked;
+
+	if (!fib_xchg(kicked, false, relaxed))
 		fib_signal_look_for_stop();
 }
 

@@ -4,6 +4,7 @@
  *	t_begin(&c, fn, arg)	fn(arg) is called; it is likely to wait by now
  *	t_waits(&c)		and still waits
  *	t_rests()		whoever waits uses no processor
+ *	t_rested(pid)		who waits in that process sleeps
  *	t_end(&c)		its result, or -errno, when it has ended
  *	t_ended("name", &c)	the same, in the transcript
  *
@@ -52,6 +53,28 @@ static inline int t_running_of(pid_t pid)
 	return t_threads_in(pid, "RD");
 }
 
+/*
+ * Between two looks. Several of them together are shorter than a tick of the library's
+ * monitor, 10 ms, which is found to run at one of them.
+ */
+static inline void t_moment(void)
+{
+	struct timespec ts = { 0, T_MS };
+
+	while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
+		;
+}
+
+/*
+ * Until none of @pid's is to run, at three looks in a row: it is likely that all sleep when
+ * the caller stops them.
+ */
+static inline void t_rested(pid_t pid)
+{
+	for (int quiet = 0; quiet < 3; quiet = t_running_of(pid) ? 0 : quiet + 1)
+		t_moment();
+}
+
 /* The caller's is one. */
 static inline int t_running(void)
 {
@@ -65,11 +88,11 @@ static inline void t_pause(void)
 
 	while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
 		;
-	for (int i = 0, quiet = 0; i < 500; i++) {
+	for (int i = 0, quiet = 0; i < 1500; i++) {
 		quiet = t_running() > 1 ? 0 : quiet + 1;
 		if (quiet == 3)
 			break;
-		t_settle();
+		t_moment();
 	}
 }
 

@@ -9,6 +9,7 @@
  * t-case: end
  * t-case: on
  * t-case: moved
+ * t-case: busy
  * t-case: words
  * t-case: children
  * t-case: changed
@@ -150,6 +151,37 @@ static void ended(int to, int from)
 	t_begin(&c[0], recvs, &with_limit);
 	t_put(sv[1], 'x');
 	t_ended("recv after it", &c[0]);
+}
+
+static atomic_int over;
+
+static long yields(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&over))
+		sched_yield();
+	return 0;
+}
+
+/* While others have all processors, so that no worker ever has nothing to do. */
+static void busy(int to, int from)
+{
+	enum { OTHERS = 9 }; /* more than there are workers */
+	struct t_call c[2], others[OTHERS];
+	int sv[2];
+
+	t_pair(sv);
+	limit(sv[0], SO_RCVTIMEO);
+	t_begin(&c[0], epolls, NULL);
+	t_begin(&c[1], recvs, &sv[0]);
+	for (int i = 0; i < OTHERS; i++)
+		t_begin_one(&others[i], yields, NULL);
+	be_stopped(to, from);
+	t_ended("epoll_wait", &c[0]);
+	t_ended("recv with a limit", &c[1]);
+	atomic_store(&over, 1);
+	for (int i = 0; i < OTHERS; i++)
+		t_end(&others[i]);
 }
 
 static void on(int to, int from)
@@ -638,6 +670,8 @@ static int in_child(const char *how, int to, int from)
 	t_handle(SIGPIPE, SIG_IGN, 0);
 	if (!strcmp(how, "on"))
 		on(to, from);
+	else if (!strcmp(how, "busy"))
+		busy(to, from);
 	else if (!strcmp(how, "moved"))
 		moved(to, from);
 	else if (!strcmp(how, "changed"))
@@ -659,6 +693,7 @@ static int in_child(const char *how, int to, int from)
 
 int main(int argc, char **argv)
 {
+	const char *how = argc > 1 ? argv[1] : "";
 	int up[2], down[2], st;
 	pid_t pid;
 
@@ -670,10 +705,10 @@ int main(int argc, char **argv)
 	pid = fork();
 	CHECK(pid >= 0);
 	if (pid == 0)
-		_exit(in_child(argc > 1 ? argv[1] : "", up[1], down[0]));
+		_exit(in_child(how, up[1], down[0]));
 	t_get(up[0]);
-	while (t_running_of(pid))
-		t_settle();
+	if (strcmp(how, "busy"))
+		t_rested(pid);
 	CHECK(kill(pid, SIGSTOP) == 0);
 	CHECK(waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st));
 	CHECK(kill(pid, SIGCONT) == 0);

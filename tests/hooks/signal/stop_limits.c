@@ -284,8 +284,7 @@ int main(int argc, char **argv)
 	}
 	t_close(up[1]);
 	while (read(up[0], &end, sizeof(end)) == sizeof(end)) {
-		while (t_running_of(pid))
-			t_settle();
+		t_rested(pid);
 		CHECK(kill(pid, SIGSTOP) == 0);
 		CHECK(waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st));
 		stop.stopped = now_ms();

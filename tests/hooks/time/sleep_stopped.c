@@ -62,8 +62,7 @@ int main(int argc, char **argv)
 	if (pid == 0)
 		_exit(in_child(argv[1], up[1], down[0]));
 	t_get(up[0]);
-	while (t_running_of(pid))
-		t_settle();
+	t_rested(pid);
 	CHECK_0(kill(pid, SIGSTOP));
 	CHECK(waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st));
 	if (!strcmp(argv[1], "over"))
