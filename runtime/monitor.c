@@ -266,8 +266,8 @@ void fib_monitor_set_receiver(int fd)
 	receiver_fd = fd;
 }
 
-/* A kick ends it, or a stop. */
-static long nap(struct pollfd p[2], const struct timespec *ts)
+/* A kick ends it, and a stop, of which it @tells. */
+static long nap(struct pollfd p[2], const struct timespec *ts, bool tells)
 {
 	struct timespec tick = { .tv_nsec = FIB_TICK_NS };
 	unsigned use = fib_fd_use();
@@ -275,7 +275,7 @@ static long nap(struct pollfd p[2], const struct timespec *ts)
 
 	p[0].fd = fib_load(fib_shared(&poke_fd), relaxed);
 	p[1].fd = fib_load(fib_shared(&receiver_fd), relaxed);
-	n = fib_nap(p, 2, ts);
+	n = fib_nap(p, 2, ts, tells);
 	fib_fd_used(use);
 	if (fib_unlikely(n == -EINVAL)) {
 		/* No two, says RLIMIT_NOFILE: both are looked at each time. */
@@ -301,6 +301,7 @@ static void monitor(void *arg)
 	struct seat *own = arg;
 	struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	unsigned quiet = 0, enough = QUIET_TICKS;
+	long n = 0;
 	uint64_t last = 0, began = 0, looked = 0, was = FIB_NEVER,
 		 next = FIB_NEVER;
 
@@ -317,7 +318,6 @@ static void monitor(void *arg)
 					       FIB_TICK_NS;
 		struct timespec ts;
 		bool ticks, summoned;
-		long n;
 
 		if (sleepy) {
 			fib_store(&s->lenient, 0, relaxed);
@@ -329,7 +329,7 @@ static void monitor(void *arg)
 				fib_store(&fib_monitor_asleep, 0, relaxed);
 			began = fib_now_ns();
 		}
-		n = nap(p, sleep_for(sleepy, period, next, &ts));
+		n = nap(p, sleep_for(sleepy, period, next, &ts), n <= 0);
 		fib_symtab.seen_ns = now = fib_now_ns();
 		fib_symtab.seen_cycles = fib_cycles();
 		fib_store(&fib_monitor_asleep, 0, relaxed);

@@ -10,42 +10,47 @@ static struct {
 	_Atomic uint64_t began; /* its sleep; 0: it is awake */
 	uint64_t given;
 	/*
-	 * The kernel's, when it has ended, or was stopped: a struct timespec that lies as
-	 * nothing else of the library does, by words.
+	 * The kernel's, when it has ended, or was stopped: a struct timespec by its words,
+	 * which may lie across a page's end.
 	 */
-	_Atomic uint32_t *left;
+	_Atomic uint32_t *_Atomic left;
+	_Atomic uint32_t *across;
 	/* What was lost in the worst turn, if that was not long ago. */
 	_Atomic uint64_t lost, lost_at;
 	/* So much of turn told_of was told. */
 	_Atomic uint64_t told, told_of;
 } nap;
 
-enum { SEC = 0, SEC_HIGH = 1, NSEC = 2, WRITTEN = 3 };
+enum { SEC = 0, SEC_HIGH = 1, NSEC = 2, WRITTEN = 3, ALL = 4 };
+static _Atomic uint32_t whole[ALL];
 _Static_assert(WRITTEN * sizeof(uint32_t) == FIB_NAP_LEFT, "what is written");
 
 void fib_nap_at(void *page)
 {
-	nap.left = (_Atomic uint32_t *)page - WRITTEN;
+	nap.across = (_Atomic uint32_t *)page - WRITTEN;
 }
 
-static void put_left(uint64_t ns)
+static _Atomic uint32_t *put_left(_Atomic uint32_t *at, uint64_t ns)
 {
-	fib_store(&nap.left[SEC], (uint32_t)(ns / FIB_NSEC_PER_SEC), relaxed);
-	fib_store(&nap.left[SEC_HIGH], 0, relaxed);
-	fib_store(&nap.left[NSEC], (uint32_t)(ns % FIB_NSEC_PER_SEC), relaxed);
+	fib_store(&at[SEC], (uint32_t)(ns / FIB_NSEC_PER_SEC), relaxed);
+	fib_store(&at[SEC_HIGH], 0, relaxed);
+	fib_store(&at[NSEC], (uint32_t)(ns % FIB_NSEC_PER_SEC), relaxed);
+	fib_store(&nap.left, at, relaxed);
+	return at;
 }
 
 /* What has gone by in @turn without being slept. */
 static uint64_t lost_by(uint64_t now, uint64_t turn, uint64_t began)
 {
+	const _Atomic uint32_t *at = fib_load(&nap.left, relaxed);
 	uint64_t left, slept;
 
 	if (!began)
 		return turn ? now - turn : 0;
 	if (turn > began) /* it is over, and kept */
 		return 0;
-	left = (uint64_t)fib_load(&nap.left[SEC], relaxed) * FIB_NSEC_PER_SEC +
-	       fib_load(&nap.left[NSEC], relaxed);
+	left = (uint64_t)fib_load(&at[SEC], relaxed) * FIB_NSEC_PER_SEC +
+	       fib_load(&at[NSEC], relaxed);
 	slept = fib_load(fib_shared(&nap.given), relaxed) - left;
 	return began - turn +
 	       (slept && now - began > slept ? now - began - slept : 0);
@@ -72,9 +77,11 @@ void fib_nap_forget(void)
 	fib_store(&nap.lost, 0, relaxed);
 }
 
-long fib_nap(struct pollfd *p, unsigned n, const struct timespec *ts)
+long fib_nap(struct pollfd *p, unsigned n, const struct timespec *ts,
+	     bool tells)
 {
 	uint64_t began = fib_now_ns(), turn = fib_load(&nap.turn, relaxed);
+	_Atomic uint32_t *left;
 	uint64_t now, lost;
 	long r;
 
@@ -85,9 +92,9 @@ long fib_nap(struct pollfd *p, unsigned n, const struct timespec *ts)
 	nap.given = ts ? (uint64_t)ts->tv_sec * FIB_NSEC_PER_SEC +
 				    (uint64_t)ts->tv_nsec :
 			 FOR_EVER_NS;
-	put_left(nap.given);
+	left = put_left(tells ? nap.across : whole, nap.given);
 	fib_store(&nap.began, began, release);
-	r = fib_raw(SYS_ppoll, p, n, nap.left, 0, 8);
+	r = fib_raw(SYS_ppoll, p, n, left, 0, 8);
 	now = fib_now_ns();
 	lost = untold(lost_by(now, turn, began), turn);
 	if (lost >= fib_load(&nap.lost, relaxed) || !is_kept(now)) {

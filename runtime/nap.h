@@ -12,6 +12,10 @@
  * are always zero, and the kernel sees that it has not written them all. A kernel that
  * writes nothing then has slept all the same: the stop is seen, and taken for longer.
  *
+ * That costs page faults in the kernel, two of them, 6 us on a slow machine. So it is done
+ * behind a sleep that has come to its end; who is woken by signals or workers, and has them
+ * wait, goes by an idle worker, which a stop ends as well (hooks/signal/stop.c).
+ *
  * Whoever finds that there was a stop may come late, and the monitor has slept again by
  * then: the worst turn, of a sleep and what was before it, is remembered for a second.
  */
@@ -29,10 +33,11 @@ void fib_nap_at(void *page);
 void fib_nap_forget(void);
 
 /**
- * ppoll() of @n at @p, for @ts (NULL: for ever); -EINTR behind a stop. The monitor alone,
- * behind fib_nap_at().
+ * ppoll() of @n at @p, for @ts (NULL: for ever). @tells: -EINTR behind a stop; else it may go
+ * on. The monitor alone, behind fib_nap_at().
  */
-long fib_nap(struct pollfd *p, unsigned n, const struct timespec *ts);
+long fib_nap(struct pollfd *p, unsigned n, const struct timespec *ts,
+	     bool tells);
 
 /**
  * How long the process was stopped in the monitor's turn that is under way, or in one within the

@@ -71,7 +71,8 @@ static inline void t_moment(void)
  */
 static inline void t_rested(pid_t pid)
 {
-	for (int quiet = 0; quiet < 3; quiet = t_running_of(pid) ? 0 : quiet + 1)
+	for (int quiet = 0; quiet < 3;
+	     quiet = t_running_of(pid) ? 0 : quiet + 1)
 		t_moment();
 }
 
