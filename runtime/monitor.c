@@ -301,7 +301,7 @@ static void monitor(void *arg)
 	struct seat *own = arg;
 	struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	unsigned quiet = 0, enough = QUIET_TICKS;
-	long n = 0;
+	bool called = false; /* for signals */
 	uint64_t last = 0, began = 0, looked = 0, was = FIB_NEVER,
 		 next = FIB_NEVER;
 
@@ -318,6 +318,7 @@ static void monitor(void *arg)
 					       FIB_TICK_NS;
 		struct timespec ts;
 		bool ticks, summoned;
+		long n;
 
 		if (sleepy) {
 			fib_store(&s->lenient, 0, relaxed);
@@ -329,7 +330,7 @@ static void monitor(void *arg)
 				fib_store(&fib_monitor_asleep, 0, relaxed);
 			began = fib_now_ns();
 		}
-		n = nap(p, sleep_for(sleepy, period, next, &ts), n <= 0);
+		n = nap(p, sleep_for(sleepy, period, next, &ts), !called);
 		fib_symtab.seen_ns = now = fib_now_ns();
 		fib_symtab.seen_cycles = fib_cycles();
 		fib_store(&fib_monitor_asleep, 0, relaxed);
@@ -343,8 +344,9 @@ static void monitor(void *arg)
 			fib_host.interrupted(NULL);
 		fib_xchg(&poked, 0, seq_cst);
 		summoned = fib_xchg(&summons, 0, seq_cst);
-		if (fib_host.receive && (summoned || (n > 0 && p[1].revents) ||
-					 receiver_fd < 0 || has_mute(s)))
+		called = n > 0 && (summoned || p[1].revents);
+		if (fib_host.receive &&
+		    (summoned || called || receiver_fd < 0 || has_mute(s)))
 			fib_host.receive();
 		now = fib_now_ns();
 		ticks = now - last >= FIB_TICK_NS - LOOK_NS / 2;

@@ -12,9 +12,9 @@
  * are always zero, and the kernel sees that it has not written them all. A kernel that
  * writes nothing then has slept all the same: the stop is seen, and taken for longer.
  *
- * That costs page faults in the kernel, two of them, 6 us on a slow machine. So it is done
- * behind a sleep that has come to its end; who is woken by signals or workers, and has them
- * wait, goes by an idle worker, which a stop ends as well (hooks/signal/stop.c).
+ * That costs page faults in the kernel, two of them, 6 us on a slow machine. So it is not
+ * done behind a sleep that has ended for signals: others may wait for the next, and there
+ * is mostly an idle worker, which a stop ends as well (hooks/signal/stop.c).
  *
  * Whoever finds that there was a stop may come late, and the monitor has slept again by
  * then: the worst turn, of a sleep and what was before it, is remembered for a second.
