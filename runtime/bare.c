@@ -123,13 +123,18 @@ void fib_bare_join(struct fib_worker *w, int last_tid)
 
 /* --- the process's first thread --------------------------------------------- */
 
-/* Its stacks and rings stay. */
+/* Its stacks, rings, and room for timers stay. */
 static void wipe(struct fib_worker *w)
 {
 	void *stack = w->stack, *altstack = w->altstack;
 	struct fib_tries *tries = w->tries;
+	struct fib_timer_heap timers = w->timers;
 
 	memset(w, 0, sizeof(*w));
+	if (timers.node != w->timers.few) {
+		w->timers.node = timers.node;
+		w->timers.size = timers.size;
+	}
 	w->stack = stack;
 	w->altstack = altstack;
 	w->tries = tries;

@@ -17,12 +17,15 @@
 #define FIB_NAME_MAX 16 /* with the terminating zero */
 
 /* Timers that are armed, the next one first: timer.h. */
+enum { FIB_TIMERS_FEW = 16 };
 struct fib_timer_heap {
 	struct fib_lock lock;
 	struct fib_timer **node;
 	uint32_t count, size;
 	_Atomic uint64_t next_ns;  /* of the root; FIB_NEVER when empty */
 	_Atomic uint64_t after_ns; /* the next after that */
+	/* The first ones need no memory: there may be none. */
+	struct fib_timer *few[FIB_TIMERS_FEW];
 };
 
 /* Who waits at a descriptor: iom.h. */

@@ -524,7 +524,10 @@ void fib_iom_forget(struct fib_fd *s, bool shared);
  * Who waits all the same came after fib_iom_evict(): it finds a closed number.
  */
 void fib_iom_closed(struct fib_fd *s);
-/** The number is a file's that is new: an older one was closed unseen. */
+/**
+ * The number is a file's that is new: an older one was closed unseen, or somebody waits for
+ * this one already.
+ */
 void fib_iom_opened_anew(struct fib_fd *s) __attribute__((cold));
 static inline void fib_iom_opened(struct fib_fd *s)
 {

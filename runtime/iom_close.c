@@ -238,6 +238,9 @@ void fib_iom_opened_anew(struct fib_fd *s)
 {
 	fib_lock(&s->lock);
 	forget_locked(s);
+	/* Who was fast enough to wait for it already registers it again. */
+	if (fib_load(&s->waiting, relaxed))
+		fib_iom_feed_locked(s, FIB_IO_BOTH, FIB_IO_BOTH);
 	fib_unlock(&s->lock);
 }
 

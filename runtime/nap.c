@@ -96,7 +96,9 @@ long fib_nap(struct pollfd *p, unsigned n, const struct timespec *ts,
 	fib_store(&nap.began, began, release);
 	r = fib_raw(SYS_ppoll, p, n, left, 0, 8);
 	now = fib_now_ns();
-	lost = untold(lost_by(now, turn, began), turn);
+	/* If that does not say so, it was not stopped in its sleep, and was late. */
+	lost = tells && r != -EINTR ? began - turn : lost_by(now, turn, began);
+	lost = untold(lost, turn);
 	if (lost >= fib_load(&nap.lost, relaxed) || !is_kept(now)) {
 		fib_store(&nap.lost_at, now, relaxed);
 		fib_store(&nap.lost, lost, relaxed);

@@ -79,17 +79,21 @@ void fib_timer_remove_locked(struct fib_timer_heap *h, struct fib_timer *t)
 		publish_next(h);
 }
 
+static void free_nodes(struct fib_timer_heap *h)
+{
+	if (h->node != h->few)
+		fib_pages_free(h->node, h->size * sizeof(*h->node));
+}
+
 static int grow_locked(struct fib_timer_heap *h)
 {
-	uint32_t size = h->size ? h->size * 2 : FIRST_SIZE;
+	uint32_t size = h->node != h->few ? h->size * 2 : FIRST_SIZE;
 	struct fib_timer **node = fib_pages_alloc(size * sizeof(*node));
 
 	if (!node)
 		return -ENOMEM;
-	if (h->size) {
-		memcpy(node, h->node, h->count * sizeof(*node));
-		fib_pages_free(h->node, h->size * sizeof(*node));
-	}
+	memcpy(node, h->node, h->count * sizeof(*node));
+	free_nodes(h);
 	h->node = node;
 	h->size = size;
 	return 0;
@@ -203,16 +207,18 @@ void fib_timer_filter_locked(struct fib_timer_heap *h,
 void fib_timer_heap_init(struct fib_timer_heap *h)
 {
 	fib_lock_init(&h->lock, TIMERS);
+	if (!h->node) {
+		h->node = h->few;
+		h->size = FIB_TIMERS_FEW;
+	}
 	fib_store(&h->next_ns, FIB_NEVER, relaxed);
 	fib_store(&h->after_ns, FIB_NEVER, relaxed);
 }
 
 void fib_timer_heap_fini(struct fib_timer_heap *h)
 {
-	if (h->node)
-		fib_pages_free(h->node, h->size * sizeof(*h->node));
+	free_nodes(h);
 	h->node = NULL;
-	h->size = 0;
 }
 
 void fib_timer_disarm(struct fib_timer *t)

@@ -112,18 +112,27 @@ static ON_THE_WAY int limit(struct fib_io *io)
 	return r;
 }
 
+/*
+ * Its number is another file's, or nobody's. Who waited before that was the old file's. Who
+ * came to wait while it was closed has done nothing yet: it begins anew, at what is there.
+ */
+static long __attribute__((noinline, cold)) lost(struct fib_io *io, bool waited)
+{
+	if (waited && !(io->closes & FIB_CLOSING))
+		return -EBADF;
+	io->limited = io->never = io->parked = false;
+	fib_io_start(io);
+	return 0;
+}
+
 static ON_THE_WAY long again(struct fib_io *io)
 {
+	bool waited = io->parked;
 	long r = limit(io);
 
 	if (r == 0)
 		r = io->rules->block(io);
-	if (r || !fib_io_lost(io))
-		return r;
-	if (!(io->closes & FIB_CLOSING))
-		return -EBADF;
-	fib_io_start(io);
-	return 0;
+	return fib_likely(r || !fib_io_lost(io)) ? r : lost(io, waited);
 }
 
 long fib_io_again(struct fib_io *io)

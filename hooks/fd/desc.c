@@ -13,6 +13,7 @@ static _Atomic uint32_t share_epoch = 1;
 static _Atomic bool unseen; /* no description is ours alone any more */
 static struct fib_lock pool_lock = FIB_LOCK(DESCRIPTIONS);
 static struct fib_desc *spare;
+static struct fib_desc *made, *left; /* rooms; those of before */
 /* Where there is no memory: a stranger of whom nothing is ever known. */
 static struct fib_desc nobody = { .lock = FIB_LOCK(DESCRIPTION) };
 
@@ -48,12 +49,22 @@ bool fib_desc_is_ours(const struct fib_desc *d)
 	return fib_load(&d->born, relaxed) == fib_load(&share_epoch, relaxed);
 }
 
-/* Room for more of them. */
+/* Room for more of them. The first one is the room's own, in one of these lists. */
 static void more_locked(void)
 {
-	struct fib_desc *d = fib_pages_alloc(POOL * sizeof(*d));
+	struct fib_desc *d = left;
 
-	for (unsigned i = 0; d && i < POOL; i++) {
+	if (d) {
+		left = d->next;
+		memset(d, 0, POOL * sizeof(*d));
+	} else {
+		d = fib_pages_alloc(POOL * sizeof(*d));
+	}
+	if (!d)
+		return;
+	d->next = made;
+	made = d;
+	for (unsigned i = 1; i < POOL; i++) {
 		fib_lock_init(&d[i].lock, DESCRIPTION);
 		d[i].next = spare;
 		spare = &d[i];
@@ -385,4 +396,16 @@ void fib_desc_reset(void)
 	fib_lock_init(&nobody.lock, DESCRIPTION);
 	fib_store(&nobody.begun, 0, relaxed);
 	spare = NULL;
+	/* Most children make none, and so write to none. */
+	if (!left) {
+		left = made;
+		made = NULL;
+	}
+	while (made) {
+		struct fib_desc *d = made;
+
+		made = d->next;
+		d->next = left;
+		left = d;
+	}
 }
