@@ -65,6 +65,7 @@ _Atomic uint32_t fib_monitor_tid;
 static int poke_fd = -1, receiver_fd = -1;
 static _Atomic int poked, summons;
 static bool receives;
+static bool tells;	     /* of stops: there is a page for that (nap.h) */
 static _Atomic bool wakeful; /* a worker has been mute */
 /* There are two for the moment in which one takes the other's place. */
 static struct seat {
@@ -266,8 +267,8 @@ void fib_monitor_set_receiver(int fd)
 	receiver_fd = fd;
 }
 
-/* A kick ends it, and a stop, of which it @tells. */
-static long nap(struct pollfd p[2], const struct timespec *ts, bool tells)
+/* A kick ends it, and a stop, which is @said. */
+static long nap(struct pollfd p[2], const struct timespec *ts, bool said)
 {
 	struct timespec tick = { .tv_nsec = FIB_TICK_NS };
 	unsigned use = fib_fd_use();
@@ -275,7 +276,7 @@ static long nap(struct pollfd p[2], const struct timespec *ts, bool tells)
 
 	p[0].fd = fib_load(fib_shared(&poke_fd), relaxed);
 	p[1].fd = fib_load(fib_shared(&receiver_fd), relaxed);
-	n = fib_nap(p, 2, ts, tells);
+	n = fib_nap(p, 2, ts, said);
 	fib_fd_used(use);
 	if (fib_unlikely(n == -EINVAL)) {
 		/* No two, says RLIMIT_NOFILE: both are looked at each time. */
@@ -330,7 +331,8 @@ static void monitor(void *arg)
 				fib_store(&fib_monitor_asleep, 0, relaxed);
 			began = fib_now_ns();
 		}
-		n = nap(p, sleep_for(sleepy, period, next, &ts), !called);
+		n = nap(p, sleep_for(sleepy, period, next, &ts),
+			tells && !called);
 		fib_symtab.seen_ns = now = fib_now_ns();
 		fib_symtab.seen_cycles = fib_cycles();
 		fib_store(&fib_monitor_asleep, 0, relaxed);
@@ -392,7 +394,7 @@ static char *make_stack(void)
 
 	if (!top)
 		return NULL;
-	fib_raw(SYS_mprotect, top - FIB_PAGE, FIB_PAGE, PROT_READ);
+	tells = fib_raw(SYS_mprotect, top - FIB_PAGE, FIB_PAGE, PROT_READ) == 0;
 	return top - FIB_PAGE;
 }
 

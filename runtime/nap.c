@@ -96,8 +96,8 @@ long fib_nap(struct pollfd *p, unsigned n, const struct timespec *ts,
 	fib_store(&nap.began, began, release);
 	r = fib_raw(SYS_ppoll, p, n, left, 0, 8);
 	now = fib_now_ns();
-	/* If that does not say so, it was not stopped in its sleep, and was late. */
-	lost = tells && r != -EINTR ? began - turn : lost_by(now, turn, began);
+	/* If that does not say so, it was not stopped in its sleep, but late. */
+	lost = tells && r == 0 ? began - turn : lost_by(now, turn, began);
 	lost = untold(lost, turn);
 	if (lost >= fib_load(&nap.lost, relaxed) || !is_kept(now)) {
 		fib_store(&nap.lost_at, now, relaxed);
