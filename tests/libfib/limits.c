@@ -82,11 +82,23 @@ static void no_more_memory(void)
 		MAP_FAILED);
 }
 
-/* No timer was ever armed here: there is no room for the first. */
+/* A worker has room for so many: FIB_TIMERS_FEW of runtime/fiber.h. */
+enum { FEW = 16 };
+static struct fib_sem held = FIB_SEM_INIT(0);
+
+static void holds_a_timer(void *arg)
+{
+	entered++;
+	OK(fib_sem_wait(&held, 60 * SEC));
+}
+
+/* Others have armed as many as there is room for: there is none for the next. */
 static void waits_without_a_timer(void *arg)
 {
 	int v = 0, r = 0;
 
+	while (entered < FEW)
+		OK(fib_yield_ready());
 	no_more_memory();
 	switch ((intptr_t)arg) {
 	case 0:
@@ -111,6 +123,8 @@ static void waits_without_a_timer(void *arg)
 	OK(fib_yield_ready());
 	OK(fib_sem_post(&gate));
 	OK(fib_sem_wait(&gate, FIB_NEVER));
+	for (int i = 0; i < FEW; i++)
+		OK(fib_sem_post(&held));
 	ran++;
 }
 
@@ -118,6 +132,8 @@ START_TEST(no_memory_for_a_timer)
 {
 	struct fib_sched *s = started(1, false);
 
+	for (int i = 0; i < FEW; i++)
+		OK(fib_sched_submit(s, holds_a_timer, NULL, FIB_ANY_THREAD));
 	OK(fib_channel_create(&channel, sizeof(int), 0));
 	if (_i == 2)
 		OK(fib_mutex_lock(&mutex));
