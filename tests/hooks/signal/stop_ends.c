@@ -9,7 +9,6 @@
  * t-case: end
  * t-case: on
  * t-case: moved
- * t-case: busy
  * t-case: words
  * t-case: children
  * t-case: changed
@@ -151,43 +150,6 @@ static void ended(int to, int from)
 	t_begin(&c[0], recvs, &with_limit);
 	t_put(sv[1], 'x');
 	t_ended("recv after it", &c[0]);
-}
-
-enum { STOPS = 20 }; /* of a busy process */
-static atomic_int over;
-
-static long yields(void *arg)
-{
-	(void)arg;
-	while (!atomic_load(&over))
-		sched_yield();
-	return 0;
-}
-
-/*
- * While others have all processors, so that no worker ever has nothing to do. Where the
- * monitor was awake as well, a stop ends nothing (COMPATIBILITY): so there are several.
- */
-static void busy(int to, int from)
-{
-	enum { OTHERS = 9 }; /* more than there are workers */
-	struct t_call c[2], others[OTHERS];
-	int sv[2];
-
-	t_pair(sv);
-	limit(sv[0], SO_RCVTIMEO);
-	t_begin(&c[0], epolls, NULL);
-	t_begin(&c[1], recvs, &sv[0]);
-	for (int i = 0; i < OTHERS; i++)
-		t_begin_one(&others[i], yields, NULL);
-	t_put(to, 's');
-	t_ended("epoll_wait", &c[0]);
-	t_ended("recv with a limit", &c[1]);
-	t_put(to, 'e');
-	t_get(from);
-	atomic_store(&over, 1);
-	for (int i = 0; i < OTHERS; i++)
-		t_end(&others[i]);
 }
 
 static void on(int to, int from)
@@ -676,8 +638,6 @@ static int in_child(const char *how, int to, int from)
 	t_handle(SIGPIPE, SIG_IGN, 0);
 	if (!strcmp(how, "on"))
 		on(to, from);
-	else if (!strcmp(how, "busy"))
-		busy(to, from);
 	else if (!strcmp(how, "moved"))
 		moved(to, from);
 	else if (!strcmp(how, "changed"))
@@ -697,18 +657,8 @@ static int in_child(const char *how, int to, int from)
 	return 0;
 }
 
-static void stop(pid_t pid)
-{
-	int st;
-
-	CHECK(kill(pid, SIGSTOP) == 0);
-	CHECK(waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st));
-	CHECK(kill(pid, SIGCONT) == 0);
-}
-
 int main(int argc, char **argv)
 {
-	const char *how = argc > 1 ? argv[1] : "";
 	int up[2], down[2], st;
 	pid_t pid;
 
@@ -720,20 +670,12 @@ int main(int argc, char **argv)
 	pid = fork();
 	CHECK(pid >= 0);
 	if (pid == 0)
-		_exit(in_child(how, up[1], down[0]));
+		_exit(in_child(argc > 1 ? argv[1] : "", up[1], down[0]));
 	t_get(up[0]);
-	if (!strcmp(how, "busy")) {
-		struct pollfd end = { .fd = up[0], .events = POLLIN };
-
-		for (int i = 0; i < STOPS && poll(&end, 1, 0) == 0; i++) {
-			stop(pid);
-			poll(&end, 1, 100);
-		}
-		t_get(up[0]);
-	} else {
-		t_rested(pid);
-		stop(pid);
-	}
+	t_rested(pid);
+	CHECK(kill(pid, SIGSTOP) == 0);
+	CHECK(waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st));
+	CHECK(kill(pid, SIGCONT) == 0);
 	t_put(down[1], 'c');
 	st = t_wait(pid);
 	semctl(sem, 0, IPC_RMID);

@@ -1,6 +1,7 @@
 /*
  * Waits with a time limit need no memory: natively who sleeps has his thread's stack for
- * that. All four threads wait for the first time when none is to be had any more.
+ * that. All four threads wait for the first time when none is to be had any more. (Sleeps are
+ * among the calls that are tried.)
  */
 #include "t.h"
 #include <sys/epoll.h>
