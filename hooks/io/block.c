@@ -363,6 +363,8 @@ static bool tries_last(struct fib_io *io, const struct fib_known *k)
  */
 static long __attribute__((noinline, cold)) was_stopped(struct fib_io *io)
 {
+	if (ends_by_nonblock(io))
+		return -EAGAIN;
 	if (io->deadline_ns != FIB_NEVER || fib_self()->io.part)
 		fib_store(&fib_self()->io.stop, FIB_STOP_ENDED, relaxed);
 	return fib_io_failed(io, -EINTR);

@@ -1,4 +1,4 @@
-# open: who is woken at a stop by one that has ended tries, and the last page has room for that; natively it looks at O_NONBLOCK first
+# who is woken at a stop by one that has ended tried, and the last page had room for that; natively it looks at O_NONBLOCK first
 0 pipe a b
 0 fill b
 0 read a 4096
