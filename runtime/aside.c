@@ -10,8 +10,10 @@
  * numbers nevertheless (dup_fd() of fs/file.c), and closes those again. Nobody sees that
  * but file systems that write back at each close (NFS, FUSE), and who has asked for a
  * message queue's notice: any close by the process ends that (mqueue_flush_file() of
- * ipc/mqueue.c). With such a one among them the table is not left. It is not done often:
- * where a worker is stuck, and where a name is set.
+ * ipc/mqueue.c). With such a one among them the table is not left, nor while one is asked
+ * for: who asks says so, and waits for a thread that was under way then; who is to make one
+ * says so, and looks who asks. It is not done often: where a worker is stuck, and where a
+ * name is set.
  *
  * The caller blocks all signals until it has ended, kicks too. So who changes the
  * identity of all kernel threads (hooks/process/identity.c) waits for both.
@@ -24,6 +26,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include "runtime/aside.h"
+#include "runtime/chaos.h"
 #include "runtime/digits.h"
 #include "runtime/sched.h"
 
@@ -39,6 +42,9 @@ static _Atomic int word; /* the kernel zeroes it when the thread has ended */
 /* Has the program asked for a notice? BEFORE: perhaps, before its first thread. */
 enum { BEFORE, NEVER, NOW };
 static _Atomic int notice;
+static _Atomic int asking; /* threads that are about to ask for one */
+static _Atomic bool
+	under_way; /* a thread, or the look whether there may be one; lock */
 
 struct errand {
 	const char *path;
@@ -73,8 +79,11 @@ static bool has_notice(int fd)
 
 static bool waits_for_notice(void)
 {
-	int asked = fib_load(&notice, relaxed), fd = 0;
+	int asked, fd = 0;
 
+	if (fib_load(&asking, seq_cst))
+		return true;
+	asked = fib_load(&notice, relaxed);
 	if (fib_likely(asked == NEVER))
 		return false;
 	while (fd < COPIED && !has_notice(fd))
@@ -85,9 +94,37 @@ static bool waits_for_notice(void)
 	return fd < COPIED;
 }
 
-void fib_aside_notice(void)
+static uint64_t block_signals(void)
 {
+	uint64_t all = ~0ull, mask;
+
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	return mask;
+}
+
+static void restore_signals(uint64_t mask)
+{
+	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+}
+
+void fib_aside_notice_begins(void)
+{
+	uint64_t mask;
+
 	fib_store(&notice, NOW, relaxed);
+	fib_add(&asking, 1, seq_cst);
+	FIB_CHAOS_POINT(aside_notice);
+	if (fib_likely(!fib_load(&under_way, seq_cst)))
+		return;
+	mask = block_signals();
+	fib_lock(&lock);
+	fib_unlock(&lock);
+	restore_signals(mask);
+}
+
+void fib_aside_notice_ends(void)
+{
+	fib_sub(&asking, 1, release);
 }
 
 static long transfer(const struct errand *e)
@@ -129,20 +166,16 @@ static void await_end(long tid)
 			fib_raw(SYS_futex, &word, FUTEX_WAIT, 0, &nap);
 }
 
-static long do_aside(struct errand *e)
+/* False, and nothing is done: the program waits for a notice, or may be about to. */
+static bool go_aside(struct errand *e)
 {
 	static void *stack_top;
-	uint64_t all = ~0ull, mask;
 	long tid = -ENOMEM;
 
-	/* Its filter knows libc's way to do this. */
-	if (fib_filtered())
-		return transfer(e);
+	fib_store(&under_way, true, seq_cst);
 	if (waits_for_notice())
-		return e->often ? -EAGAIN : transfer(e);
-	/* First: no handler comes to this lock. */
-	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-	fib_lock(&lock);
+		return false;
+	FIB_CHAOS_POINT(aside_clone);
 	if (!stack_top)
 		stack_top = fib_thread_stack(STACK_SIZE);
 	if (stack_top)
@@ -152,8 +185,26 @@ static long do_aside(struct errand *e)
 		await_end(tid);
 	else
 		e->result = tid;
+	return true;
+}
+
+static long do_aside(struct errand *e)
+{
+	uint64_t mask;
+	bool done;
+
+	/* Its filter knows libc's way to do this. */
+	if (fib_filtered())
+		return transfer(e);
+	/* First: no handler comes to this lock. */
+	mask = block_signals();
+	fib_lock(&lock);
+	done = go_aside(e);
+	fib_store(&under_way, false, release);
 	fib_unlock(&lock);
-	fib_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	restore_signals(mask);
+	if (!done)
+		return e->often ? -EAGAIN : transfer(e);
 	return e->result;
 }
 
@@ -214,4 +265,6 @@ void fib_aside_forget(void)
 	fib_lock_init(&lock, ASIDE);
 	fib_store(&word, 0, relaxed);
 	fib_store(&notice, NEVER, relaxed);
+	fib_store(&asking, 0, relaxed);
+	fib_store(&under_way, false, relaxed);
 }

@@ -22,8 +22,9 @@ long fib_write_aside(const char *path, const char *text, size_t size);
 long fib_read_stat(int tid, char *text, size_t size);
 /** R, S, D, ... of proc(5); 0 if nobody tells. */
 char fib_thread_state(int tid);
-/** The program is about to ask for a message queue's notice. */
-void fib_aside_notice(void);
+/** The program is about to ask for a message queue's notice; it has. */
+void fib_aside_notice_begins(void);
+void fib_aside_notice_ends(void);
 /** In a fork child. */
 void fib_aside_forget(void);
 

@@ -146,7 +146,12 @@ long fib_sys_mq_timedreceive(int fd, void *msg, size_t len, unsigned *prio,
 
 long fib_sys_mq_notify(int fd, const void *event)
 {
-	if (event)
-		fib_aside_notice();
-	return fib_raw(SYS_mq_notify, fd, event);
+	long r;
+
+	if (!event)
+		return fib_raw(SYS_mq_notify, fd, event);
+	fib_aside_notice_begins();
+	r = fib_raw(SYS_mq_notify, fd, event);
+	fib_aside_notice_ends();
+	return r;
 }

@@ -1,12 +1,13 @@
 /*
  * Who has asked for a message queue's notice gets it, though a thread is stuck in a
  * call that nobody knows of, and the monitor has looked why; and though the process has
- * got another name.
+ * got another name, before or in that moment.
  *
  * t-case: older
  * t-case: younger
  * t-case: unreadable
  * t-case: named
+ * t-case: often
  */
 #include <mqueue.h>
 #include <sys/resource.h>
@@ -67,6 +68,42 @@ static void *names(void *arg)
 	return arg;
 }
 
+enum { ROUNDS = 5000 };
+
+static _Atomic int over;
+
+static void *names_often(void *arg)
+{
+	CHECK(setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1) ==
+	      0);
+	while (!over)
+		CHECK_0(pthread_setname_np(*(pthread_t *)arg, "other"));
+	return arg;
+}
+
+/* Each is asked for while the process gets another name. */
+static void often(void)
+{
+	struct timespec limit = { 10, 0 };
+	pthread_t self = pthread_self(), th;
+	sigset_t set;
+	char c[8];
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK_0(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	th = t_thread(names_often, &self);
+	for (int i = 0; i < ROUNDS; i++) {
+		ask();
+		CHECK(mq_send(queue, "x", 1, 0) == 0);
+		CHECK(sigtimedwait(&set, NULL, &limit) == SIGUSR1);
+		CHECK(mq_receive(queue, c, sizeof(c), NULL) == 1);
+	}
+	over = 1;
+	t_join(th);
+	t_say("%d notices", ROUNDS);
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -76,6 +113,10 @@ int main(int argc, char **argv)
 
 	CHECK(sigaction(SIGUSR1, &sa, NULL) == 0);
 	make(strcmp(how, "unreadable") ? O_RDWR : O_WRONLY);
+	if (!strcmp(how, "often")) {
+		often();
+		return 0;
+	}
 	if (strcmp(how, "younger"))
 		ask();
 	else
