@@ -35,10 +35,10 @@ static bool is_awaited(const struct fib_fd *s)
 }
 
 /*
- * Which of @n doubts of @w are @ready, and how many. Where the kernel does not say,
- * all are. None of them is closed meanwhile: it would end later than its close.
+ * Which of @n slots are @ready, and how many. Where the kernel does not say, all are. None
+ * of them is closed meanwhile: it would end later than its close.
  */
-static unsigned ask(const struct fib_worker *w, uint32_t n,
+static unsigned ask(struct fib_fd *const slot[FIB_DOUBTS], uint32_t n,
 		    uint8_t ready[FIB_DOUBTS])
 {
 	struct pollfd p[FIB_DOUBTS];
@@ -47,14 +47,13 @@ static unsigned ask(const struct fib_worker *w, uint32_t n,
 	long r;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct fib_fd *s = fib_load(&w->doubt[i].s, relaxed);
-
-		fib_iom_enter(s);
-		if (!is_awaited(s)) {
-			fib_iom_leave(s);
+		fib_iom_enter(slot[i]);
+		if (!is_awaited(slot[i])) {
+			fib_iom_leave(slot[i]);
 			continue;
 		}
-		p[asked] = (struct pollfd){ .fd = s->fd, .events = POLLIN };
+		p[asked] =
+			(struct pollfd){ .fd = slot[i]->fd, .events = POLLIN };
 		which[asked++] = (uint8_t)i;
 	}
 	if (!asked)
@@ -62,8 +61,9 @@ static unsigned ask(const struct fib_worker *w, uint32_t n,
 	do
 		r = fib_raw(SYS_poll, p, asked, 0);
 	while (r == -EINTR);
+	FIB_CHAOS_POINT(doubt_asked);
 	for (unsigned i = 0; i < asked; i++) {
-		fib_iom_leave(fib_load(&w->doubt[which[i]].s, relaxed));
+		fib_iom_leave(slot[which[i]]);
 		if (r < 0 || p[i].revents)
 			ready[found++] = which[i];
 	}
@@ -136,14 +136,16 @@ void fib_doubt_looked(struct fib_worker *w)
 unsigned fib_doubt_ask(struct fib_worker *w)
 {
 	uint32_t n = fib_load(&w->doubts, relaxed);
+	struct fib_fd *slot[FIB_DOUBTS];
 
 	if (fib_likely(!n))
 		return 0;
-	for (uint32_t i = 0; i < n; i++)
-		fib_store(&fib_load(&w->doubt[i].s, relaxed)->doubted, false,
-			  seq_cst); /* (C) */
+	for (uint32_t i = 0; i < n; i++) {
+		slot[i] = fib_load(&w->doubt[i].s, relaxed);
+		fib_store(&slot[i]->doubted, false, seq_cst); /* (C) */
+	}
 	fib_worker_count(w, FIB_STAT_io_doubts, n);
-	w->ready = (uint8_t)ask(w, n, w->readies);
+	w->ready = (uint8_t)ask(slot, n, w->readies);
 	if (!w->ready)
 		fib_store(&w->doubts, 0, relaxed);
 	return w->ready;
@@ -170,9 +172,13 @@ void fib_doubt_end(struct fib_worker *w)
 void fib_doubt_ask_for(struct fib_worker *w)
 {
 	uint32_t n = fib_load(&w->doubts, acquire);
+	struct fib_fd *slot[FIB_DOUBTS];
 	uint8_t ready[FIB_DOUBTS];
 
-	n = n ? ask(w, n, ready) : 0;
+	/* @w may go on meanwhile, and have others. */
 	for (uint32_t i = 0; i < n; i++)
-		settle(fib_load(&w->doubt[ready[i]].s, relaxed), 0, false);
+		slot[i] = fib_load(&w->doubt[i].s, relaxed);
+	n = ask(slot, n, ready);
+	for (uint32_t i = 0; i < n; i++)
+		settle(slot[ready[i]], 0, false);
 }
