@@ -139,6 +139,14 @@ struct sending {
 	const long *a;
 };
 
+/* Its number is another file's, or nobody's. Before its first wait it begins anew, there. */
+static long lost(const struct fib_io *io)
+{
+	return !io->limited || (io->closes & FIB_CLOSING) ?
+		       -FIB_ERESTARTNOINTR :
+		       -EBADF;
+}
+
 /* Stay with the file, and try. */
 static long try(struct sending *s)
 {
@@ -149,10 +157,8 @@ static long try(struct sending *s)
 	/* The first time, or a cancel came near, and did not act. */
 	if (!f->io.hold && fib_iom_hold(s->io.s, &s->hold, s->io.closes))
 		f->io.hold = &s->hold;
-	/* As in fib_line_call(). */
 	if (!f->io.hold || !fib_io_try(&s->io, &s->hold))
-		return s->io.closes & FIB_CLOSING ? -FIB_ERESTARTNOINTR :
-						    -EBADF;
+		return lost(&s->io);
 	fib_io_begin(&s->io);
 	r = fib_raw6(s->nr, s->io.s->fd, a[1], a[2], a[3], a[4], a[5]);
 	if (r == -EAGAIN)
@@ -310,7 +316,7 @@ static long send_unix(struct fib_known *k, const struct fib_io *io, long nr,
 	if (!left)
 		return r;
 	if (fib_load(&k->slot->closes, relaxed) != io->closes)
-		return -EBADF;
+		return lost(&s.io);
 	return fib_io_whole(k, FIB_IO_WRITE, false, nr, a, NULL,
 			    s.has_line ? &s.place : NULL);
 }
