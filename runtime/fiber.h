@@ -111,6 +111,7 @@ struct fib {
 	/* --- what the host adds --- */
 	FIB_HOST_FIBER
 	struct waiter *pi_wait; /* for a PI mutex: futex_pi.c */
+	uint32_t ticket;	/* for a futex, passed over often: sched.h */
 	/* --- what it was made of; not where a thread of libc's became it --- */
 	void (*fn)(void *);
 	void *arg;

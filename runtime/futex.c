@@ -55,14 +55,24 @@ void fib_futex_lock_two(const uint32_t *x, const uint32_t *y, struct bucket **a,
 	}
 }
 
-/* By priority, and in the order of their coming: __futex_queue(). */
+static bool is_before(const struct waiter *w, const struct waiter *x)
+{
+	if (w->priority != x->priority)
+		return w->priority > x->priority;
+	return w->ticket - 1 < x->ticket - 1; /* 0 is the last */
+}
+
+/*
+ * By priority, and in the order of their coming: __futex_queue(). But who has a ticket has
+ * been passed over often: sched.h.
+ */
 void fib_futex_add_locked(struct bucket *b, struct waiter *w)
 {
 	struct fib_list *at = &b->waiters;
 
-	while (fib_unlikely(w->priority) && at->prev != &b->waiters &&
-	       fib_container_of(at->prev, struct waiter, node)->priority <
-		       w->priority)
+	while (fib_unlikely(w->priority || w->ticket) &&
+	       at->prev != &b->waiters &&
+	       is_before(w, fib_container_of(at->prev, struct waiter, node)))
 		at = at->prev;
 	fib_list_add_tail(at, &w->node);
 	fib_store(&w->bucket, b, release); /* it may be new */
@@ -189,6 +199,9 @@ int fib_futex_wait(uint32_t *uaddr, uint32_t val, uint32_t bitset,
 	w.uaddr = uaddr;
 	w.bitset = bitset;
 	w.priority = fib_futex_priority();
+	w.ticket = fib_unlikely(w.fib->passed_over == FIB_PASSED_OFTEN) ?
+			   w.fib->ticket :
+			   0;
 	w.pi_tid = w.requeue_tid = 0;
 	w.requeue_to = NULL;
 	fib_store(&w.woken, false, relaxed);

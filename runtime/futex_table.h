@@ -45,6 +45,7 @@ struct waiter {
 	uint32_t *uaddr;
 	uint32_t bitset;
 	int priority;	 /* real-time priority, 0: none */
+	uint32_t ticket; /* 0: none; sched.h, passing over */
 	uint32_t pi_tid; /* waits for ownership; 0: an ordinary waiter */
 	uint32_t requeue_tid, *requeue_to; /* may be moved to wait for that */
 	_Atomic bool woken;

@@ -90,6 +90,13 @@
  * It is counted where a futex wait begins; of a word that was 0, as a semaphore's, where
  * it ends: was it 0 again by then? (hooks/futex/futex.c)
  *
+ * A wait that a signal's handler has interrupted begins anew, behind all others. Where all
+ * threads but one are interrupted all the time, as by a collector that stops the world,
+ * they come back in the same order each time, and who is not the first is never woken. (A
+ * kernel has them come back as it happens.) So an interruption counts as well, and who was
+ * passed over FIB_PASSED_OFTEN times draws a ticket, by which it waits before the others,
+ * until it gets what it waits for (runtime/futex.c).
+ *
  * Liveness
  * --------
  * Behind a long turn the worker looks around at once, and who has had it is queued behind
@@ -146,6 +153,7 @@ enum fib_unsaid {
 };
 
 #define FIB_PASSED_OVER 2
+#define FIB_PASSED_OFTEN 15
 #define FIB_POLL_EVERY	61 /* resumes between two looks around while busy, */
 #define FIB_LOOK_CYCLES 1500000u /* or 500 us or so */
 

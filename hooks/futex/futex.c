@@ -65,14 +65,28 @@ static void add_passed_over(struct fib *f)
 		f->passed_over++;
 }
 
+static void count_interrupted(struct fib *f)
+{
+	static _Atomic uint32_t tickets;
+
+	if (f->passed_over == FIB_PASSED_OFTEN)
+		return;
+	if (++f->passed_over == FIB_PASSED_OFTEN)
+		f->ticket = fib_add(&tickets, 1, relaxed) + 1;
+}
+
 /*
  * The caller begins to wait. Is it for what it has just been woken for, in its
- * first call since? No word that is 0 is a lock; but it may be a semaphore.
+ * first call since? (A handler's calls are none of its own.) Or for what a signal has
+ * interrupted? No word that is 0 is a lock; but it may be a semaphore.
  */
 static void count_passed_over(struct fib *f, const uint32_t *uaddr,
 			      uint32_t val)
 {
-	if (fib_likely(f->hook.calls != 1 || f->wait_arg != (uintptr_t)uaddr))
+	if (fib_unlikely(f->hook.restarted))
+		count_interrupted(f);
+	else if (fib_likely(f->hook.calls != 1 ||
+			    f->wait_arg != (uintptr_t)uaddr))
 		f->passed_over = 0;
 	else if (val)
 		add_passed_over(f);

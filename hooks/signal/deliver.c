@@ -84,9 +84,11 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	struct fib_sigframe *frame = f->sig.frame;
 	uintptr_t top = altstack_top(f, a->flags, sp);
 	uint64_t deadline = f->io.restart_deadline;
+	uint64_t wait_arg = f->wait_arg;
 	uint32_t pkru = FIB_PKRU_INIT;
 	uint8_t door = f->hook.door;
 	uint16_t call = f->hook.call;
+	uint8_t calls = f->hook.calls, passed_over = f->passed_over;
 	struct fib_float fp;
 	int err = 0;
 
@@ -120,6 +122,10 @@ static void call_handler(struct fib *f, int sig, siginfo_t *info,
 	f->sig.frame = frame;
 	f->hook.door = door;
 	f->hook.call = call;
+	/* Its calls and waits are not those of whom it interrupts: hooks/futex/futex.c. */
+	f->hook.calls = calls;
+	f->passed_over = passed_over & 15;
+	f->wait_arg = wait_arg;
 	f->io.restart_deadline = deadline;
 	/* Refused, as natively, for a handler that was on that stack. */
 	fib_altstack_set(f, &uc->uc_stack, top ? top : sp, 0);
