@@ -16,6 +16,7 @@
 #define FACTS	32
 #define MANY	16 /* threads that are worth the while */
 #define RUN_MAX 3600.0
+#define START	30.0 /* seconds that a server has to listen */
 
 /* Exit statuses. */
 enum verdict { WILL_GAIN = 0, WILL_RUN = 1, WILL_NOT = 2 };
@@ -31,7 +32,8 @@ static unsigned nfacts;
 
 static char why[4 * PATH_MAX];
 static bool json;
-static double run_seconds;
+static double run_seconds, start_seconds;
+static bool may_listen;
 
 __attribute__((format(printf, 2, 3))) static void fact(const char *topic,
 						       const char *fmt, ...)
@@ -188,6 +190,7 @@ static enum verdict judge_files(const char *program)
 	bool forks =
 		tell("forks", "starts processes", "starts none", processes);
 
+	may_listen = serves || is_interpreter(program);
 	tell_holding();
 	if (is_interpreter(program))
 		return because(WILL_RUN, "an interpreter: what it is told to "
@@ -288,9 +291,11 @@ static enum verdict tell_trial(const char *library, const char *program)
 
 static void tell_watch(const struct check_watch *w)
 {
-	fact("run", "%.1f s%s; %lu threads created, at most %u at a time",
+	fact("run", "%.1f s%s; %lu thread%s created, at most %u seen at a time",
 	     w->seconds, w->ended ? ", then it ended" : "", w->created,
-	     w->most);
+	     w->created == 1 ? "" : "s", w->most);
+	if (w->awaited && !w->listens)
+		fact("run", "it listened nowhere, so nothing has connected");
 	if (w->connections)
 		fact("run",
 		     "%u idle connections to %s: %d more threads, %d "
@@ -300,22 +305,34 @@ static void tell_watch(const struct check_watch *w)
 	for (unsigned i = 0; i < w->nheld; i++)
 		fact("run", "held others up: %s, %lu times, %.1f s",
 		     w->held[i].call, w->held[i].count, w->held[i].seconds);
-	if (!w->nheld && w->active)
+	if (!w->nheld && w->held_up)
+		fact("run", "held others up, %lu times, by its end",
+		     w->held_up);
+	else if (!w->nheld && w->active)
 		fact("run", "no call held others up; %lu may have",
 		     w->kernel_blocks);
+}
+
+/* What else belongs to the verdict. */
+static const char *behind(const struct check_watch *w)
+{
+	return w->ended			 ? ", and ended" :
+	       w->connections		 ? ", whatever connects" :
+	       w->awaited && !w->listens ? ", and listened nowhere" :
+					   "";
 }
 
 static enum verdict judge_watch(const struct check_watch *w)
 {
 	unsigned half = (w->connections + 1) / 2;
 
-	if (w->ended && (w->status || !w->looked))
+	if (w->ended && w->status)
 		return because(WILL_NOT, "it ended after %.1f s %s%s%s",
 			       w->seconds, run_how(w->status),
 			       *w->said ? ": " : "", w->said);
-	if (!w->looked)
+	if (!w->looked && !w->ended)
 		return because(WILL_NOT, "the library was not loaded");
-	if (!w->active && w->state != FIB_STATE_LOADED)
+	if (w->looked && !w->active && w->state != FIB_STATE_LOADED)
 		return because(WILL_NOT, "%s", cli_text(w->reason));
 	if (half && w->more_fibers >= (int)half)
 		return because(WILL_GAIN,
@@ -326,13 +343,15 @@ static enum verdict judge_watch(const struct check_watch *w)
 		return because(WILL_RUN, "a process for each connection: there "
 					 "are no threads to make fibers of");
 	if (w->most >= MANY || w->created >= MANY)
-		return because(WILL_GAIN, "%lu threads in %.1f s, %u at a time",
-			       w->created, w->seconds, w->most);
+		return because(WILL_GAIN,
+			       "%lu threads in %.1f s, %u seen at a time%s",
+			       w->created, w->seconds, w->most, behind(w));
 	if (!w->active)
-		return because(WILL_RUN, "it created no thread in %.1f s",
-			       w->seconds);
-	return because(WILL_RUN, "%u threads at most in %.1f s%s", w->most,
-		       w->seconds, w->connections ? ", whatever connects" : "");
+		return because(WILL_RUN, "it created no thread in %.1f s%s",
+			       w->seconds, behind(w));
+	return because(WILL_RUN, "it created %lu thread%s in %.1f s%s",
+		       w->created, w->created == 1 ? "" : "s", w->seconds,
+		       behind(w));
 }
 
 /* --- the command -------------------------------------------------------------------- */
@@ -369,7 +388,8 @@ static enum verdict check(char **argv, char *path, char *program)
 		return v;
 	v = judge_files(program);
 	if (run_seconds > 0) {
-		check_watch(path, argv, library, run_seconds, &w);
+		check_watch(path, argv, library, run_seconds,
+			    may_listen ? start_seconds : 0, &w);
 		tell_watch(&w);
 		v = judge_watch(&w);
 	}
@@ -398,17 +418,39 @@ static void print_text(const char *name, enum verdict v)
 	printf("%s: %s: %s\n", cli_text(name), verdicts[v], why);
 }
 
-static double read_seconds(const char *arg)
+static double read_seconds(const char *option, const char *arg)
 {
 	char *end;
 	double s = arg ? strtod(arg, &end) : 0;
 
 	if (!arg || end == arg || *end || !(s >= 0.1 && s <= RUN_MAX))
 		cli_fail(CLI_USAGE,
-			 "check: --run: '%s' is not a number of seconds from "
+			 "check: %s: '%s' is not a number of seconds from "
 			 "0.1 to %.0f",
-			 arg ? arg : "", RUN_MAX);
+			 option, arg ? arg : "", RUN_MAX);
 	return s;
+}
+
+/* An option that has a value, "--run 5" or "--run=5": its words; 0: it is none. */
+static int read_time(char **arg)
+{
+	static const struct {
+		const char *name;
+		double *to;
+	} times[] = { { "--run", &run_seconds },
+		      { "--start", &start_seconds } };
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+		const char *end = *arg + strlen(times[i].name);
+
+		if (strncmp(*arg, times[i].name, strlen(times[i].name)) != 0 ||
+		    (*end && *end != '='))
+			continue;
+		*times[i].to =
+			read_seconds(times[i].name, *end ? end + 1 : arg[1]);
+		return *end ? 1 : 2;
+	}
+	return 0;
 }
 
 int cli_check(int argc, char **argv)
@@ -420,12 +462,12 @@ int cli_check(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--trial"))
 		return check_trial_run();
 	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
-		if (!strcmp(argv[i], "--json"))
+		int words = read_time(&argv[i]);
+
+		if (words)
+			i += words - 1;
+		else if (!strcmp(argv[i], "--json"))
 			json = true;
-		else if (!strcmp(argv[i], "--run"))
-			run_seconds = read_seconds(argv[++i]);
-		else if (!strncmp(argv[i], "--run=", 6))
-			run_seconds = read_seconds(argv[i] + 6);
 		else if (!strcmp(argv[i], "--") && i++ >= 0)
 			break;
 		else
@@ -434,6 +476,10 @@ int cli_check(int argc, char **argv)
 	}
 	if (i >= argc)
 		cli_fail(CLI_USAGE, "check: which command? See fibhook --help");
+	if (start_seconds > 0 && !(run_seconds > 0))
+		cli_fail(CLI_USAGE, "check: --start is for --run");
+	if (!(start_seconds > 0))
+		start_seconds = START;
 	v = check(argv + i, path, program);
 	(json ? print_json : print_text)(argv[i], v);
 	if (fflush(stdout))

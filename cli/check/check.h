@@ -65,18 +65,22 @@ struct check_watch {
 	bool ended; /* before its time */
 	int status;
 	char said[512]; /* its last line, if it ended */
+	bool awaited;	/* it might have listened, by its file */
 	bool listens;
 	char address[160];
 	unsigned connections; /* that it was given */
 	int more_fibers, more_processes;
-	unsigned fibers, most; /* at the end, and at most */
+	unsigned fibers, most; /* at the last look, and at most */
 	uint64_t created, kernel_blocks, held_up;
 	struct run_held held[FIB_HOLDUPS];
 	unsigned nheld;
 };
 
-/** Run the command hooked for @seconds from when it listens, or if it does not. */
+/**
+ * Run the command hooked for @seconds from when it listens, or if it does not
+ * within @patience, from its start.
+ */
 void check_watch(const char *path, char **argv, const char *library,
-		 double seconds, struct check_watch *w);
+		 double seconds, double patience, struct check_watch *w);
 
 #endif

@@ -13,6 +13,24 @@
 
 #define TICK_MS 50
 
+static void keep_counters(struct check_watch *w, const uint64_t *stats)
+{
+	w->created = stats[FIB_STAT_fibers_created];
+	w->kernel_blocks = stats[FIB_STAT_kernel_blocks];
+	w->held_up = stats[FIB_STAT_held_up];
+}
+
+/* What it did between the last look and its end is in its counters alone. */
+static void keep_last(struct check_watch *w)
+{
+	uint64_t stats[FIB_STATS];
+
+	if (!run_counters(stats) || stats[FIB_STAT_fibers_created] < w->created)
+		return;
+	w->looked = w->active = true;
+	keep_counters(w, stats);
+}
+
 static void keep(struct check_watch *w, const struct run_look *l)
 {
 	w->looked = true;
@@ -22,9 +40,7 @@ static void keep(struct check_watch *w, const struct run_look *l)
 	w->fibers = l->fibers;
 	if (l->fibers > w->most)
 		w->most = l->fibers;
-	w->created = l->stats[FIB_STAT_fibers_created];
-	w->kernel_blocks = l->stats[FIB_STAT_kernel_blocks];
-	w->held_up = l->stats[FIB_STAT_held_up];
+	keep_counters(w, l->stats);
 	w->nheld = 0;
 	for (int i = 0; i < FIB_HOLDUPS; i++)
 		if (l->held[i].count)
@@ -44,9 +60,11 @@ static void connect_some(const struct run_address *a, int *fds,
 	}
 }
 
-static void watch(double seconds, int *fds, struct check_watch *w)
+static void watch(double seconds, double patience, int *fds,
+		  struct check_watch *w)
 {
-	int64_t begin = run_now_ns(), end = begin + (int64_t)(seconds * 1e9);
+	double most = patience > seconds ? patience : seconds;
+	int64_t begin = run_now_ns(), end = begin + (int64_t)(most * 1e9);
 	size_t processes = 0, before = 0;
 	pid_t pids[RUN_TREE_MAX];
 	struct run_look l;
@@ -77,15 +95,18 @@ static void watch(double seconds, int *fds, struct check_watch *w)
 }
 
 void check_watch(const char *path, char **argv, const char *library,
-		 double seconds, struct check_watch *w)
+		 double seconds, double patience, struct check_watch *w)
 {
 	int fds[CHECK_CONNECTIONS];
 
-	*w = (struct check_watch){ 0 };
+	*w = (struct check_watch){ .awaited = patience > 0 };
+	cli_put("FIBHOOK_STATS", "stderr");
 	run_init();
 	run_start(path, argv, library, false);
-	watch(seconds, fds, w);
+	watch(seconds, patience, fds, w);
 	w->status = run_server.status;
+	if (w->ended)
+		keep_last(w);
 	if (w->ended)
 		snprintf(w->said, sizeof(w->said), "%s",
 			 run_last_line(&run_server));

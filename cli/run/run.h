@@ -7,6 +7,7 @@
  *   listen.c   where they listen
  *   count.c    how many system calls they make
  *   look.c     what the library in them says
+ *   counters.c what it has counted by their ends
  *
  * There is one at a time, the server, and beside it at most one helper, the load.
  * The command is the subreaper of both: a server that goes into the background
@@ -138,6 +139,15 @@ struct run_look {
 
 /** What the library says in the server's process that has most fibers; or false. */
 bool run_look(struct run_look *l);
+
+/* --- counters.c ------------------------------------------------------------- */
+
+/**
+ * What the library has counted by the end of the process that had most fibers, in
+ * @stats, of FIB_STATS: the server was started with FIBHOOK_STATS=stderr. False:
+ * none has said anything.
+ */
+bool run_counters(uint64_t *stats);
 
 /* --- count.c ---------------------------------------------------------------- */
 

@@ -27,7 +27,7 @@ _fibhook()
 			[[ $COMP_CWORD$cur != 2-* ]] ||
 				word='--load --rounds -o --connections --seconds --port --start'
 			;;
-		check) [[ $COMP_CWORD$cur != 2-* ]] || word='--run --json' ;;
+		check) [[ $COMP_CWORD$cur != 2-* ]] || word='--run --start --json' ;;
 		esac
 		if [ -n "$word" ]; then
 			mapfile -t COMPREPLY < <(compgen -W \

@@ -14,7 +14,7 @@ checks() {
 }
 
 cat >"$T/serve.py" <<'EOF'
-import socketserver, sys
+import socketserver, sys, time
 class Quiet(socketserver.BaseRequestHandler):
     def handle(self):
         self.request.recv(1)
@@ -23,6 +23,7 @@ class Threading(socketserver.ThreadingMixIn, socketserver.TCPServer): pass
 server = {"fork": Forking, "thread": Threading,
           "one": socketserver.TCPServer}[sys.argv[1]]
 server.daemon_threads = True
+time.sleep(float(sys.argv[2]) if sys.argv[2:] else 0)
 server.request_queue_size = 64
 server(("127.0.0.1", 0), Quiet).serve_forever()
 EOF
@@ -67,10 +68,31 @@ checks "a process for each" 1 "a process for each connection" \
 checks "one after the other" 1 "it created no thread in" \
 	--run 0.5 "$py" "$T/serve.py" one
 checks "into the background" 1 "it created no thread" \
-	--run=0.5 sh -c "sleep 98765.$$ & exit 0"
+	--run=0.5 --start=0.5 sh -c "sleep 98765.$$ & exit 0"
 check "check: nothing is left" [ -z "$(pgrep -f "sleep 98765.$$")" ]
 checks "it fails" 2 "ended after .* s with status 3: oh no" \
 	--run 5 sh -c "echo oh no >&2; exit 3"
+checks "it ends at once" 1 "true: will run: it created no thread in .* s, and ended" \
+	--run 5 "$(type -P true)"
+cat >"$T/fifty.py" <<'EOF'
+import sys, threading, time
+for i in range(50):
+    threading.Thread(target=time.sleep, args=(0.01,)).start()
+if sys.argv[1:]:
+    print(*sys.argv[1:], file=sys.stderr)
+    sys.exit(3)
+EOF
+checks "threads before its end" 0 "will gain: 50 threads in" \
+	--run 5 "$py" "$T/fifty.py"
+checks "a thread that nobody has seen" 1 "it created 1 thread in .* and ended" \
+	--run 5 "$B/tests/cli/threads"
+check "check: it is counted" grep -q 'it ended; 1 thread created' "$T/out"
+checks "it fails behind threads" 2 "ended after .* s with status 3: oh no\$" \
+	--run 5 "$py" "$T/fifty.py" oh no
+checks "it listens late" 0 "a thread for each connection: 16 connections" \
+	--run 1 "$py" "$T/serve.py" thread 2
+checks "it never listens" 1 "no thread in .* s, and listened nowhere" \
+	--run 0.2 --start 0.4 "$py" -c "import time; time.sleep(100)"
 run "$F" check --json --run 1 "$B/demo/echo" 0
 check "check --json: status" [ "$status" = 0 ]
 check "check --json" "$py" -c '
@@ -97,6 +119,10 @@ check "check: and its command" [ ! -e "/proc/${server:-self}" ]
 # --- usage ----------------------------------------------------------------------
 refuses "check of nothing" 2 "which command" "$F" check
 refuses "check, bad option" 2 "--x: no such option" "$F" check --x true
+refuses "check, bad start" 2 "--start: '' is not a number of seconds" \
+	"$F" check --run 1 --start
+refuses "check, start without run" 2 "--start is for --run" \
+	"$F" check --start 1 true
 refuses "check, bad time" 2 "'0' is not a number of seconds" \
 	"$F" check --run 0 true
 run sh -c "$F check sleep >/dev/full"
