@@ -304,8 +304,7 @@ static void print_contention(void)
 	for (size_t i = 0; i < n; i++)
 		waits += locks[i].waits;
 	printf("\nwaited for, in %.1f s: %zu word%s, %lu waits\n",
-	       (double)(trace_end - trace_begin) * trace_us_of_cycle() / 1e6, n,
-	       n == 1 ? "" : "s", waits);
+	       trace_seconds(), n, n == 1 ? "" : "s", waits);
 	for (size_t i = 0; i < n && i < LOCKS; i++) {
 		for (int t = 0; t < FINDS; t++) {
 			find_waiter(locks[i].addr);

@@ -83,17 +83,20 @@ bool dump_stat_missing(unsigned i)
 
 const char *dump_process_name(void)
 {
-	static char name[64];
+	static char name[64] = "?";
+	char line[sizeof(name)];
 	FILE *f;
 
 	if (dump_core.path)
 		return cli_text(dump_core.program);
+	/* Of one that has ended, the last that was seen. */
 	f = dump_file(dump_proc, "comm");
-	if (!f || !fgets(name, sizeof(name), f))
-		strcpy(name, "?");
+	if (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		strcpy(name, line);
+	}
 	if (f)
 		fclose(f);
-	name[strcspn(name, "\n")] = 0;
 	return cli_text(name);
 }
 

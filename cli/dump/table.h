@@ -79,7 +79,7 @@ double dump_seconds(void);
 int64_t dump_now_ns(void);
 uint64_t dump_now_cycles(void);
 
-/** Its name, as it may be printed. */
+/** Its name, as it may be printed; if it has ended, that of the last time. */
 const char *dump_process_name(void);
 const char *dump_call_name(unsigned nr);
 /** The descriptor that @f works on, which is on a worker, in a call; or -1. */

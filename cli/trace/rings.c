@@ -30,13 +30,19 @@ static void ask(uint32_t ticks)
 {
 	static int mem = -1;
 	uint64_t at = table + offsetof(struct fib_symtab, trace.ticks);
+	uint32_t old;
+	int err;
 
 	if (mem < 0)
 		mem = openat(dump_alive, "mem", O_WRONLY | O_CLOEXEC);
-	if (mem < 0 || pwrite(mem, &ticks, sizeof(ticks), (off_t)at) !=
-			       (ssize_t)sizeof(ticks))
-		if (ticks)
-			dump_explain(errno);
+	if (mem >= 0 && pwrite(mem, &ticks, sizeof(ticks), (off_t)at) ==
+				(ssize_t)sizeof(ticks))
+		return;
+	err = errno;
+	/* It may have ended: a look tells. */
+	dump_read(at, &old, sizeof(old));
+	if (ticks && !dump_ended())
+		dump_explain(err);
 }
 
 /* Of before the request, or of nothing. */
@@ -211,4 +217,9 @@ double trace_us_of_cycle(void)
 	double ns = (double)dump_now_ns() - (double)dump_tab.start_ns;
 
 	return cycles > 0 ? ns / cycles / 1e3 : 0;
+}
+
+double trace_seconds(void)
+{
+	return (double)(trace_end - trace_begin) * trace_us_of_cycle() / 1e6;
 }

@@ -24,6 +24,7 @@ static int trace(void)
 		cli_fail(CLI_ERROR,
 			 "process %d: no fibers run; see fibhook status",
 			 (int)dump_pid);
+	dump_process_name(); /* it may end while it is read */
 	trace_read(seconds);
 	trace_print();
 	cli_say("process %d: %zu events%s", (int)dump_pid, trace_nrecords,
@@ -32,6 +33,10 @@ static int trace(void)
 		cli_say("process %d: %lu events came too fast and are not "
 			"there",
 			(int)dump_pid, trace_lost);
+	if (dump_ended())
+		cli_say("process %d has ended, or become another program, "
+			"after %.1f s",
+			(int)dump_pid, trace_seconds());
 	return 0;
 }
 

@@ -39,6 +39,8 @@ void trace_read(double seconds);
 /** Bring them into the order of time. */
 void trace_sort(void);
 double trace_us_of_cycle(void);
+/** How long it was. */
+double trace_seconds(void);
 
 /* --- locks.c ----------------------------------------------------------------- */
 

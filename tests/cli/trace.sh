@@ -113,6 +113,22 @@ start tracednew "$F" --workers 1 "$B/tests/cli/dedicates" && {
 	check "trace: workers that begin: $out" has workers 41
 	stop "$pid"
 }
+start tracedends "$F" --workers 1 "$B/tests/cli/states" && {
+	"$F" trace "$pid" -t 60 -o "$T/trace.json" 2>"$T/ends.err" &
+	tracer=$!
+	run timeout 60 python3 "$HERE/trace.py" on "$pid" "$LIB" \
+		"$B/tests/cli/offsets"
+	sleep 0.3
+	stop "$pid"
+	wait $tracer
+	status=$?
+	check "trace of one that ends: status" [ $status = 0 ]
+	check "trace of one that ends: said" grep -Eq \
+		"^fibhook: process $pid has ended, .* after [0-9.]+ s\$" \
+		"$T/ends.err"
+	check "trace of one that ends: its name" grep -q \
+		'"program":"states main"' "$T/trace.json"
+}
 refuses "trace without pid" 2 "which process" "$F" trace -o x
 refuses "trace without file" 2 "which file" "$F" trace 1
 refuses "trace -t x" 2 "'x'" "$F" trace 1 -t x -o x
