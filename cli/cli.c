@@ -38,6 +38,7 @@
  * a process: runtime/symtab.h, the structures that lead on from there, hooks.def.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -398,11 +399,25 @@ static void run_verb(int argc, char **argv)
 	exit(verb->run(argc - 1, argv + 1));
 }
 
+/*
+ * Where a standard descriptor is closed, a file of ours would have its number, and
+ * what is printed would go there. It is taken by one of the wrong direction, so
+ * that its use fails as before; the command finds it closed.
+ */
+static void take_closed(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null",
+			     O_CLOEXEC | (fd ? O_RDONLY : O_WRONLY));
+}
+
 int main(int argc, char **argv)
 {
 	char lib[PATH_MAX], path[PATH_MAX];
 	const char *before;
 
+	take_closed();
 	run_verb(argc, argv);
 	read_options(argc, argv);
 	before = argv[optind - 1];

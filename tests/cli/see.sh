@@ -148,6 +148,29 @@ refuses "stats --every of metrics" 2 "one reading" \
 	"$F" stats --every 1 --prometheus 1
 for p in $loaded $disabled $plain $other "$unhooked"; do stop "$p"; done
 
+# --- closed descriptors ----------------------------------------------------------
+
+start closed "$F" --workers 1 "$states" && {
+	for verb in stats status dump; do
+		run sh -c "$F $verb $pid >&-"
+		check "$verb, stdout closed: status" [ "$status" != 0 ]
+		check "$verb, stdout closed" [ "$err" = \
+			"fibhook: stdout: Bad file descriptor" ]
+		run sh -c "$F $verb $pid 2>&- <&-"
+		check "$verb, stderr closed: status" [ "$status" = 0 ]
+		check "$verb, stderr closed" grep -q "states main" "$T/out"
+	done
+	run sh -c "$F trace $pid -t 0.1 -o $T/closed.json 2>&-"
+	check "trace, stderr closed: status" [ "$status" = 0 ]
+	check "trace, stderr closed" python3 -m json.tool "$T/closed.json" \
+		"$T/json"
+	stop "$pid"
+}
+for fd in 0 1 2; do
+	check "a command finds $fd closed" sh -c \
+		"$F sh -c 'test ! -e /proc/\$\$/fd/$fd' $fd>&-"
+done
+
 # --- at the end --------------------------------------------------------------
 
 threads=$B/tests/cli/threads
