@@ -50,6 +50,14 @@ static bool is_plain(void)
 	return stat(file, &st) != 0 || S_ISREG(st.st_mode);
 }
 
+static bool is_directory(void)
+{
+	struct stat st;
+
+	return file[strlen(file) - 1] == '/' ||
+	       (stat(file, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
 /* Before anything is asked of the process. */
 static void check_file(void)
 {
@@ -59,6 +67,8 @@ static void check_file(void)
 		return;
 	if (strlen(file) >= sizeof(copy) - 16)
 		cli_fail(CLI_USAGE, "trace: -o: the name is too long");
+	if (is_directory())
+		cli_fail(CLI_ERROR, "%s: %s", file, strerror(EISDIR));
 	strcpy(copy, file);
 	if (is_plain() ? access(dirname(copy), W_OK | X_OK) :
 			 access(file, W_OK))

@@ -68,6 +68,15 @@ start traced "$F" --workers 2 "$B/demo/echo" 0 && {
 	# What cannot be written is not there at all.
 	refuses "trace into no folder" 1 "No such file" \
 		"$F" trace "$pid" -t 0.05 -o "$T/none/x"
+	# Long before the trace would be over.
+	for dir in "$T" "$T/none/"; do
+		refuses "trace into a folder" 1 "$dir: Is a directory" \
+			timeout 20 "$F" trace "$pid" -t 60 -o "$dir"
+	done
+	echo mine >"$T/theirs" && ln -s theirs "$T/link"
+	run "$F" trace "$pid" -t 0.05 -o "$T/link"
+	check "trace to a link: it is replaced" \
+		[ ! -L "$T/link" -a "$(cat "$T/theirs")" = mine ]
 	run "$F" trace "$pid" -t 0.05 -o /dev/full
 	check "trace to a full device: status" [ "$status" = 1 ]
 	check "trace to a full device: why" grep -q \
