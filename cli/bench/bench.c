@@ -73,15 +73,18 @@ static void fail_ended(enum bench_mode m, const char *when)
 static void wait_listening(enum bench_mode m, struct run_address *a)
 {
 	int64_t end = run_now_ns() + (int64_t)(wanted.start_seconds * 1e9);
+	char fault[64] = "listens nowhere";
 
+	if (wanted.port)
+		snprintf(fault, sizeof(fault), "does not listen on port %u",
+			 wanted.port);
 	while (!run_listens(a, wanted.port)) {
 		if (run_gone())
 			fail_ended(m, "before it listened");
 		if (run_now_ns() > end)
 			cli_fail(CLI_ERROR,
-				 "the server, %s, listens nowhere within %g s"
-				 "%s%s",
-				 modes[m], wanted.start_seconds,
+				 "the server, %s, %s within %g s%s%s", modes[m],
+				 fault, wanted.start_seconds,
 				 run_listens_blind() ?
 					 "; its descriptors may not be read: "
 					 "try as root, or --port" :

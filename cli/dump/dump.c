@@ -169,6 +169,16 @@ static void dump_all(void)
 	printf("\n%u fibers\n", n);
 }
 
+/* @only is one that there is. */
+static bool is_there(void)
+{
+	struct fib f;
+
+	return (uint64_t)only < dump_fibers_max() &&
+	       dump_fib(dump_fib_at((uint32_t)only), &f, NULL) &&
+	       f.state != FIB_IS_FREE;
+}
+
 static int dump(void)
 {
 	if (dump_core.path)
@@ -185,7 +195,7 @@ static int dump(void)
 		       (int)dump_pid, dump_process_name(), why_not());
 		return 0;
 	}
-	if (only >= 0 && (uint64_t)only >= dump_fibers_max())
+	if (only >= 0 && !is_there())
 		cli_fail(CLI_ERROR, "%s: no fiber %ld", dump_what(), only);
 	dump_unwind_init();
 	if (dump_core.path)
@@ -203,8 +213,9 @@ static long read_fiber(const char *arg)
 
 	if (!arg || end == arg || *end || n < 0 || n >= FIB_MAX)
 		cli_fail(CLI_USAGE,
-			 "dump: --fiber: '%s' is not a number of one",
-			 arg ? arg : "");
+			 "dump: --fiber: '%s' is not a fiber's number, from 0 "
+			 "to %u",
+			 arg ? arg : "", FIB_MAX - 1);
 	return n;
 }
 

@@ -1,6 +1,7 @@
 /* The terminal, see top.h. */
 #include <dlfcn.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,8 @@
 
 /* What ncurses(3x) has; a WINDOW is its own. */
 static struct {
-	void *(*initscr)(void);
+	void *(*newterm)(const char *type, FILE *out, FILE *in);
+	void **stdscr;
 	int (*endwin)(void), (*cbreak)(void), (*noecho)(void);
 	int (*curs_set)(int on);
 	int (*keypad)(void *w, bool on);
@@ -33,14 +35,14 @@ static bool load(void)
 		const char *name;
 		void *to;
 	} wanted[] = {
-		{ "initscr", &lib.initscr },   { "endwin", &lib.endwin },
-		{ "cbreak", &lib.cbreak },     { "noecho", &lib.noecho },
-		{ "curs_set", &lib.curs_set }, { "keypad", &lib.keypad },
-		{ "wgetch", &lib.wgetch },     { "werase", &lib.werase },
-		{ "wrefresh", &lib.wrefresh }, { "getmaxx", &lib.getmaxx },
-		{ "getmaxy", &lib.getmaxy },   { "wmove", &lib.wmove },
-		{ "waddnstr", &lib.waddnstr }, { "wattr_on", &lib.wattr_on },
-		{ "wattr_off", &lib.wattr_off },
+		{ "newterm", &lib.newterm },   { "stdscr", &lib.stdscr },
+		{ "endwin", &lib.endwin },     { "cbreak", &lib.cbreak },
+		{ "noecho", &lib.noecho },     { "curs_set", &lib.curs_set },
+		{ "keypad", &lib.keypad },     { "wgetch", &lib.wgetch },
+		{ "werase", &lib.werase },     { "wrefresh", &lib.wrefresh },
+		{ "getmaxx", &lib.getmaxx },   { "getmaxy", &lib.getmaxy },
+		{ "wmove", &lib.wmove },       { "waddnstr", &lib.waddnstr },
+		{ "wattr_on", &lib.wattr_on }, { "wattr_off", &lib.wattr_off },
 		{ "wtimeout", &lib.wtimeout },
 	};
 	void *so = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -67,10 +69,13 @@ void top_screen_begin(void)
 		cli_fail(CLI_ERROR,
 			 "top: " LIBRARY " cannot be loaded: use --batch");
 	setlocale(LC_CTYPE, "");
-	/* It ends the program itself where it does not know the terminal. */
-	window = lib.initscr();
-	if (!window)
-		cli_fail(CLI_ERROR, "top: the terminal cannot be used");
+	/* Not initscr(), which ends the program where it does not know the kind. */
+	if (!lib.newterm(term, stdout, stdin))
+		cli_fail(CLI_USAGE,
+			 "top: TERM is %s, which is not known here: use "
+			 "--batch",
+			 term);
+	window = *lib.stdscr;
 	atexit(top_screen_end);
 	lib.cbreak();
 	lib.noecho();

@@ -256,6 +256,9 @@ fails "it ends early" 1 \
 	-- sh -c 'echo no good >&2; exit 4'
 fails "it never listens" 1 "unhooked, listens nowhere within 0.3 s" \
 	--start 0.3 -- sleep "98766.$$"
+fails "it listens elsewhere" 1 \
+	"unhooked, does not listen on port 1 within 0.3 s: listening on [0-9]" \
+	--start 0.3 --port 1 -- "$B/demo/echo" 0
 check "bench: it is ended" eval "! below 'sleep 98766.$$'"
 fails "it ends under load" 1 "the server ended under load, unhooked, by signal 9" \
 	--load 'kill -KILL $SERVER_PID; exec sleep 100' -- "$B/demo/echo" 0

@@ -75,7 +75,8 @@ assert d["counters"]["fibers_created"] == 26' "$T/out" "$pid"
 		skip "--lines" "addr2line is missing"
 	fi
 	refuses "--fiber of none" 1 "no fiber 99999" "$F" dump --fiber 99999 "$pid"
-	refuses "--fiber x" 2 "'x'" "$F" dump --fiber x "$pid"
+	refuses "--fiber of none yet" 1 "no fiber 99" "$F" dump --fiber 99 "$pid"
+	refuses "--fiber x" 2 "'x' is not a fiber's number, from 0 to" "$F" dump --fiber x "$pid"
 	stop "$pid"
 }
 start deadlock "$F" --workers 2 "$waits" deadlock && {

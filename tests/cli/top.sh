@@ -53,6 +53,12 @@ start top "$F" --workers 2 "$B/tests/cli/states" && {
 				clear
 			done
 		EOF
+		"${tm[@]}" new-session -d -x 100 -y 30 \
+			"TERM=nonexistent $F top $pid 2>$T/kind; echo \$? >>$T/kind"
+		eventually grep -q '^[0-9]' "$T/kind"
+		check "top: a terminal of no known kind" [ "$(cat "$T/kind")" = \
+			"fibhook: top: TERM is nonexistent, which is not known here: use --batch
+2" ]
 		"${tm[@]}" new-session -d -x 100 -y 30 "sh $T/in_tmux"
 		check "top: a screen" screen "^fibhook top: process $pid \(states"
 		check "top: who runs is first" screen "^ +8 .* running "
