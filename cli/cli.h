@@ -5,6 +5,7 @@
 #ifndef FIB_CLI_H
 #define FIB_CLI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -26,8 +27,17 @@ void cli_fail(int status, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), noreturn, cold));
 /** The same line alone. */
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
-/** A process id; anything else is bad usage of @verb. */
+/**
+ * A process id; of the id of a thread, that of its process. Anything else is bad
+ * usage of @verb.
+ */
 pid_t cli_pid(const char *verb, const char *arg);
+/**
+ * True: @arg is one of @forms, which end with NULL, and @form its index. Two of them
+ * are bad usage of @verb; forms[0], which has no word, is that without any.
+ */
+bool cli_form(const char *verb, const char *const *forms, const char *arg,
+	      int *form);
 /** A time of at most @most seconds; anything else is bad usage of @option. */
 double cli_seconds(const char *option, const char *arg, int most);
 /* Put behind the line of cli_fail(): what may be the cause; or "". */

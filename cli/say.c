@@ -57,6 +57,23 @@ void cli_fail(int status, const char *fmt, ...)
 	exit(status);
 }
 
+/* Below /proc the id of each thread leads to a folder. */
+static pid_t process_of(pid_t id)
+{
+	char line[256];
+	int of = id;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "/proc/%d/status", (int)id);
+	f = fopen(line, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &of) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return of;
+}
+
 pid_t cli_pid(const char *verb, const char *arg)
 {
 	char *end;
@@ -66,7 +83,23 @@ pid_t cli_pid(const char *verb, const char *arg)
 	pid = strtol(arg, &end, 10);
 	if (end == arg || *end || errno || pid < 1 || pid > INT_MAX)
 		cli_fail(CLI_USAGE, "%s: '%s' is not a process id", verb, arg);
-	return (pid_t)pid;
+	return process_of((pid_t)pid);
+}
+
+bool cli_form(const char *verb, const char *const *forms, const char *arg,
+	      int *form)
+{
+	int i = 1;
+
+	while (forms[i] && strcmp(forms[i], arg) != 0)
+		i++;
+	if (!forms[i])
+		return false;
+	if (*form && *form != i)
+		cli_fail(CLI_USAGE, "%s: %s and %s: one of them is enough",
+			 verb, forms[*form], arg);
+	*form = i;
+	return true;
 }
 
 double cli_seconds(const char *option, const char *arg, int most)

@@ -18,7 +18,9 @@
 
 #define EVERY_MAX 86400.0
 
-static enum { TEXT, JSON, PROMETHEUS } form;
+enum { TEXT, JSON, PROMETHEUS };
+static const char *const forms[] = { "", "--json", "--prometheus", NULL };
+static int form;
 
 static pid_t wanted;
 static unsigned long long born; /* 0: not known */
@@ -152,11 +154,9 @@ static double read_arguments(int argc, char **argv)
 	double every = 0;
 
 	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--json"))
-			form = JSON;
-		else if (!strcmp(argv[i], "--prometheus"))
-			form = PROMETHEUS;
-		else if (!strcmp(argv[i], "--every"))
+		if (cli_form("stats", forms, argv[i], &form))
+			continue;
+		if (!strcmp(argv[i], "--every"))
 			every = read_every(argv[++i]);
 		else if (!strncmp(argv[i], "--every=", 8))
 			every = read_every(argv[i] + 8);

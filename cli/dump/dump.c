@@ -141,7 +141,10 @@ static const char *why_not(void)
 	return "it has created no thread yet";
 }
 
-static enum { PLAIN, GROUPS, FOLDED, JSON } form;
+enum { PLAIN, GROUPS, FOLDED, JSON };
+static const char *const forms[] = { "", "--group", "--folded", "--json",
+				     NULL };
+static int form;
 
 static void dump_all(void)
 {
@@ -226,12 +229,8 @@ static bool read_option(char **arg)
 		dump_all_frames = true;
 	else if (!strcmp(*arg, "--lines"))
 		dump_lines = true;
-	else if (!strcmp(*arg, "--group"))
-		form = GROUPS;
-	else if (!strcmp(*arg, "--folded"))
-		form = FOLDED;
-	else if (!strcmp(*arg, "--json"))
-		form = JSON;
+	else if (cli_form("dump", forms, *arg, &form))
+		return false;
 	else if (!strncmp(*arg, "--fiber=", 8))
 		only = read_fiber(*arg + 8);
 	else if (!strncmp(*arg, "--core=", 7))

@@ -75,6 +75,10 @@ assert d["counters"]["fibers_created"] == 26' "$T/out" "$pid"
 		skip "--lines" "addr2line is missing"
 	fi
 	refuses "--fiber of none" 1 "no fiber 99999" "$F" dump --fiber 99999 "$pid"
+	refuses "two forms" 2 "dump: --json and --folded: one of them" \
+		"$F" dump --json "$pid" --folded
+	run "$F" dump --folded --folded "$pid"
+	check "one form twice" [ "$status" = 0 ]
 	refuses "--fiber of none yet" 1 "no fiber 99" "$F" dump --fiber 99 "$pid"
 	refuses "--fiber x" 2 "'x' is not a fiber's number, from 0 to" "$F" dump --fiber x "$pid"
 	stop "$pid"

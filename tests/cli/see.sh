@@ -142,6 +142,8 @@ refuses "stats of a plain process" 1 "not hooked" "$F" stats $plain
 refuses "stats of another version" 1 "another version" "$F" stats $other
 refuses "stats of a dead process" 1 "no such process" "$F" stats "$dead"
 refuses "stats without pid" 2 "which process" "$F" stats
+refuses "stats in two forms" 2 "--json and --prometheus: one of them" \
+	"$F" stats --json --prometheus 1
 refuses "stats --every 0" 2 "'0'" "$F" stats --every 0 1
 refuses "stats --every" 2 "''" "$F" stats 1 --every
 refuses "stats --every of metrics" 2 "one reading" \

@@ -55,9 +55,18 @@ start ends "$F" --workers 2 "$states" churn && {
 	stop "$pid"
 }
 start becomes "$F" "$states" && {
-	run "$F" dump "$(ls /proc/"$pid"/task | tail -1)"
+	thread=$(ls /proc/"$pid"/task | tail -1)
+	run "$F" dump "$thread"
 	check "by the id of one of its threads" \
 		[ "$(tail -1 "$T/out")" = "9 fibers" ]
+	for verb in dump stats status report "top -b -n 1" "trace -t 0.1 -o -"; do
+		# shellcheck disable=SC2086
+		run "$F" ${verb%% *} "$thread" ${verb#"${verb%% *}"}
+		check "$verb, by the id of a thread: the process" \
+			[ "$thread" != "$pid" -a "$status" = 0 -a "$(grep -Ecw \
+			"process $pid|pid $pid|^ *$pid states main|\"pid\":$pid" \
+			"$T/out")" -ge 1 ]
+	done
 	stop "$pid"
 }
 
