@@ -66,6 +66,8 @@ static struct row describe(enum dump_table found)
 			r.reason = "the library is of another version";
 		else if (found == DUMP_TABLE_LIB)
 			r.reason = "not hooked: it uses libfib itself";
+		else if (dump_stopped())
+			r.reason = "it is stopped, by a signal";
 		r.counts = found != DUMP_TABLE_OTHER;
 		return r;
 	}

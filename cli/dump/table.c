@@ -168,8 +168,18 @@ enum dump_table dump_table_find(void)
 	return DUMP_TABLE;
 }
 
+bool dump_stopped(void)
+{
+	char state[64];
+
+	return !dump_core.path && dump_status("State:", state, sizeof(state)) &&
+	       state[strspn(state, " \t")] == 'T';
+}
+
 static void need(bool lib)
 {
+	if (dump_stopped())
+		cli_say("%s is stopped: nothing in it goes on", dump_what());
 	switch (dump_table_find()) {
 	case DUMP_TABLE:
 		return;

@@ -31,7 +31,7 @@ extern bool dump_is_lib;
  * if the process has ended.
  */
 enum dump_table dump_table_find(void);
-/** The same; what is not DUMP_TABLE fails with one line. */
+/** The same; what is not DUMP_TABLE fails with one line. A stopped one is told of. */
 void dump_table_need(void);
 /** The same; DUMP_TABLE_LIB is good enough. */
 void dump_table_need_any(void);
@@ -79,6 +79,8 @@ double dump_seconds(void);
 int64_t dump_now_ns(void);
 uint64_t dump_now_cycles(void);
 
+/** It is stopped, by a signal such as SIGSTOP. */
+bool dump_stopped(void);
 /** Its name, as it may be printed; if it has ended, that of the last time. */
 const char *dump_process_name(void);
 const char *dump_call_name(unsigned nr);

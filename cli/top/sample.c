@@ -48,7 +48,11 @@ static long index_of(const struct fib *at)
 
 static void note_worker(struct top_worker *t, const struct fib_worker *w)
 {
-	*t = (struct top_worker){ .id = w->id,
+	*t = (struct top_worker){ .place = w->spare ? TOP_SPARE :
+					   w->bound ? TOP_DEDICATED :
+					   w->taken ? TOP_HELD_UP :
+						      TOP_RUNS,
+				  .id = w->id,
 				  .queued = w->queued,
 				  .tid = w->tid,
 				  .run_ns = run_ns(w->tid),

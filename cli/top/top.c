@@ -109,15 +109,37 @@ static double delay_us(const struct sample *a, const struct sample *b,
 	return 0;
 }
 
+/* "2 workers, 1 spare" */
+static const char *workers(const struct sample *s)
+{
+	static const char *const names[TOP_PLACES] = {
+		[TOP_RUNS] = "workers",
+		[TOP_SPARE] = "spare",
+		[TOP_HELD_UP] = "held up",
+		[TOP_DEDICATED] = "dedicated",
+	};
+	static char text[128];
+	unsigned n[TOP_PLACES] = { 0 };
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < s->head->nworkers; i++)
+		n[s->worker[i].place]++;
+	for (int p = 0; p < TOP_PLACES; p++)
+		if (n[p] || p == TOP_RUNS)
+			len += (size_t)snprintf(text + len, sizeof(text) - len,
+						"%s%u %s", len ? ", " : "",
+						n[p], names[p]);
+	return text;
+}
+
 static void add_head(const struct sample *a, const struct sample *b, double s)
 {
 	const uint64_t *x = a->head->stats, *y = b->head->stats;
 	uint64_t queued = 0;
 
 #define RATE(name) rate(y[FIB_STAT_##name], x[FIB_STAT_##name], s)
-	add("fibhook top: process %d (%s), %u workers, %zu fibers, %.0f s",
-	    (int)wanted, b->head->program, b->head->nworkers, b->nfibers,
-	    b->head->seconds);
+	add("fibhook top: process %d (%s), %s, %zu fibers, %.0f s", (int)wanted,
+	    b->head->program, workers(b), b->nfibers, b->head->seconds);
 	add("per second: parks %.0f, wake-ups %.0f, steals %.0f, polls %.0f, "
 	    "held up %.1f",
 	    RATE(parks),

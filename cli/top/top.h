@@ -16,7 +16,17 @@
 
 #define TOP_TEXT   96
 
+/* What a worker is beside those that run fibers now. */
+enum top_place {
+	TOP_RUNS,
+	TOP_SPARE,     /* asleep until one is needed */
+	TOP_HELD_UP,   /* another has its place: its fiber holds it up */
+	TOP_DEDICATED, /* runs one fiber alone, for good */
+	TOP_PLACES
+};
+
 struct top_worker {
+	enum top_place place;
 	uint32_t id, queued;
 	int tid;
 	uint64_t run_ns; /* CPU time of its kernel thread */

@@ -154,7 +154,19 @@ start stopped "$F" "$states" && {
 	kill -STOP "$pid"
 	eventually in_state "$pid" states T
 	run timeout 20 "$F" dump "$pid"
+	check "stopped process: said" [ "$err" = \
+		"fibhook: process $pid is stopped: nothing in it goes on" ]
+	: >"$T/err"
 	all_states "stopped process"
+	for verb in report "trace -t 0.1 -o $T/stopped.json" stats "top -b -n 1"; do
+		# shellcheck disable=SC2086
+		run "$F" ${verb%% *} "$pid" ${verb#"${verb%% *}"}
+		check "$verb of a stopped process: said" \
+			grep -q "^fibhook: process $pid is stopped: " "$T/err"
+	done
+	run "$F" status "$pid"
+	check "status of a stopped process" grep -q \
+		" active .* it is stopped, by a signal\$" "$T/out"
 	check "still stopped" grep -q "^State:.*T" "/proc/$pid/status"
 	stop "$pid"
 }

@@ -8,10 +8,11 @@ start top "$F" --workers 2 "$B/tests/cli/states" && {
 	check "top --batch: status" [ "$status" = 0 ]
 	check "top --batch: nothing on stderr" [ ! -s "$T/err" ]
 	check "top --batch: two screens" [ "$(grep -Ec \
-		"^fibhook top: process $pid \(states main\), [0-9]+ workers, 9 fibers" \
+		"^fibhook top: process $pid \(states main\), [0-9]+ workers,( [1-9][0-9]* (spare|held up),)* 9 fibers" \
 		"$T/out")" = 2 ]
 	# Two, and one that was added if both were busy at a tick of the monitor.
-	check "top --batch: each worker" awk '/^fibhook top/ { all += $7; n++ }
+	check "top --batch: each worker" awk '/^fibhook top/ { n++
+			for (i = 7; i < NF; i++) all += $(i + 1) ~ /^(workers|spare|held)/ ? $i : 0 }
 		/^worker / { rows++ } END { exit !(n == 2 && all >= 4 && rows == all) }' \
 		"$T/out"
 	check "top --batch: rates" [ "$(grep -Ec '^per second: parks [0-9]+, wake-ups' \
@@ -86,6 +87,11 @@ start top "$F" --workers 2 "$B/tests/cli/states" && {
 	else
 		skip "top in a terminal" "tmux is missing"
 	fi
+	stop "$pid"
+}
+start holding "$F" --workers 2 "$B/tests/cli/holds" && {
+	check "top: spares are no workers" eventually sh -c \
+		"$F top -b -n 1 $pid | grep -q ', 2 workers, [1-9][0-9]* spare, '"
 	stop "$pid"
 }
 refuses "top of a dead process" 1 "no such process" "$F" top -b "$dead"
