@@ -178,14 +178,16 @@ bool dump_stopped(void)
 
 static void need(bool lib)
 {
-	if (dump_stopped())
-		cli_say("%s is stopped: nothing in it goes on", dump_what());
-	switch (dump_table_find()) {
-	case DUMP_TABLE:
+	enum dump_table found = dump_table_find();
+
+	if (found == DUMP_TABLE || (lib && found == DUMP_TABLE_LIB)) {
+		if (dump_stopped())
+			cli_say("%s is stopped: nothing in it goes on",
+				dump_what());
 		return;
+	}
+	switch (found) {
 	case DUMP_TABLE_LIB:
-		if (lib)
-			return;
 		cli_fail(CLI_ERROR,
 			 "%s is not hooked: it uses libfib, which keeps no "
 			 "times; see fibhook dump, status, stats",

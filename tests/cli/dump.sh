@@ -167,6 +167,14 @@ start stopped "$F" "$states" && {
 	run "$F" status "$pid"
 	check "status of a stopped process" grep -q \
 		" active .* it is stopped, by a signal\$" "$T/out"
+	sleep 100 &
+	plain=$!
+	pids+=("$plain")
+	kill -STOP $plain
+	eventually in_state $plain sleep T
+	refuses "a stopped process that is not hooked" 1 "is not hooked" \
+		"$F" dump $plain
+	stop $plain
 	check "still stopped" grep -q "^State:.*T" "/proc/$pid/status"
 	stop "$pid"
 }

@@ -73,10 +73,10 @@ start traced "$F" --workers 2 "$B/demo/echo" 0 && {
 		refuses "trace into a folder" 1 "$dir: Is a directory" \
 			timeout 20 "$F" trace "$pid" -t 60 -o "$dir"
 	done
-	echo mine >"$T/theirs" && ln -s theirs "$T/link"
-	run "$F" trace "$pid" -t 0.05 -o "$T/link"
+	echo mine >"$T/theirs" && ln -s theirs "$T/traced.link"
+	run "$F" trace "$pid" -t 0.05 -o "$T/traced.link"
 	check "trace to a link: it is replaced" \
-		[ ! -L "$T/link" -a "$(cat "$T/theirs")" = mine ]
+		[ ! -L "$T/traced.link" -a "$(cat "$T/theirs")" = mine ]
 	run "$F" trace "$pid" -t 0.05 -o /dev/full
 	check "trace to a full device: status" [ "$status" = 1 ]
 	check "trace to a full device: why" grep -q \
@@ -112,7 +112,7 @@ start tracedholds "$F" --workers 1 "$B/tests/cli/holds" && {
 	stop "$pid"
 }
 start tracednew "$F" --workers 1 "$B/tests/cli/dedicates" && {
-	"$F" trace "$pid" -t 1 -o "$T/trace.json" 2>/dev/null &
+	"$F" trace "$pid" -t 3 -o "$T/trace.json" 2>/dev/null &
 	tracer=$!
 	run timeout 60 python3 "$HERE/trace.py" on "$pid" "$LIB" \
 		"$B/tests/cli/offsets"
