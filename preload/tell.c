@@ -12,6 +12,7 @@
 #include "hooks/report/report.h"
 #include "preload/object.h"
 #include "preload/preload.h"
+#include "preload/rewrite/rewrite.h"
 #include "runtime/hidden.h"
 
 /* For fibhook status, which asks when nobody has the message any more. */
@@ -136,6 +137,11 @@ static int note_text(struct dl_phdr_info *info, size_t size, void *at)
 	return 1;
 }
 
+static void know_tail(void *kind, uintptr_t from, size_t size)
+{
+	fib_waits_know(*(const enum fib_kind *)kind, from, size);
+}
+
 static void note_waits(void)
 {
 	static const struct {
@@ -152,15 +158,21 @@ static void note_waits(void)
 		{ "pthread_rwlock_wrlock", FIB_KIND_RWLOCK },
 		{ "pthread_rwlock_timedrdlock", FIB_KIND_RWLOCK },
 		{ "pthread_rwlock_timedwrlock", FIB_KIND_RWLOCK },
+		{ "pthread_rwlock_clockrdlock", FIB_KIND_RWLOCK },
+		{ "pthread_rwlock_clockwrlock", FIB_KIND_RWLOCK },
 		{ "pthread_barrier_wait", FIB_KIND_BARRIER },
 		{ "sem_wait", FIB_KIND_SEMAPHORE },
 		{ "sem_timedwait", FIB_KIND_SEMAPHORE },
 		{ "sem_clockwait", FIB_KIND_SEMAPHORE },
 		{ "pthread_join", FIB_KIND_JOIN },
 		{ "pthread_timedjoin_np", FIB_KIND_JOIN },
+		{ "pthread_clockjoin_np", FIB_KIND_JOIN },
+		{ "pthread_once", FIB_KIND_ONCE },
 		{ "thrd_join", FIB_KIND_JOIN },
 		{ "mtx_lock", FIB_KIND_MUTEX },
+		{ "mtx_timedlock", FIB_KIND_MUTEX },
 		{ "cnd_wait", FIB_KIND_CONDITION },
+		{ "cnd_timedwait", FIB_KIND_CONDITION },
 	};
 	void *call = fib_lookup("syscall", NULL);
 	void *lock = fib_lookup(of[0].name, NULL);
@@ -168,12 +180,17 @@ static void note_waits(void)
 	dl_iterate_phdr(note_text, call);
 	/* Before glibc 2.34 it lies in a library of its own. */
 	dl_iterate_phdr(note_text, lock);
+	/* Nobody waits from the vDSO: its addresses are left from other calls. */
+	dl_iterate_phdr(note_text, (void *)getauxval(AT_SYSINFO_EHDR));
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		enum fib_kind kind = of[i].kind;
 		size_t size = 0;
 		void *at = fib_lookup(of[i].name, &size);
 
-		if (at)
-			fib_waits_know(of[i].kind, (uintptr_t)at, size);
+		if (!at)
+			continue;
+		fib_waits_know(kind, (uintptr_t)at, size);
+		fib_rewrite_tails((uintptr_t)at, size, know_tail, &kind);
 	}
 }
 

@@ -47,7 +47,7 @@ struct fib_waited {
 
 /** Before the first fiber: they are noted from now on. */
 void fib_waits_start(void);
-/** There is code of libc's; and a function there that waits for a @kind. */
+/** There is code of libc's, or the vDSO's; and a function there that waits for a @kind. */
 void fib_waits_libc(uintptr_t from, size_t size);
 void fib_waits_know(enum fib_kind kind, uintptr_t from, size_t size);
 /** All of them, in no order. Any thread. */

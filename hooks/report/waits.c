@@ -7,8 +7,8 @@
  * and what is told of it is what it has had at least.
  *
  * What a word is and who waits there is told by one that did, when the word came
- * into the table: the functions of libc's that lie on its stack, and the first
- * return address that is neither libc's nor ours. A hint, and never followed.
+ * into the table: the function of libc's that made the call, or those that lie on
+ * its stack, and the first return address that is neither libc's nor ours. A hint, and never followed.
  */
 #include <linux/futex.h>
 #include "hooks/core/hook.h"
@@ -17,7 +17,7 @@
 #include "runtime/lock.h"
 
 #define WORDS  192 /* of the stack that are looked at */
-#define KNOWN  24
+#define KNOWN  64
 #define RANGES 3
 
 bool fib_waits_on;
@@ -25,7 +25,7 @@ bool fib_waits_on;
 static struct fib_waited table[FIB_WAITED] FIB_LARGE;
 static struct fib_lock lock = FIB_LOCK(WAITED);
 
-/* Libc's code, and in it functions that wait for something of a kind. */
+/* Code that is not the program's: libc's, and in it functions that wait for something of a kind. */
 static struct range {
 	uintptr_t from, to;
 	enum fib_kind kind;
@@ -50,18 +50,18 @@ void fib_waits_libc(uintptr_t from, size_t size)
 			(struct range){ .from = from, .to = from + size };
 }
 
-void fib_waits_know(enum fib_kind kind, uintptr_t from, size_t size)
-{
-	if (nknown < KNOWN)
-		known[nknown++] = (struct range){ from, from + size, kind };
-}
-
 static const struct range *in(const struct range *r, unsigned n, uint64_t at)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (at - r[i].from < r[i].to - r[i].from)
 			return &r[i];
 	return NULL;
+}
+
+void fib_waits_know(enum fib_kind kind, uintptr_t from, size_t size)
+{
+	if (nknown < KNOWN && !in(known, nknown, from))
+		known[nknown++] = (struct range){ from, from + size, kind };
 }
 
 static bool follows_call(uint64_t at)
@@ -73,36 +73,48 @@ static bool follows_call(uint64_t at)
 	       fib_is_call(b);
 }
 
+/*
+ * Of which kind is the wait? A condition that has been met takes its mutex again, by
+ * the plain call, and in another function. So are libc's own locks waited for.
+ */
+static enum fib_kind kind_of(uint64_t pc, const struct range *outer, bool plain)
+{
+	const struct range *self = in(known, nknown, pc);
+
+	if (self)
+		return self->kind;
+	if (outer)
+		return plain && outer->kind == FIB_KIND_CONDITION ?
+			       FIB_KIND_MUTEX :
+			       outer->kind;
+	return plain && in(libc, nlibc, pc) ? FIB_KIND_LOCK : FIB_KIND_FUTEX;
+}
+
 /* What is known of @w by the stack of the fiber, which is the caller's. */
 static void look(struct fib_waited *w, int op)
 {
 	const struct fib *f = fib_self();
-	uint64_t sp = f->hook.door == FIB_DOOR_SITE && f->hook.regs ?
-			      fib_regs_sp(f->hook.regs) :
-			      0;
-	const struct range *inner = NULL;
-	bool plain = (op & FUTEX_CMD_MASK) == FUTEX_WAIT;
+	const struct fib_regs *r =
+		f->hook.door == FIB_DOOR_SITE ? f->hook.regs : NULL;
+	const uint64_t *sp = r ? (const uint64_t *)fib_regs_sp(r) : NULL;
+	const struct range *outer = NULL;
 	uint64_t at;
 
 	for (int i = 0; sp && i < WORDS && !w->at; i++) {
-		if (fib_copy(&at, (const uint64_t *)sp + i, sizeof(at)))
+		if (fib_copy(&at, sp + i, sizeof(at)))
 			break;
 		if (in(libc, nlibc, at)) {
-			if (!inner)
-				inner = in(known, nknown, at);
+			if (!outer)
+				outer = in(known, nknown, at);
 		} else if (at - (uintptr_t)__ehdr_start >=
 				   (size_t)(etext - __ehdr_start) &&
 			   follows_call(at)) {
 			w->at = at;
 		}
 	}
-	/* Libc's own locks are waited for by the plain call, all else not so. */
-	if (inner)
-		w->kind = plain && inner->kind == FIB_KIND_CONDITION ?
-				  FIB_KIND_MUTEX :
-				  inner->kind;
-	else if (plain && sp && in(libc, nlibc, fib_regs_pc(f->hook.regs)))
-		w->kind = FIB_KIND_LOCK;
+	if (r)
+		w->kind = kind_of(fib_regs_pc(r), outer,
+				  (op & FUTEX_CMD_MASK) == FUTEX_WAIT);
 }
 
 static struct fib_waited *find_locked(uint64_t addr)

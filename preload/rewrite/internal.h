@@ -3,7 +3,8 @@
  * window.c finds, in one function, a window for one syscall instruction (both in
  * arch/); objects.c walks the functions of an object, whose bounds frames.c
  * knows, and resident.c gives back the pages that this has touched; rewrite.c walks
- * the loaded objects and keeps the table of sites; write.c writes.
+ * the loaded objects and keeps the table of sites; write.c writes. tails.c finds where
+ * a function goes on in another one: for hooks/report/waits.c.
  *
  * Owns the table of sites. Scanning and applying are for one thread at a
  * time: rewrite.c says who may call.

@@ -13,6 +13,7 @@
 #define FIB_REWRITE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct fib_rewrite_stats {
@@ -71,6 +72,14 @@ extern void (*fib_rewrite_endangers)(void);
 
 /** In a fork child, before any of the above is called there. */
 void fib_rewrite_fork_child(void);
+
+/**
+ * Tells @found of each function that a jump out of the one at @from, of @size bytes,
+ * leads to in the same object. For hints: what is not understood is left out.
+ */
+void fib_rewrite_tails(uintptr_t from, size_t size,
+		       void (*found)(void *arg, uintptr_t from, size_t size),
+		       void *arg);
 
 /** One line, why the last of the above failed; "" if none did. */
 const char *fib_rewrite_reason(void);

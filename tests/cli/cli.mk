@@ -3,7 +3,7 @@
 CT := $(B)/tests/cli
 CT_PROGS := $(CT)/states $(CT)/threads $(CT)/first_timer $(CT)/set_same $(CT)/sets_gs $(CT)/sets_gs_linked $(CT)/libsetsgs.so $(CT)/sets_stack_linked $(CT)/libsetsstack.so $(CT)/libfibhook.so \
             $(CT)/static $(CT)/static_pie $(CT)/start_state $(CT)/busy $(CT)/offsets \
-            $(CT)/stderr_data $(CT)/main_ended $(CT)/whoami $(CT)/stack_of $(CT)/waits $(CT)/holds $(CT)/dedicates $(CT)/fights $(CT)/words \
+            $(CT)/stderr_data $(CT)/main_ended $(CT)/whoami $(CT)/stack_of $(CT)/waits $(CT)/holds $(CT)/dedicates $(CT)/fights $(CT)/words $(CT)/kinds \
             $(CT)/library-so $(CT)/library-a $(CT)/library-stripped $(B)/tests/support/filter \
             $(addprefix $(B)/tests/hooks/,io/eventfd io/fifo io/echo \
               thread/create_join cxx/cancel_unwind thread/cancel_many) \

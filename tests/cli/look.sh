@@ -184,5 +184,20 @@ check "--stats=full: as many as there are places for" \
 	[ "$(grep -c "^waited " "$T/err")" = 64 ]
 check "--stats=full: the one is there, behind main's join" \
 	[ "$(grep -m2 "^waited " "$T/err" | tail -1 | cut -d" " -f6)" = "${out:-none}" ]
+# Whatever libc waits for: local functions that exported ones have jumped to.
+run timeout 60 "$F" --workers 2 --stats=full "$B/tests/cli/kinds"
+check "--stats=full: all kinds" [ "$(sed -n 's/^# \([a-z]*\): .*/\1/p' "$T/err" | xargs)" = \
+	"mutex rwlock condition semaphore barrier once join" ]
+if command -v addr2line >/dev/null; then
+	# kind, function: for_KIND or for_KIND_MORE
+	awk '$1 == "waited" { sub(/.*\+/, "", $7); print $5, $7 }' "$T/err" |
+		while read -r kind place; do
+			echo "$kind $(addr2line -f -e "$B/tests/cli/kinds" "$place" | head -1)"
+		done | grep " for_" >"$T/kinds"
+	check "--stats=full: each function has its kind" [ "$(grep -Ec \
+		'^([a-z]+) for_\1(_|$)' "$T/kinds") $(wc -l <"$T/kinds")" = "26 26" ]
+else
+	skip "--stats=full: each function has its kind" "addr2line is missing"
+fi
 run "$F" --stats "$B/tests/cli/threads"
 check "--stats: none of that" [ "$(grep -c "^held_up .* .*" "$T/err")" = 0 ]
