@@ -11,6 +11,7 @@
  *   walk.c      one fiber and its backtrace, as they are at one moment
  *   thread.c    threads that run: whose they are, stopping them
  *   unwind.c    backtraces, by libunwind
+ *   tails.c     which function goes on in one that has no name
  *   elf.c       what is loaded: unwind tables and symbols
  *   socket.c    the ends of sockets
  *   mem.c       the process: its mappings, its memory, our right to it
@@ -149,6 +150,7 @@ struct dump_object {
 	bool symbols_read;
 	struct dump_symbol *symbols; /* functions, sorted by address */
 	size_t nsymbols;
+	bool tails_found; /* tails.c */
 };
 
 void dump_objects_find(void);
@@ -167,6 +169,13 @@ uint64_t dump_object_symbol(struct dump_object *o, const char *name);
 /** The function around @addr, or NULL. */
 const struct dump_symbol *dump_function_at(struct dump_object *o,
 					   uint64_t addr);
+/**
+ * A function that is @wanted and ends with a jump to the one around @addr, or NULL.
+ * @wanted is always the same, and dump_function_at() has been called.
+ */
+const struct dump_symbol *
+dump_tail_around(struct dump_object *o, uint64_t addr,
+		 bool (*wanted)(const struct dump_symbol *s));
 
 /* --- backtraces ---------------------------------------------------------- */
 

@@ -91,6 +91,22 @@ static const char *kind_of(const struct dump_symbol *s)
 	return NULL;
 }
 
+static bool has_kind(const struct dump_symbol *s)
+{
+	return kind_of(s) != NULL;
+}
+
+/* Of the function around the frame, or of that which has jumped to it. */
+static const char *kind_of_frame(const struct dump_frame *f, int depth,
+				 struct dump_object *o)
+{
+	const struct dump_symbol *s = dump_frame_function(f, depth);
+
+	if (!s)
+		s = dump_tail_around(o, f->ip, has_kind);
+	return s ? kind_of(s) : NULL;
+}
+
 static bool is_libc(const struct dump_object *o)
 {
 	return o == dump_library || !strncmp(o->name, "libc.so", 7) ||
@@ -108,15 +124,13 @@ static const char *find_kind(const struct dump_walk *w)
 	const char *found = NULL;
 
 	for (int i = 0, n = 0; i < w->n && n < LIBC_FRAMES; i++) {
-		const struct dump_symbol *s;
-		const struct dump_object *o = dump_object_at(w->frame[i].ip);
+		struct dump_object *o = dump_object_at(w->frame[i].ip);
 		const char *kind;
 
 		if (!o || !is_libc(o))
 			break;
 		n += o != dump_library;
-		s = dump_frame_function(&w->frame[i], i);
-		kind = s ? kind_of(s) : NULL;
+		kind = kind_of_frame(&w->frame[i], i, o);
 		if (!kind)
 			continue;
 		if (found)

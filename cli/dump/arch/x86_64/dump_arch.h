@@ -30,6 +30,18 @@ enum {
 	 (int)DUMP_R12 == (int)UNW_X86_64_R12 &&                               \
 	 (int)DUMP_PC == (int)UNW_X86_64_RIP)
 
+/* A direct jump out of a function, as compilers make it at its end. */
+#define DUMP_JUMP 5
+
+/** Where that at @p, which runs at @at, leads to; 0: there is none. */
+static inline uint64_t dump_jump_of(const uint8_t p[DUMP_JUMP], uint64_t at)
+{
+	int32_t distance;
+
+	memcpy(&distance, p + 1, sizeof(distance));
+	return p[0] == 0xe9 ? at + DUMP_JUMP + (uint64_t)(int64_t)distance : 0;
+}
+
 /** Of a thread that is stopped, from PTRACE_GETREGSET. */
 static inline void dump_regs_of_thread(uint64_t regs[DUMP_REGS],
 				       const struct user_regs_struct *u)
