@@ -89,7 +89,9 @@ void fib_mutex_init(struct fib_mutex *m)
 		*m = (struct fib_mutex)FIB_MUTEX_INIT;
 }
 
-int fib_mutex_timedlock(struct fib_mutex *m, uint64_t timeout_ns)
+/* Inlined, so that a backtrace has the function that was called. */
+static inline __attribute__((always_inline)) int
+lock_within(struct fib_mutex *m, uint64_t timeout_ns)
 {
 	uint64_t me = self_id(), deadline;
 	int r;
@@ -112,9 +114,14 @@ int fib_mutex_timedlock(struct fib_mutex *m, uint64_t timeout_ns)
 	return 0;
 }
 
+int fib_mutex_timedlock(struct fib_mutex *m, uint64_t timeout_ns)
+{
+	return lock_within(m, timeout_ns);
+}
+
 int fib_mutex_lock(struct fib_mutex *m)
 {
-	return fib_mutex_timedlock(m, FIB_NEVER);
+	return lock_within(m, FIB_NEVER);
 }
 
 int fib_mutex_trylock(struct fib_mutex *m)

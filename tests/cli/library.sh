@@ -25,7 +25,8 @@ library_states() {
 	library_shows "$1" lib_sem "waits in fib_sem_wait: semaphore 0x"
 	library_shows "$1" lib_sleep "waits in fib_sleep"
 	library_shows "$1" lib_channel "waits in fib_channel_recv"
-	library_shows "$1" lib_first "mutex 0x[0-9a-f]+ held by fiber [0-9]"
+	library_shows "$1" lib_first \
+		"waits in fib_mutex_lock: mutex 0x[0-9a-f]+ held by fiber [0-9]"
 	library_shows "$1" lib_on_top "waits in fib_read: fd"
 	library_shows "$1" lib_run "running on worker 0, of scheduler busy"
 	library_shows "$1" lib_new "\"new\"  runnable.*has not begun"
