@@ -216,8 +216,12 @@ static void set_no_hook(const char *arg)
 						"uring" };
 
 	for (const char *p = arg; *arg; p += strcspn(p, ",") + 1) {
-		size_t n = strcspn(p, ","), i = 0;
+		size_t n, i = 0;
 
+		p += strspn(p, " \t");
+		n = strcspn(p, ",");
+		while (n && strchr(" \t", p[n - 1]))
+			n--;
 		while (i < 4 && (strlen(families[i]) != n ||
 				 strncmp(families[i], p, n) != 0))
 			i++;
@@ -226,7 +230,7 @@ static void set_no_hook(const char *arg)
 				 "--no-hook: '%.*s' is none of io, poll, "
 				 "sleep, uring",
 				 (int)n, p);
-		if (!p[n])
+		if (!p[strcspn(p, ",")])
 			break;
 	}
 	cli_put("FIBHOOK_NO_HOOK", arg);

@@ -167,16 +167,32 @@ static void read_stack_size(const char *val)
 		fib_options.stack_size = n;
 }
 
+/*
+ * The next item of a list, whose items stand between commas, and perhaps blanks: *@at is
+ * behind it then, and *@len its length. NULL: there is none left.
+ */
+static const char *next_item(const char **at, size_t *len)
+{
+	const char *item = *at + strspn(*at, ", \t");
+	size_t n = strcspn(item, ",");
+
+	*at = item + n;
+	while (n && (item[n - 1] == ' ' || item[n - 1] == '\t'))
+		n--;
+	*len = n;
+	return n ? item : NULL;
+}
+
 static void read_no_hook(const char *val)
 {
+	const char *item;
+	size_t n;
+
 	fib_options.no_hook = val;
-	for (size_t n; *val; val += n + (val[n] == ',')) {
-		n = strcspn(val, ",");
-		if (n && !fib_hooks_leave_out(val, n))
-			bad_value("NO_HOOK", val,
-				  "what can be left out: io, "
-				  "poll, sleep, uring");
-	}
+	while ((item = next_item(&val, &n)))
+		if (!fib_hooks_leave_out(item, n))
+			bad_value("NO_HOOK", item,
+				  "those of io, poll, sleep, uring alone");
 }
 
 /* CONF has been read before the others; TOLD is for fib_warn(). */
@@ -383,15 +399,15 @@ static bool is_named(const char *globs)
 	char exe[PATH_MAX], glob[256];
 	long n = fib_raw(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe,
 			 sizeof(exe) - 1);
-	const char *slash;
+	const char *slash, *item;
+	size_t len;
 
 	exe[n > 0 ? n : 0] = 0;
 	slash = strrchr(exe, '/');
-	for (size_t len; *globs; globs += len + (globs[len] == ',')) {
-		len = strcspn(globs, ",");
-		if (!len || len >= sizeof(glob))
+	while ((item = next_item(&globs, &len))) {
+		if (len >= sizeof(glob))
 			continue;
-		memcpy(glob, globs, len);
+		memcpy(glob, item, len);
 		glob[len] = 0;
 		if (!fnmatch(glob, program_invocation_short_name, 0) ||
 		    (slash && !fnmatch(glob, slash + 1, 0)))

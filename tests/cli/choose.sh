@@ -21,6 +21,11 @@ hooked "--only a glob" yes "$F" --only 'x*,thr*' "$threads"
 hooked "--only another" no "$F" --only other "$threads"
 hooked "--except another" yes "$F" --except other,x "$threads"
 hooked "--except its name" no "$F" --except 'o*,threads' "$threads"
+hooked "--only: blanks" yes "$F" --only 'other , threads ' "$threads"
+hooked "--except: blanks" no "$F" --except "other,	threads" "$threads"
+prints "--no-hook: blanks" 0 "" "$F" --no-hook 'sleep , poll' true
+prints "FIBHOOK_NO_HOOK: blanks" 0 "" env FIBHOOK_NO_HOOK='sleep , poll' "$F" true
+refuses "--no-hook: a blank within" 2 "none of io" "$F" --no-hook 'sleep poll' true
 hooked "--only and --except" no "$F" --only 'th*' --except '*s' "$threads"
 hooked "--only: the file's name" yes "$F" --only threads \
 	bash -c 'exec -a othername "$0"' "$threads"
