@@ -175,7 +175,7 @@ void fib_doubt_ask_for(struct fib_worker *w)
 	struct fib_fd *slot[FIB_DOUBTS];
 	uint8_t ready[FIB_DOUBTS];
 
-	/* @w may go on meanwhile, and have others. */
+	/* @w may go on meanwhile, and have others: tests/model/asked.pml. */
 	for (uint32_t i = 0; i < n; i++)
 		slot[i] = fib_load(&w->doubt[i].s, relaxed);
 	n = ask(slot, n, ready);
