@@ -1,10 +1,12 @@
 /*
  * A thread in each of libc's functions that wait for another thread, by a futex: in a
  * function whose name begins with for_ and the kind of the wait. All of them wait
- * for 0.3 s.
+ * for 0.3 s from when all have begun.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <threads.h>
 #include <time.h>
@@ -15,6 +17,7 @@
 #define WAIT_US	 300000
 
 static volatile int sink;
+static atomic_uint begun;
 static pthread_mutex_t mutex[3], of_cond[3];
 static pthread_cond_t cond[3];
 static mtx_t mtx[2], of_cnd[2];
@@ -49,6 +52,7 @@ static void nothing(void)
 #define WAIT(kind, call)                                                       \
 	static NOINLINE void *for_##kind(void *arg)                            \
 	{                                                                      \
+		begun++;                                                       \
 		call;                                                          \
 		sink++;                                                        \
 		return arg;                                                    \
@@ -122,9 +126,17 @@ static void *(*const waits[])(void *) = {
 };
 static pthread_t threads[COUNT(waits)];
 
+/* The length of the waits. */
+static void sleep_from_when_all_wait(void)
+{
+	while (begun < COUNT(waits))
+		sched_yield();
+	usleep(WAIT_US);
+}
+
 static void *sleeps(void *arg)
 {
-	usleep(WAIT_US);
+	sleep_from_when_all_wait();
 	return arg;
 }
 
@@ -182,7 +194,7 @@ static void wait_in_all(void)
 		exit(1);
 	for (size_t i = 0; i < COUNT(waits); i++)
 		start(&threads[i], waits[i]);
-	usleep(WAIT_US); /* the length of the waits */
+	sleep_from_when_all_wait();
 }
 
 static void call_it_once(void)

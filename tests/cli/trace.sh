@@ -112,6 +112,7 @@ start tracedholds "$F" --workers 1 "$B/tests/cli/holds" && {
 	stop "$pid"
 }
 start tracednew "$F" --workers 1 "$B/tests/cli/dedicates" && {
+	# Its length: forty workers have begun by then.
 	"$F" trace "$pid" -t 3 -o "$T/trace.json" 2>/dev/null &
 	tracer=$!
 	run timeout 60 python3 "$HERE/trace.py" on "$pid" "$LIB" \
@@ -127,7 +128,6 @@ start tracedends "$F" --workers 1 "$B/tests/cli/states" && {
 	tracer=$!
 	run timeout 60 python3 "$HERE/trace.py" on "$pid" "$LIB" \
 		"$B/tests/cli/offsets"
-	sleep 0.3
 	stop "$pid"
 	wait $tracer
 	status=$?
